@@ -82,5 +82,5 @@ def test_a_run_stands_where_the_paper_has_nothing_of_its_data(embassay, tmp_path
         "1",
     )
     done = embassay("reproduce", "hteb", "--step", "texts", *words, *FEW, "--run", "--out", tmp_path / "run")
-    assert "No table of HTEB can be made" in done.stdout
+    assert "No table of HTEB can be computed" in done.stdout
     assert (tmp_path / "run" / "report.html").exists()

@@ -352,7 +352,7 @@ BROKEN = {
     "taken name": (
         "[embassay.systems]\nbm25 = broken_package:Odd\n",
         "class Odd: pass",
-        "The package 'broken-package' brings the system 'bm25', a name that is already used.",
+        "The package 'broken-package' provides the system 'bm25', a name that is already used.",
     ),
 }  # fmt: skip
 
@@ -385,7 +385,7 @@ def test_two_packages_of_one_name(tmp_path: Path, embassay: Any) -> None:
     assert done.returncode == 2
     assert "other-package" in done.stderr
     assert "broken-package" in done.stderr
-    assert "a name that is taken by the package" in done.stderr
+    assert "a name that is already used by the package" in done.stderr
 
 
 @pytest.mark.slow

@@ -226,7 +226,7 @@ def test_an_encoder_that_is_another_on_the_nodes(cluster, tmp_path):
     with engine.join_ray(Ray(cluster.address), RunFolder(tmp_path), (), named) as one:
         found = done(one, [f"encode {tmp_path / 'cache'}"] * 2, Ear())
     assert found["s0"].done
-    assert "slow:1, where cosine(slow:2) was expected" in found["s1"].reason
+    assert "slow:1, expected cosine(slow:2)" in found["s1"].reason
 
 
 def test_doctor_says_what_a_run_would_use(cluster):

@@ -168,7 +168,7 @@ def test_routes_that_cannot_be_compared_are_refused(library, parts, tmp_path):
     """Vectors of 8 dimensions for queries and of 6 for documents."""
     modules = dense_routes(library, parts, widths=(8, 6))
     library.SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path))
-    with pytest.raises(ModelError, match="8 dimensions and documents 6"):
+    with pytest.raises(ModelError, match="8 dimensions and documents with 6"):
         SentenceTransformer(str(tmp_path), device="cpu")
 
 

@@ -148,7 +148,7 @@ def test_code_from_another_repository_needs_its_own_commit(library, prompted, tm
     config["auto_map"] = {"AutoModel": "org/code--x.Model", "AutoTokenizer": ["org/code--x.Slow", None]}
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(
-        UsageError, match=r"takes code from org/code, which is not pinned to a commit.*code_revision=COMMIT"
+        UsageError, match=r"uses code from org/code, which is not pinned to a commit.*code_revision=COMMIT"
     ):
         SentenceTransformer(str(folder), trust_remote_code=True)
     given = {}

@@ -10,9 +10,9 @@ export const EVERYWHERE = [
   [["Escape"], "leave", "close the help, leave a field"],
 ];
 const ITEMS = [
-  [["Enter"], "next", "save and go on"],
-  [["Shift+Enter"], "previous", "back to the one before"],
-  [["Backspace"], "undo", "take the last choice back"],
+  [["Enter"], "next", "save and continue"],
+  [["Shift+Enter"], "previous", "back to the previous item"],
+  [["Backspace"], "undo", "undo the last choice"],
 ];
 export const KEYS = {
   sts: [
@@ -23,8 +23,8 @@ export const KEYS = {
   ],
   classification: [
     [[...DIGITS.map(String), "0"], "digit", "choose a label; 0 is the tenth"],
-    [["ArrowLeft"], "less", "label before"],
-    [["ArrowRight"], "more", "label after"],
+    [["ArrowLeft"], "less", "previous label"],
+    [["ArrowRight"], "more", "next label"],
     [["ArrowUp"], "up", "a row up"],
     [["ArrowDown"], "down", "a row down"],
     [["letter"], "type", "with more than ten labels: find one by its name"],
@@ -33,18 +33,18 @@ export const KEYS = {
   reranking: [
     [["1"], "relevant", "relevant, then the next open document"],
     [["2"], "irrelevant", "not relevant, then the next open document"],
-    [["ArrowUp"], "up", "document before"],
-    [["ArrowDown"], "down", "document after"],
+    [["ArrowUp"], "up", "previous document"],
+    [["ArrowDown"], "down", "next document"],
     ...ITEMS,
   ],
   clustering: [
     [DIGITS.map(String), "digit", "put the text into this group"],
-    [["ArrowUp"], "up", "text before"],
-    [["ArrowDown"], "down", "text after"],
-    [["letter"], "type", "start the name of a group"],
-    [["Enter"], "next", "make or choose the group you named; finish when all is sorted"],
-    [["Shift+Enter"], "previous", "back to the page before"],
-    [["Backspace"], "undo", "take the last step back"],
+    [["ArrowUp"], "up", "previous text"],
+    [["ArrowDown"], "down", "next text"],
+    [["letter"], "type", "start typing a group's name"],
+    [["Enter"], "next", "make or choose the group you named; finish when all texts are sorted"],
+    [["Shift+Enter"], "previous", "back to the previous page"],
+    [["Backspace"], "undo", "undo the last step"],
   ],
   page: [],
 };
