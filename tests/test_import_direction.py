@@ -301,3 +301,11 @@ def test_the_list_of_commands_says_what_they_say() -> None:
     assert [*get_group(app).commands] == [*get_group(with_commands()).commands]
     listed, whole = (CliRunner().invoke(one, ["--help"]).output for one in (app, with_commands()))
     assert listed == whole
+
+
+def test_a_page_of_every_report_loads_no_statistics_of_scipy() -> None:
+    """Every report looks whether systems are watched; `scipy.stats` would be a fifth of the time of `rag score`."""
+    report = _python("-X", "importtime", "-c", "import embassay.report.watch.timeline").stderr
+    loaded = {line.rpartition("|")[2].strip() for line in report.splitlines()}
+    assert "embassay.protocols.watch.impact" in loaded
+    assert "scipy.stats" not in loaded

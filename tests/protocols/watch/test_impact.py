@@ -143,7 +143,7 @@ def test_a_threshold_that_turns_no_longer_holds(tmp_path: Path, monkeypatch: pyt
 
     bars = (SimpleNamespace(measure="precision", value=0.5), SimpleNamespace(measure="recall", value=None))
     curve = SimpleNamespace(system="s", curve=SimpleNamespace(thresholds=bars))
-    monkeypatch.setattr("embassay.protocols.watch.impact.calibration", lambda file: curve)
+    monkeypatch.setattr("embassay.protocols.calibration.probability.calibration", lambda file: curve)
     rng = np.random.default_rng(0)
     then = rng.standard_normal((40, WIDTH)).astype(np.float32)
     shift = np.full(WIDTH, 1.2, dtype=np.float32)

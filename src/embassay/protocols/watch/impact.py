@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.calibration.probability import calibration
 from embassay.protocols.watch.distances import directions
 from embassay.protocols.watch.fingerprint import DEPTH, Fingerprint, OwnLists
 from embassay.protocols.watch.respondents import Answers, Respondent, VectorRespondent
 from embassay.randomness import make_generator
 from embassay.stats import Estimate, t_quantile
-from embassay.stats.calibration import clopper_pearson
 
 Floats = NDArray[np.float64]
 KEPT, HALF, ANEW = "index kept", "half anew", "all anew"
@@ -242,6 +240,9 @@ def mean_change(changes: Floats) -> Estimate:
 
 def estimate_share(hits: float, n: int) -> Estimate:
     """A share of `n` with its exact 95% interval; `hits` may be an expected number."""
+    # scipy.stats takes half a second to import, and every report reads this module.
+    from embassay.stats.calibration import clopper_pearson
+
     low, high = clopper_pearson(min(hits, n), n, 0.95)
     return Estimate(hits / n, low, high, n, "Clopper and Pearson")
 
@@ -251,6 +252,8 @@ def check_thresholds(
 ) -> tuple[ThresholdState, ...]:
     """What the thresholds of calibrations of the `system` do to pairs of the texts (n) whose vectors were `then` and
     are `now`; widths may differ. DataError for a file that is no calibration, or that of another system."""
+    from embassay.protocols.calibration.probability import calibration
+
     upper = np.triu_indices(len(then), 1)
     before, after = ((units := directions(side)) @ units.T for side in (then, now))
     states = []
