@@ -101,7 +101,9 @@ def write(out: Path, checkout: Path) -> None:
         return
     before, _, rest = guide.read_text("utf-8").partition(BEGIN)
     told, _, after = rest.partition(END)
-    lines = {line.partition(".**")[0]: line for line in told.strip().splitlines()}
+    # A bullet may go over several lines.
+    bullets = " ".join(told.split()).replace(" - **", "\n- **").splitlines()
+    lines = {line.partition(".**")[0]: line for line in bullets}
     # What is not among these runs stays as it was told.
     lines |= {line.partition(".**")[0]: line for line in summary(out)}
     guide.write_text("\n".join([f"{before}{BEGIN}\n", *lines.values(), f"\n{END}{after}"]), encoding="utf-8")

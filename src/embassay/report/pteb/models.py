@@ -111,8 +111,8 @@ def _score_claim(record: Record, row: Row) -> Claim:
 
 
 def _may_be_at_chance(score: Claim) -> bool:
-    """Whether the interval of a judge's correlation with gold reaches 0, or that is not above 0."""
-    return (score.value or 0.0) <= 0 or (score.low is not None and score.low <= 0)
+    """Whether the interval of a judge's correlation with gold reaches 0, or there is none that leaves 0 out."""
+    return (score.value or 0.0) <= 0 or score.low is None or score.low <= 0
 
 
 def _chance_sentences(scores: Sequence[Claim], board: Board) -> Iterator[Sentence]:

@@ -119,6 +119,8 @@ def test_the_mean_over_datasets_comes_first(tmp_path: Path) -> None:
     assert (mean["dataset"], len(parts), mean["rated"]) == (None, 2, sum(part["rated"] for part in parts))
     for name in ("change", "valid_change", "added", "share_valid"):
         assert mean[name] == pytest.approx(sum(part[name] for part in parts) / 2, abs=0.006)
+    for line in (mean, *parts):
+        assert line["added_high"] == pytest.approx(line["change"] - line["valid_low"], abs=0.02)
     reach = sum((part["valid_change"] - part["valid_low"]) ** 2 for part in parts) ** 0.5 / 2
     assert mean["valid_change"] - mean["valid_low"] == pytest.approx(reach, abs=0.02)
 
