@@ -184,7 +184,7 @@ class CrowdOptions:
     """For whom batches are written, and where."""
 
     platform: Literal["mturk", "prolific"] = option(MISSING, "The platform.")
-    out: Path | None = option(None, "Output folder. Default: crowd in the study.", group=OUTPUT)
+    out: Path | None = option(None, "Output folder. Default: crowd/ in the study.", group=OUTPUT)
     batches: BatchOptions = field(default_factory=BatchOptions)
 
 

@@ -484,7 +484,7 @@ def _describe_correction(pair: PairOfSystems) -> str:
     notes = ["overall is tested alone"] if any(contrast.task == OVERALL for contrast in tested) else []
     for of_dataset, noun in ((False, "part"), (True, "dataset")):
         many = parts.get(of_dataset, 0)
-        notes += [f"p of the {many} {noun}s corrected by Holm"] if many > 1 else []
+        notes += [f"p of the {many} {noun}s, Holm-corrected"] if many > 1 else []
     text = "; ".join(notes)
     return f"{text[:1].upper()}{text[1:]}." if text else "Nothing is corrected."
 

@@ -145,7 +145,7 @@ class Cleanup:
                 near = get_close_matches(name, STEPS, n=1)
                 raise UsageError(
                     f"There is no cleaning step called {name!r}.",
-                    mend=(f"Did you mean {near[0]}? " if near else "") + f"Known are {', '.join(STEPS)}.",
+                    mend=(f"Did you mean {near[0]}? " if near else "") + f"Available: {', '.join(STEPS)}.",
                 )
 
     @property

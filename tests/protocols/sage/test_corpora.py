@@ -89,7 +89,7 @@ def test_a_choice_of_edits(context):
         ("capitalise", "Did you mean capitalize"),
         ("", "no edit ''"),
         ("delete10,", "no edit ''"),
-        ("insertion:p=0.3,q=1", "Known are"),
+        ("insertion:p=0.3,q=1", "Available:"),
     ],
 )
 def test_refuses_edits_that_are_none(names, message):

@@ -86,7 +86,7 @@ def test_a_single_set_is_resampled_over_its_texts(sample, context):
     one_label = LabelledTexts(extra.ids, extra.texts, ("food",) * 42, extra.sets)
     assert (
         clustering.evaluate_system(system, one_label, context()).scores[0].reason
-        == "no set with two labels or more"
+        == "no set with two or more labels"
     )
 
 

@@ -50,7 +50,9 @@ Study = Annotated[Path, typer.Argument(help=STUDY)]
 class StudyOutput(PrintOptions):
     """What is printed, and where the study is written."""
 
-    out: Path | None = option(None, "New folder of the study; required without --dry-run.", group=OUTPUT)
+    out: Path | None = option(
+        None, "New folder for the study; required unless --dry-run is given.", group=OUTPUT
+    )
     dry_run: bool = option(False, "Show what would be sampled; write nothing.", name="--dry-run", group=SPEED)
 
 

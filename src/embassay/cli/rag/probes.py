@@ -33,12 +33,12 @@ class TailOutput(PrintOptions):
     )
 
 
-app = App("Probe why retrieval fails: on names, small talk, old versions, rare questions.")
+app = App("Find where retrieval fails: names, small talk, old versions, rare questions.")
 
 
 @app.callback()
 def group() -> None:
-    """Probe why retrieval fails: on names, small talk, old versions, rare questions."""
+    """Find where retrieval fails: names, small talk, old versions, rare questions."""
 
 
 @app.command("names")

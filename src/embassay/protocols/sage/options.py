@@ -136,7 +136,7 @@ def parse_edits(names: str) -> tuple[str, ...]:
     asked = [name.strip() for name in names.split(",") if name.strip()]
     for name in asked:
         if name not in FURTHER:
-            raise UsageError(f"There is no further edit {name!r}.", mend=f"Known are {', '.join(FURTHER)}.")
+            raise UsageError(f"There is no further edit {name!r}.", mend=f"Available: {', '.join(FURTHER)}.")
     return tuple(name for name in FURTHER if name in asked)
 
 

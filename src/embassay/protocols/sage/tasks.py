@@ -154,7 +154,7 @@ def parse_edits(names: str) -> tuple[str, ...]:
             near = get_close_matches(name.strip(), known, n=1)
             raise UsageError(
                 f"There is no edit {name.strip()!r} for retrieval corpora.",
-                mend=(f"Did you mean {near[0]}? " if near else "") + f"Known are {', '.join(known)}.",
+                mend=(f"Did you mean {near[0]}? " if near else "") + f"Available: {', '.join(known)}.",
             )
         chosen.update(edits)
     return tuple(edit for edit in known if edit in chosen)

@@ -186,7 +186,7 @@ def _mean_outcome(
     """The mean over the sets."""
     if estimate is None:
         return make_outcome(
-            HEADLINE, "no set with two labels or more", items, n=0, skipped=skipped, counts={}
+            HEADLINE, "no set with two or more labels", items, n=0, skipped=skipped, counts={}
         )
     n = sum(score.n for score in scores)
     return make_outcome(

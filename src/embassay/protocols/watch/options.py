@@ -105,7 +105,10 @@ class CheckRequest:
     )
     alpha: float = option(0.05, "Chance of a false alarm over all --looks.", value="SHARE", group=STATISTICS)
     looks: int = option(
-        365, "Number of checks over which --alpha holds: nightly for a year.", least=1, group=STATISTICS
+        365,
+        "Number of checks over which --alpha holds. The default is a year of nightly checks.",
+        least=1,
+        group=STATISTICS,
     )
     until_sure: bool = option(
         False, "Send a few texts first, and more only while the verdict is open.", name="--until-sure",

@@ -622,5 +622,5 @@ def _check_choice(what: str, value: str, allowed: tuple[str, ...]) -> None:
         near = get_close_matches(value, allowed, n=1)
         raise UsageError(
             f"BM25 has no {what} {value!r}.",
-            mend=f"Did you mean {near[0]!r}?" if near else f"Known are {' and '.join(allowed)}.",
+            mend=f"Did you mean {near[0]!r}?" if near else f"Available: {' and '.join(allowed)}.",
         )

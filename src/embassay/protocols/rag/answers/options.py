@@ -67,7 +67,7 @@ class AnswerRequest:
         value="FILE", group=DATA
     )  # fmt: skip
     distractors: tuple[int, ...] = option(
-        (), "Answer each question again with this many useless passages first.", least=0
+        (), "Answer each question again with this many irrelevant passages put before the others.", least=0
     )
     timed: int = option(
         0,

@@ -92,7 +92,7 @@ class NamesRequest:
 
                 near = get_close_matches(condition, _known_conditions(), n=1)
                 options = (
-                    f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(_known_conditions())}."
+                    f"Did you mean {near[0]!r}?" if near else f"Available: {', '.join(_known_conditions())}."
                 )
                 raise UsageError(f"There is no condition {condition!r}.", mend=options)
         _check_counts(self)

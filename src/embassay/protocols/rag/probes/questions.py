@@ -61,7 +61,7 @@ def add_noise(query: str, level: int, *, lang: Lang, seed: int, key: str) -> str
     bank = read_phrases().get(lang)
     if bank is None:
         raise UsageError(
-            f"There is no small talk in {lang!r}.", mend=f"Known are {' and '.join(read_phrases())}."
+            f"There is no small talk in {lang!r}.", mend=f"Available: {' and '.join(read_phrases())}."
         )
     return " ".join(
         query if part == QUERY else _choose_phrase(bank[part], seed, lang, part, key)
