@@ -233,7 +233,7 @@ def published(rows: Iterable[Row]) -> Iterator[str]:
             if abs(ours - known) <= 0.05
             else "differs"
         )
-        note = word if row["n"] == whole else f"a sample: {row['n']} items, so no reproduction"
+        note = word if row["n"] == whole else f"{row['n']} items, not {whole}: no reproduction"
         yield f"| {short(row['system'])} | {row['dataset']} | {known:.2f} | {ours:.2f} | {row['n']} | {note} |"
     yield ""
 
