@@ -23,8 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from embassay.protocols.hume.llms.answers import read_llm_answers
-from embassay.protocols.hume.llms.protocol import HybridOptions, decide_task
+from embassay.protocols.hume.llms.protocol import HybridOptions, decide_task, repeated_answers
 from embassay.protocols.hume.published.paper import paper_study
+from embassay.protocols.hume.results.contestants import read_answered
 from embassay.protocols.hume.study import read_study
 
 LABELS = {"EmotionClassification": 6, "TweetSentimentExtraction": 3}
@@ -67,13 +68,14 @@ def main() -> None:
 def annotated(study: Path, people: Sequence[float], studies: int, out: Path | None) -> None:
     """Print accuracy by policy for a real model's answers, and people who are right so often."""
     folder = read_study(study)
-    (task,) = (task for task in folder.study.tasks if task.family == "classification")
-    gold = folder.gold(task.name)
-    (answers,) = (answer for answer in read_llm_answers(folder) if answer.of(task.name))
-    draws: dict[str, list[object]] = {item: [] for item in gold}
-    for row in sorted(answers.of(task.name), key=lambda row: row.run):
-        draws[row.item_id].append(row.value if row.status == "ok" else None)
-    draws = {item: drawn for item, drawn in draws.items() if len(drawn) > 1}
+    (task,) = (
+        task
+        for task in read_answered(folder, folder.study.tasks, anyone=False)
+        if task.task.family == "classification"
+    )
+    gold = folder.gold(task.task.name)
+    (drawn,) = filter(None, (repeated_answers(answers, task) for answers in read_llm_answers(folder)))
+    draws = {item: values for item, values in drawn.items() if len(values) > 1}
     rows = [
         {"people": right, "policy": name, "share": share, "accuracy": accuracy, "sd": sd, "biased": biased}
         for right in people
