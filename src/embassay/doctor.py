@@ -296,6 +296,7 @@ def _check_nodes(seen: Sequence[NodeFindings]) -> Check:
 
 
 _GROUP = Path("/sys/fs/cgroup")
+# A control group without a limit may state a number near 2^63.
 _UNLIMITED = 1 << 60
 
 

@@ -180,6 +180,7 @@ def shown_size(number: int) -> str:
     """
     for unit, power in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         value = number / 2**power
+        # One decimal is enough to say it exactly.
         if value >= 1 and number * 10 % 2**power == 0:
             return f"{value:.1f}".removesuffix(".0") + f" {unit}"
     return f"{number:,} bytes"
@@ -440,6 +441,7 @@ def _parse_json(content: str | bytes) -> Any:
     except RecursionError:
         raise _make_depth_error() from None
     except (json.JSONDecodeError, UnicodeDecodeError):
+        # These two are kinds of ValueError and say what is wrong; what is left is Python's limit on digits.
         raise
     except ValueError:
         raise ValueError("an integer of over 4,000 digits") from None
@@ -495,6 +497,7 @@ def _check_finite(value: Any) -> None:
 
 def _check_characters(value: Any) -> None:
     try:
+        # JSON can spell one half of a pair, as "\ud83d", but UTF-8 cannot hold it.
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         raise ValueError("half of a surrogate pair, as from an emoji cut in two") from None

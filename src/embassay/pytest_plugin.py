@@ -37,6 +37,7 @@ def _hide_frames(method: Callable[P, T]) -> Callable[P, T]:
     def call(*given: P.args, **named: P.kwargs) -> T:
         from embassay.errors import EmbassayError
 
+        # pytest leaves frames with this variable out of its traceback.
         __tracebackhide__ = True
         try:
             return method(*given, **named)

@@ -248,6 +248,7 @@ def _parse_threshold(text: str) -> tuple[str, float]:
     >>> _parse_threshold("st:a/b?dims=64=0.62")
     ('st:a/b?dims=64', 0.62)
     """
+    # From the right, because the parameters of a system are written with = too.
     name, equals, value = text.rpartition("=")
     try:
         if name and equals:

@@ -103,6 +103,7 @@ def _run_beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
         try:
             yield finish
         except BaseException:
+            # Leaving the pool waits for its work, which nobody wants any more.
             for process in list((pool._processes or {}).values()):
                 process.terminate()
             raise

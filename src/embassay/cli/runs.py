@@ -89,6 +89,7 @@ def _print_records(records: dict[str, Any]) -> None:
             return {key: plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [plain(item) for item in value]
+        # JSON has no NaN and no infinity: null stands for them.
         return None if isinstance(value, float) and not isfinite(value) else value
 
     typer.echo(to_json(plain(records), indent=1))

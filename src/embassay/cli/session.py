@@ -105,6 +105,7 @@ def _report_full_disk(out: Path, command: str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
+        # A kind of OSError, but no full disk: whoever read the output has gone.
         raise
     except OSError as error:
         readable = describe_file_error(error)

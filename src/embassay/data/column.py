@@ -316,6 +316,7 @@ class ColumnWriter:
         """Write what is left, and see that it is on the disk."""
         self._write_texts()
         self._write_offsets()
+        # The offsets go behind the texts, in steps: all at once they may not fit into memory.
         self._offsets_stream.seek(0)
         while part := self._offsets_stream.read(_STEP):
             self._put(part)
@@ -424,6 +425,7 @@ class TextColumn(Sequence[str]):
         offsets = self._file.offsets(start, stop)
         at = 0
         while at < stop - start:
+            # As many texts as end within a block, and one at least, however long.
             past = int(np.searchsorted(offsets, offsets[at] + _BLOCK, side="right")) - 1
             past = min(max(past, at + 1), stop - start)
             base = int(offsets[at])
@@ -592,6 +594,7 @@ def clear_parts(shelf: Path) -> int:
     """Remove what killed processes left; the bytes freed. Folders that are being written stay."""
     freed = 0
     for folder in shelf.glob(f".*{_PART}"):
+        # A lock that is free shows that its writer is dead: the system frees the locks of dead processes.
         with suppress(OSError), _hold_lock(shelf, folder.name, wait=False) as is_left:
             if is_left:
                 freed += measure_folder(folder)

@@ -139,6 +139,7 @@ def _load_identifier() -> Any:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
         return None
+    # norm_probs gives probabilities in place of log probabilities.
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 

@@ -523,6 +523,7 @@ def detect_delimiter(path: Path) -> str:
 
 
 def _have_even_fields(lines: Sequence[str], mark: str) -> bool:
+    # Of its own, csv takes no field of more than 131,072 characters.
     csv.field_size_limit(LINE.most)
     try:
         return len({len(fields) for fields in csv.reader(lines, delimiter=mark)}) == 1

@@ -257,6 +257,7 @@ def number_of(row: Row, column: str) -> float | None:
     value = row.cells.get(column)
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         return None
+    # To Python a truth value is an int, but a cell with one holds no number.
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise make_cell_error(row, column, "a number")
     try:
@@ -292,6 +293,7 @@ def read_choice(row: Row, column: str) -> int | None:
     try:
         number = number_of(row, column)
     except DataError:
+        # Infinity is no choice, so the error below names the choices instead of any number.
         number = math.inf
     if number is None:
         return None

@@ -110,6 +110,7 @@ class SampleChoices(View):
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """One row per document."""
+        # Two summaries of a document are a row, however far apart they stand.
         waiting: dict[str, Row] = {}
         for second in self.source.rows(("doc_id", "text", "summary", "preferred", "lang")):
             document = read_key(second, "doc_id")

@@ -103,6 +103,7 @@ class _DocumentSize:
         if isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in self.open):
                 return f"*{event.anchor} refers to a value that contains it"
+            # An alias counts as all values that it stands for: nested ones can stand for billions.
             self.values += self.anchors.get(event.anchor or "", 1)
         elif isinstance(event, yaml.NodeEvent):
             if isinstance(event, yaml.CollectionStartEvent):

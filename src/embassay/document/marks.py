@@ -120,6 +120,7 @@ class LogScale:
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         steps = (1, 2, 5) if math.log10(self.high / self.low) <= 2.2 else (1,)
         every = [step * 10.0**power for power in powers for step in steps]
+        # A little slack: an end that is itself a tick must not be lost to rounding.
         return tuple(tick for tick in every if self.low * 0.999 <= tick <= self.high * 1.001)
 
     def at(self, value: float) -> float:

@@ -268,6 +268,7 @@ def _draw_line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequenc
 
     line = Text()
     for column, cell, width in zip(columns, cells, widths, strict=False):
+        # cell_len counts columns of the terminal, of which a Chinese sign takes two.
         space = " " * (width - cell.cell_len)
         line.append(space if column.style == "num" else "")
         line.append(cell.plain, style=cell.style)

@@ -390,6 +390,7 @@ def _draw_marks(axes: Axes, marks: Sequence[FigureMark], names: Sequence[str] = 
             axes.plot([mark.value], [place], sign, color=colour, markersize=4.5, markerfacecolor=inside)
     shown = [make_printable(name) for name in names or [mark.name for mark in marks]]
     axes.set_yticks(range(len(shown)), labels=shown)
+    # Upside down: the first row is on top.
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.grid(axis="x", color="#DDE1E6", linewidth=0.6)
     axes.set_axisbelow(True)

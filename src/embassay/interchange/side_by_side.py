@@ -50,6 +50,7 @@ def draw_texts(texts: Sequence[SideBySide]) -> Figure:
     )
     for place, (said, distance, is_text) in enumerate(lines):
         up = 1 - (0.5 + LINE * place) / figure.get_figheight()
+        # parse_math is off: a dollar sign in a text begins no formula.
         figure.text(
             0.02, up, said, fontsize=7, weight="bold" if is_text else "normal", va="top", parse_math=False
         )

@@ -127,6 +127,7 @@ _USER = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _VALUE = re.compile(rf"(?<=[?&;\s])((?i:{_SECRET})=)(?![A-Z][A-Z0-9_]*(?:[&;\s]|$))[^&;\s]+")
 """A value of a secret's name in a spec string; `key=OPENAI_API_KEY` names a variable, which is no secret."""
 _OPTION = re.compile(rf"(--(?i:{_SECRET})[ =])\S+")
+# How keys of OpenAI, Hugging Face, GitHub, Google and Slack begin.
 _KNOWN = re.compile(r"\b(?:sk-[\w-]{16,}|hf_\w{16,}|gh[pousr]_\w{16,}|AIza[\w-]{30,}|xox[abp]-[\w-]{10,})")
 _NAMES = re.compile(rf"(?:^|_){_SECRET}$", re.IGNORECASE)
 _SHORTEST = 8
@@ -142,6 +143,7 @@ def redact_secrets(value: Any, environment: Mapping[str, str] | None = None) -> 
     ({'a': 'x:m?key=***'}, 'is ***')
     """
     environment = os.environ if environment is None else environment
+    # The longest secret first, because another one may be a part of it.
     secrets = sorted(
         (text for name, text in environment.items() if _NAMES.search(name) and len(text) >= _SHORTEST),
         key=len,
@@ -219,6 +221,7 @@ def _import_mlflow() -> Any:
             f"Logging to MLflow needs the package {error.name}, which is not installed.",
             mend="Install it with: pip install 'embassay[mlflow]'",
         ) from error
+    # Both tell of every step in which MLflow sets up its database.
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
     return mlflow
@@ -376,6 +379,7 @@ def log_to_wandb(
 
 
 def _import_wandb() -> Any:
+    # The library would send its errors to its makers.
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     os.environ.setdefault("WANDB_SILENT", "true")
     try:
@@ -400,6 +404,7 @@ def _log_to_wandb(library: Any, run: RunTables, out: Path, project: str, *, onli
             f"W&B failed: {str(error).splitlines()[0]}",
             mend="Log in with `wandb login`, or leave out --online.",
         ) from error
+    # Read once more: another process may have added marks meanwhile.
     write_atomic(out / _MARK, to_json({**_read_marks(out), key: run.content}, indent=1) + "\n")
     return Logged(run.name, run.identity)
 
@@ -451,6 +456,7 @@ def _staging_folder(out: Path) -> Iterator[None]:
     """Copies of files wait beside the run that they belong to: `wandb sync` looks for them there."""
     names = {"WANDB_DATA_DIR": out / "wandb-data", "WANDB_CACHE_DIR": out / "wandb-data" / "cache"}
     before: Mapping[str, str | None] = {name: os.environ.get(name) for name in names}
+    # A folder that the user has named is left alone, now and afterwards.
     os.environ.update({name: str(path.absolute()) for name, path in names.items() if before[name] is None})
     try:
         yield

@@ -207,6 +207,7 @@ def _alpha(coincidences: Floats, values: Floats, level: Level) -> Floats:
     weights = _disagreement(margins, values, level)
     observed = (coincidences * weights).sum(axis=(-2, -1))
     expected = (margins[..., :, None] * margins[..., None, :] * weights).sum(axis=(-2, -1))
+    # Where all values are the same no disagreement is expected: 0 / 0 is undefined.
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
@@ -389,6 +390,7 @@ def _agreement_per_item(each: Floats, alike: Floats) -> Floats:
     of values; (items, 3 + values)."""
     n = each.sum(axis=1)
     twice = n > 1
+    # Ordered pairs of ratings that agree; 1 is taken off because no rating is a pair with itself.
     agreed = (each * (each @ alike - 1)).sum(axis=1) / np.maximum(n * (n - 1), 1)
     return np.column_stack([np.where(twice, agreed, 0.0), twice, n > 0, each / np.maximum(n, 1)[:, None]])
 
@@ -399,6 +401,7 @@ def _ac2(sums: Floats, alike: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         observed = sums[:, 0] / sums[:, 1]
         shares = sums[:, 3:] / sums[:, 2:3]
+        # Gwet's chance agreement: the mean weight of two values, by how evenly the values are used.
         expected = alike.sum() / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=1)
         return np.asarray((observed - expected) / (1 - expected))
 
@@ -460,6 +463,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
         raise UsageError(
             "Agreement needs two raters.", mend="Give two or more raters, or report the agreement as NA."
         )
+    # Sorted, because a set has another order in each process, and a sum of floats depends on it.
     pairs = [
         (_check_marks(query, first[query]), _check_marks(query, second[query]))
         for first, second in combinations(raters, 2)

@@ -223,6 +223,7 @@ def _table(labels: Groups, clusters: Groups) -> _ContingencyTable:
     first, second = _encode_groups(labels), _encode_groups(clusters)
     _check_lengths(first, second)
     width = int(second.max(initial=0)) + 1
+    # Each cell of the table as one number; only cells that occur are counted.
     cells = np.unique(first * width + second, return_counts=True)[1]
     return _ContingencyTable(len(first), np.bincount(first), np.bincount(second), cells)
 

@@ -54,6 +54,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Values:
     else:
         left, right = _standard(left), _standard(right)
         constant = ~(left.any(axis=-1) & right.any(axis=-1))
+        # Rounding can take a correlation just beyond 1.
         values = np.where(constant, np.nan, np.clip((left * right).sum(axis=-1), -1.0, 1.0))
     return float(values) if left.ndim == 1 else values
 

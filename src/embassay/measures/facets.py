@@ -153,6 +153,7 @@ def _queries(graded: Graded, cutoff: int) -> Iterator[Query]:
             mend="Give --facets FILE, or in Python grade_facets(facets, retrieved).",
         )
     table = graded.facets
+    # The table is sorted by query: these are the ends of each query's stretch.
     ends = np.searchsorted(table.query, np.arange(len(graded.top) + 1))
     for row, (start, end) in enumerate(pairwise(ends)):
         pool: dict[int, set[int]] = {}
@@ -193,6 +194,7 @@ def _ndcg(query: Query, cutoff: int, alpha: float) -> float:
     if not pool:
         return float("nan")
     gained = _discounted(first, alpha)
+    # The greedy order is not always the best one, so a ranking may beat it.
     return min(gained / _discounted(_ideal_order(pool, cutoff, alpha), alpha), 1.0)
 
 

@@ -272,6 +272,7 @@ def _count_better_ties(
     concerned = np.zeros(len(runs), dtype=bool)
     concerned[hits.query] = True
     sizes = np.fromiter(map(len, runs), np.int64, len(runs))
+    # The same order as that of `first` and `end`: each hit's query and score are one stretch of it.
     order = np.argsort(keys[np.repeat(concerned, sizes)])
     ids = _objects(compress(runs, concerned.tolist()))
     skipped = np.cumsum(np.where(concerned, 0, sizes))[hits.query]
@@ -281,6 +282,7 @@ def _count_better_ties(
     for block in _blocks(end - first):
         sizes = end[block] - first[block]
         which = np.repeat(np.arange(len(block)), sizes)
+        # 0, 1, 2, ... within the stretch of each hit, one stretch after another.
         within = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         greater = ids[order[first[block][which] + within]] > documents[block][which]
         counts[block] = np.bincount(which[greater.astype(bool)], minlength=len(block))
@@ -546,6 +548,7 @@ def _condensed(graded: Graded, unjudged: NDArray[np.bool_]) -> Graded:
 def as_judged(graded: Graded) -> Judged:
     """The same for the classic measures: gain = grade - 1, relevant from grade 4 on."""
     query, column = np.nonzero(graded.top > 0)
+    # The judged grades of each query, 5 to 1, each as often as it was given.
     falling = np.tile(np.array(GRADES[::-1], dtype=np.float64), len(graded.counts))
     counts = graded.counts[:, ::-1].ravel()
     owner = np.repeat(np.arange(len(graded.counts)), graded.counts.sum(axis=1))

@@ -42,6 +42,7 @@ def _centred_ranks(group: Groups, drawn: Counts, ranks: NDArray[np.float64]) -> 
     below, squares = 0.0, 0.0
     for g in range(len(ranks)):
         size = ranks[g]
+        # A group's mean rank is below + (size + 1) / 2, that of all (total + 1) / 2.
         ranks[g] = below + (size - total) / 2
         squares += size * ranks[g] * ranks[g]
         below += size
@@ -81,6 +82,7 @@ def first_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, b
     nearest = np.full(n, -1, dtype=np.int64)
     near = np.full(n, np.inf, dtype=np.float32)
     finite = True
+    # The pairs lie row by row: (0, 1), (0, 2), ... (0, n - 1), (1, 2), ...
     at = 0
     for i in range(n):
         row_near, row_nearest = near[i], nearest[i]
@@ -143,6 +145,7 @@ def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> 
     """The nearest of the clusters `left`, the lowest of several, and its distance."""
     at = _place_of(left, place)
     nearest, near = -1, np.float32(np.inf)
+    # The distance of two lies in the row of the lower one: of those before `place`, in their own rows.
     for other in left[:at]:
         distance = distances[starts[other] + place]
         if distance < near:
@@ -162,6 +165,7 @@ def _merge(distances: Distances, starts: Places, left: Places, low: int, high: i
     first, second = _place_of(left, low), _place_of(left, high)
     row_low, row_high = starts[low], starts[high]
     nearest, near = -1, np.float32(np.inf)
+    # Three loops, because the row that has a distance changes where `other` passes `low` and `high`.
     for other in left[:first]:
         row = starts[other]
         distance = max(distances[row + low], distances[row + high])

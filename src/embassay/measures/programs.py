@@ -48,6 +48,7 @@ def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
         raise UsageError(f"p is {p}.", mend="The chance of reading on is at least 0 and below 1.")
     defined = from_grade(graded.counts, rel) > 0
     seen = p ** np.arange(graded.top.shape[1], dtype=np.float64)
+    # (1 - p) times the sum of p^(rank - 1) over the relevant documents.
     values = (1 - p) * ((graded.top >= rel) @ seen)
     return np.where(defined, values, np.nan)
 
@@ -169,6 +170,7 @@ def _run(graded: Graded, record: Callable[..., Any]) -> list[Any]:
 
 def _number_repeats(*keys: Ints) -> Ints:
     """1, 2, 3 ... among the entries that are equal in all `keys`."""
+    # A stable sort: entries that are equal in all keys are numbered in the order given.
     order = np.lexsort(keys)
     changes = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
     numbers = np.empty(len(order), dtype=np.int64)
@@ -212,6 +214,7 @@ def udcg_of(
     check_grade(rel)
     treated = treat_unjudged(graded, unjudged, cutoff)
     counts, sizes = retrieved_counts(treated, cutoff), retrieved_sizes(treated, cutoff)
+    # By grade, from 1 on; a grade of 4 or 5 that `rel` makes irrelevant distracts as grade 3 does.
     distraction = np.array([0.0, second, third, third, third])
     gains = np.where(np.arange(1, 6) >= rel, 1.0, -gamma * distraction)
     return 1 / (1 + np.exp(-divide_where_positive(counts @ gains, sizes)))

@@ -276,6 +276,7 @@ def _gain(graded: Graded, weight: Floats, cutoff: int, novelty: Novelty) -> Floa
     query, rank = np.nonzero(graded.top[:, :cutoff] != ABSENT)
     grade, code = graded.top[query, rank], known_sources(graded).top[query, rank]
     worth = np.where(grade > 0, weight[query, grade - 1], 0.0)
+    # Ascending: minus the worth puts the best document of a source first.
     first = _first(query, code, -worth if novelty.occurrence == "best" else rank)
     worth = np.where(first, worth, novelty.beta * worth)
     return np.bincount(query, worth, minlength=len(weight)).astype(np.float64)
@@ -305,6 +306,7 @@ def _first(query: Ints, code: Ints, by: NDArray[np.generic]) -> NDArray[np.bool_
     return first
 
 
+# The grid of spec rag 1.8.
 ALPHAS = (0.0, 0.5, 1.0, 2.0)
 CAP4S = (0.75, 1.0)
 CAP3S = (0.20, 0.25, 0.33)

@@ -77,6 +77,7 @@ def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
         answers.write(b".")
     except (PolarsError, PanicException, MemoryError, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
+        # A panic for lack of memory can be told by its words only.
         full = isinstance(error, MemoryError) or "allocate memory" in reason
         _send_part(answers, b"m" if full else b"e", reason.encode())
 

@@ -173,6 +173,7 @@ def one_sided_p(found: Contrast) -> float:
     if found.difference is None or math.isnan(found.error):
         return _NONE
     score, _ = t_test(found.difference, found.error, _error_scale(found), found.df)
+    # Without any spread a loss is certain, and anything else is no loss.
     if found.error == 0:
         return 0.0 if score < 0 else 1.0
     return t_tail(-score, found.df)

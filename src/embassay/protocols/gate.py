@@ -188,6 +188,7 @@ def as_junit(verdicts: Sequence[BarVerdict]) -> str:
         skipped=str(kinds.count("skipped")),
     )
     for verdict, kind in zip(verdicts, kinds, strict=True):
+        # XML cannot hold control characters.
         name = _strip_control_characters(verdict.bar + " (unpaired)" * bool(verdict.unpaired))
         case = ElementTree.SubElement(suite, "testcase", classname="embassay.gate", name=name)
         if kind:
@@ -344,8 +345,10 @@ def _test_both_runs(
         shared = base.datasets_of(place[0]) & now.datasets_of(place[0])
         return _Test(place, system, None, reason=data, stops=not shared)
     found = compare_sides(ComparisonSide(after), ComparisonSide(before), paired=paired)
+    # Turned so that higher is better and moved by the margin: below 0 is a fall.
     sign = 1.0 if higher_is_better(place[2]) else -1.0
     shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)
+    # There is no p without an error: runs that are equal throughout have 1, others a reason instead.
     if math.isnan(found.p):
         same = found.error == 0 and found.difference == 0
         if same and None not in (*after.headline.interval, *before.headline.interval):

@@ -409,9 +409,11 @@ def _resample_together(
     values: list[dict[str, float]], seed: int, task: str, dataset: str
 ) -> list[NDArray[np.float64]]:
     """Replicates of the mean of each, over the items that have a value in all: none for fewer than two."""
+    # NaN equals nothing, so items with NaN are left out as those without a value are.
     shared = [item for item in values[0] if all(own.get(item, np.nan) == own.get(item) for own in values)]
     if len(shared) < 2:
         return [np.empty(0) for _ in values]
+    # Sorted by item: the draw must not depend on the order of the file.
     columns = np.array([[own[item] for own in values] for item in sorted(shared)])
     rng = make_generator(seed, "compare", task, dataset)
     return list(resample_means(columns, n_resamples=RESAMPLES, rng=rng).T)

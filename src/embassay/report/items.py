@@ -470,6 +470,7 @@ def pick_items(group: ItemGroup, most: int, seed: int) -> NDArray[np.int64]:
     if n <= most:
         return np.arange(n)
     orders = [np.argsort(means, kind="stable") for means in group.means]
+    # A dict keeps the order, and has an item only once that is worst by several measures.
     worst: dict[int, None] = {}
     for place in range(n):
         for order in orders:

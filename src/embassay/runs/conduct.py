@@ -62,6 +62,7 @@ class VectorConduct:
 
     def _see_directions(self, filled: Vectors, lengths: NDArray[np.float64]) -> None:
         if self._first is None:
+            # A copy, because a row of the block would keep all of it in memory.
             self._first = filled[0].copy()
         self._equal = self._equal and bool((filled == self._first).all())
         if not self._parallel or not self._first.any():

@@ -410,6 +410,7 @@ class CachedEncoder(ReplacedEncoder):
                 f"The encoder {self.name!r} returned numbers of type {vectors.dtype}, expected float32."
             )
         if not np.isfinite(vectors).all():
+            # argmin finds the first False.
             bad = int(np.argmin(np.isfinite(vectors).all(axis=1)))
             raise ModelError(
                 f"The encoder {self.name!r} returned values that are not finite (text {bad} of {n})."
@@ -432,6 +433,7 @@ def unpack_ragged(kept: Vectors, width: int) -> Ragged | None:
     """What `pack_ragged` was made of, with rows of this width; None where it cannot be."""
     n = len(kept)
     flat = kept.ravel()
+    # First a count of rows for each text, then all rows, then zeros.
     counts = flat[:n].astype(np.int64)
     ends = n + width * np.cumsum(counts)
     if (counts < 0).any() or (n and not len(flat) - n < ends[-1] <= len(flat)):
@@ -516,6 +518,7 @@ class _LazyChunks(Sequence[Sequence[str]]):
 
 def chunk_key(identity: str, role: Role | None, texts: Sequence[str]) -> bytes:
     """32 bytes that name a chunk: a hash of the encoder, the role and the texts, every length included."""
+    # A text from JSON may hold half of a surrogate pair, which plain UTF-8 refuses.
     parts = [part.encode("utf-8", "surrogatepass") for part in (identity, role or "", *texts)]
     lengths = np.fromiter(map(len, parts), dtype="<u8", count=len(parts))
     digest = hashlib.blake2b(lengths.tobytes(), digest_size=32)

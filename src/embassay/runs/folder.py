@@ -98,6 +98,7 @@ def make_private_folder(path: Path) -> Path:
 def make_private_file(path: Path) -> Path:
     """The file, made empty where it is missing: for its owner only, unless its folder is one that a group writes."""
     if not path.exists() and not path.parent.stat().st_mode & stat.S_IWGRP:
+        # Another process may have made it meanwhile, which is as good.
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     return path
@@ -522,6 +523,7 @@ def _parse_result(plain: Any) -> Result:
     for name in _WORDS:
         if not isinstance(getattr(row, name), str):
             raise TypeError(f"{name} is not a text")
+    # encode() fails for half of a surrogate pair.
     "".join(getattr(row, name) for name in _WORDS).encode()
     for name in _NUMBERS:
         value = getattr(row, name)

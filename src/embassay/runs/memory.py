@@ -53,6 +53,7 @@ def _peak_since_start() -> int | None:
         lines = _STATUS.read_text().splitlines()
     except OSError:
         return None
+    # VmHWM is the peak of what was resident.
     peaks = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
     return next((int(kib) * 1024 for kib in peaks), None)
 
@@ -122,6 +123,7 @@ def _child_processes(process: Path) -> list[int]:
     """The ids of the processes below one."""
     ids: list[int] = []
     try:
+        # Linux lists children by the thread that started them.
         for thread in (process / "task").iterdir():
             ids += map(int, (thread / "children").read_text().split())
     except OSError:

@@ -377,6 +377,7 @@ class CachedReranker:
             return self._list(query, documents)
         sent = [text for text in dict.fromkeys(documents) if self._is_sent(text)]
         scores = self._pairs(query, sent)
+        # What was not sent stands below all that was.
         lowest = min(scores.values(), default=np.float32(1))
         return np.array([scores.get(text, lowest - 1) for text in documents], dtype=np.float32)
 
@@ -599,6 +600,7 @@ class CachedChat:
         return self._read_answer(key, question.schema)
 
     async def _new(self, key: bytes, question: StoredQuestion) -> Completion:
+        # Whoever asks the same meanwhile waits for this.
         asking = self._asking[key] = asyncio.get_running_loop().create_future()
         try:
             answer = await self.model.complete(
@@ -607,6 +609,7 @@ class CachedChat:
             self.cache.write(key, self.identity, answer)
         except ModelError as error:
             self.counts.failed += 1
+            # Only with a seed would the same question come to nothing again.
             if isinstance(error, Unanswered) and question.sampling.seed is not None:
                 self.cache.write(key, self.identity, _as_kept(error))
             raise

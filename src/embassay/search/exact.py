@@ -49,6 +49,7 @@ def merge(ranked: Sequence[Ranked], offsets: Sequence[int], k: int) -> Ranked:
         np.where(shard.indices < 0, -1, shard.indices + offset)
         for shard, offset in zip(ranked, offsets, strict=True)
     ]
+    # The sort is stable, so that of equal scores the earlier shard stays first.
     return _sort_first(np.concatenate(indices, axis=1), np.concatenate([s.scores for s in ranked], axis=1), k)
 
 
@@ -58,6 +59,7 @@ def _check_scores(scores: NDArray[np.floating[Any]], k: int) -> None:
             f"Cannot take the best {k} of scores of shape {scores.shape}.",
             mend="Scores need two axes (queries, candidates), and k must be at least 1.",
         )
+    # The maximum is NaN where any score is, and needs no second array.
     if scores.size and np.isnan(scores.max()):
         row, column = np.argwhere(np.isnan(scores))[0]
         raise ModelError(f"The score of query {row} and candidate {column} is not a number.")
@@ -70,6 +72,7 @@ def _best_columns(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64
     chosen = scores > worst
     tied = scores == worst
     missing = k - np.count_nonzero(chosen, axis=1)
+    # Where more cells tie with the k-th best than are missing, the first of them are taken.
     contested = np.flatnonzero(np.count_nonzero(tied, axis=1) > missing)
     tied[contested] &= np.cumsum(tied[contested], axis=1) <= missing[contested, None]
     chosen |= tied
@@ -146,6 +149,7 @@ def condensed_blocks(distances: RowScores, n: int, *, threads: int) -> NDArray[n
     def fill(rows: slice) -> None:
         block = distances(rows)
         for place, row in enumerate(range(rows.start, rows.stop)):
+            # Rows 0 to r - 1 of the triangle hold r (2n - r - 1) / 2 pairs.
             start = row * (2 * n - row - 1) // 2
             out[start : start + n - 1 - row] = block[place, place + 1 :]
 
@@ -261,6 +265,7 @@ class Candidates:
         exact = self._products(at, self.columns[at, places] - self.offset)
         self.scores[at, places] = np.round(exact, SCORE_DECIMALS) + 0.0
         ranked = self._sorted(rows)
+        # As unsigned numbers -1 is the largest: empty places go last.
         order = np.argsort(ranked.indices.astype(np.uint64), axis=1)
         self.columns[rows, : self.k] = np.take_along_axis(ranked.indices, order, axis=1)
         self.scores[rows, : self.k] = np.take_along_axis(ranked.scores, order, axis=1)
@@ -451,6 +456,7 @@ def _row_lengths(vectors: Floats) -> NDArray[np.float64]:
         squares = np.einsum("nd,nd->n", vectors, vectors)
     if not np.isfinite(squares).all():
         raise ModelError("The vectors to search contain values that are not finite, or beyond float32.")
+    # The rounding error of a sum of dim products is at most dim times epsilon.
     dim = vectors.shape[1]
     return np.asarray(np.sqrt(squares.astype(np.float64)) * (1 + dim * float(np.finfo(np.float32).eps)))
 

@@ -84,7 +84,9 @@ def _nearest_kept(
     """The highest similarity with a kept text and which one it is; (-inf, -1) where none has a shingle in common."""
     common = Counter(position for shingle in grams for position in having.get(shingle, ()))
     best = (-math.inf, -1)
+    # In order, so that of equally similar texts the first is named.
     for position in sorted(common):
+        # Jaccard's index: shingles in common over those of either.
         similarity = common[position] / (len(grams) + sizes[position] - common[position])
         if similarity > best[0]:
             best = similarity, position

@@ -193,6 +193,7 @@ def pair_overlaps(
 ) -> None:
     """Add to `out[i]` the terms that rows a[i] and b[i] share, repetitions clipped."""
     for pair in range(out.shape[0]):
+        # The terms of a row ascend, so that one walk through both rows finds what they share.
         i, j = starts[a[pair]], starts[b[pair]]
         while i < starts[a[pair] + 1] and j < starts[b[pair] + 1]:
             if terms[i] == terms[j]:

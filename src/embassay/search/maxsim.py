@@ -133,6 +133,7 @@ def _merge_part(
 ) -> Ranked:
     """The best so far, and those of one part more."""
     longest = float(np.sqrt(np.einsum("td,td->t", part.values, part.values).max(initial=1.0)))
+    # Twice, because a score and the limit it is held against may both be off.
     margin = 2 * errors * max(1.0, longest * _longest_vector(queries))
     rough, k = maxsim_matrix(queries, part), before.indices.shape[1]
     size = min(k, len(part))

@@ -104,6 +104,7 @@ class Isotonic:
         knots, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
         shares = np.bincount(place, weights=same) / counts
         levels = isotonic_regression(shares, weights=counts).x
+        # Half a pair of one more than there are: no level comes closer to 0 and 1.
         end = 0.5 / (len(scores) + 1)
         return cls(knots, np.clip(levels, end, 1 - end))
 
@@ -210,6 +211,7 @@ def confidence_band(
     low, high = np.zeros(len(at)), np.ones(len(at))
     hits = right[below] - right[(below - near).clip(0)]
     enough = (below >= near) & (hits > 0)
+    # The exact bound of Clopper and Pearson.
     low[enough] = beta.ppf(tail, hits[enough], near - hits[enough] + 1)
     hits = right[(above + near).clip(None, n)] - right[above]
     enough = (above + near <= n) & (hits < near)
@@ -449,6 +451,7 @@ def find_cheapest_threshold(
 def count_labels_for_chance(chance: Callable[[int], float]) -> int | None:
     """How many more labels there have to be for a `chance` (more labels -> share) of `POWER`; None above
     `MOST_LABELS`."""
+    # Doubling finds a number that is enough, halving the smallest one.
     high = 1
     while chance(high) < POWER:
         high *= 2

@@ -45,6 +45,7 @@ def median_votes(votes: ArrayLike) -> Ints:
     [2, 4, -1]
     """
     table = _check_votes(votes)
+    # What nobody voted sorts last, so that the middle is that of the votes.
     ordered = np.sort(np.where(table == MISSING, np.iinfo(np.int64).max, table), axis=1)
     counts = (table != MISSING).sum(axis=1)
     middle = np.maximum(counts - 1, 0) // 2

@@ -434,6 +434,7 @@ def _skewness(influence: Floats, group: Groups) -> float:
     _, place = np.unique(group, return_inverse=True)
     sums = np.bincount(place, weights=influence)
     size = float(sums @ sums)
+    # A variance that is rounding alone has no skewness.
     return float((sums**3).sum()) / size**1.5 if size > 1e-24 else 0.0
 
 

@@ -294,6 +294,7 @@ def best_shares(
     if np.isfinite(freedom.df):
         scale *= np.sqrt(freedom.df / resampling_generator(seed, rng).chisquare(freedom.df, draws.shape[1]))
     moved = values[:, None] + scale * (draws - draws.mean(axis=1, keepdims=True))
+    # Values that differ by rounding alone are tied.
     top = moved >= moved.max(axis=0) - _ROUNDING * np.abs(values).max()
     return np.asarray((top / top.sum(axis=0)).mean(axis=1))
 

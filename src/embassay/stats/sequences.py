@@ -84,9 +84,11 @@ def make_block(left: RemainingPopulation, order: Ints, values: Floats, known: Fl
     weight = left.weight[order]
     left_over = np.ones(len(left.weight), dtype=bool)
     left_over[order] = False
+    # The weight of all that is left at each draw, the item itself included.
     remaining = left.weight[left_over].sum() + _tail_sums(weight[:, None])[:, 0]
     chance = weight / remaining
     rest = left.foretold[left_over].sum(axis=0) + _tail_sums(left.foretold[order])
+    # Unbiased for the sum of what is left: the forecast, and its error over the chance to be drawn.
     found = (values - left.foretold[order]) / chance[:, None] + rest
     least = ((left.low - left.foretold) / left.weight[:, None]).min(axis=0)
     most = ((left.high - left.foretold) / left.weight[:, None]).max(axis=0)

@@ -99,6 +99,7 @@ def find_silence(
     decided = _decide(unanswerable, answerable, aims, alpha)
     if decided.verdict != "too few" or not foresee:
         return decided
+    # The same scores again stand for more questions like these.
     for times in range(2, MOST_TIMES + 1):
         many = np.repeat(unanswerable, times), np.repeat(answerable, times)
         if _decide(*many, aims, alpha).verdict != "too few":
@@ -121,6 +122,7 @@ def least_unanswerable(aims: SilenceAims, signals: int = 1) -> int:
 
 
 def _decide(unanswerable: Scores, answerable: Scores, aims: SilenceAims, alpha: float) -> Silence:
+    # The fewest questions with which silence on all is evidence: silent^n is at most alpha.
     least = math.ceil(math.log(alpha) / math.log(aims.silent))
     above = _upper_quantile(unanswerable, aims.silent, alpha)
     lowest = _lower_quantile(unanswerable, aims.silent, alpha)

@@ -82,6 +82,7 @@ def randomization_test(
     )
     columns = np.column_stack([differences, differences - estimate])
     means = np.abs(np.concatenate([_signed_means(pattern, columns) for pattern in patterns]))
+    # The observed pattern is among them: rounding must not leave it out.
     extreme = int((means[:, 0] >= abs(estimate) - _ROUNDING * np.abs(differences).max()).sum())
     p = extreme / 2**n if every else (extreme + 1) / (n_resamples + 1)
     half = float(np.quantile(means[:, 1], confidence)) if n > 1 else float("nan")
@@ -258,6 +259,7 @@ def _invert_test(averages: Floats, n: int, alpha: float, *, exact: bool) -> tupl
     if exact:
         outside = int((2 * np.cumsum(_subset_sums(np.arange(1.0, n + 1))) <= alpha).sum())
     else:
+        # The normal approximation: n (n + 1) / 4 is the mean of the rank sum.
         outside = math.floor(n * (n + 1) / 4 - critical_value(1 - alpha) * _rank_sum_deviation(n, [])) + 1
     if outside < 1:
         return -math.inf, math.inf

@@ -112,6 +112,7 @@ class Speller:
             mended = word.lower().translate(_LETTERS[0])
         else:
             mended = word.lower()
+        # A capital before small letters may begin a name, which no list of words has.
         maybe_name = word[0].isupper() and word[1:].islower()
         if len(mended) < _SHORT or maybe_name or not (mended.isascii() and mended.isalpha()):
             return word

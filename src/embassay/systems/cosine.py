@@ -266,6 +266,7 @@ def _pair_products(
 
 def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int) -> Ranked:
     """`exact_search` among the rows that are not NaN, as a ranking of all of them."""
+    # The sum of a row is NaN where any of its values is.
     left, right = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
     if len(left) == len(queries) and len(right) == len(corpus):
         return exact_search(queries, corpus, k)

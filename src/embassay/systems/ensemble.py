@@ -210,6 +210,7 @@ class Ensemble:
         """The best k of each shard, from what each member found in it."""
         offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64).tolist()
         depth = max(ranked.indices.shape[1] for member in found for ranked in member)
+        # In places of all shards together, so that a query's documents are fused over all of them.
         whole = [merge(list(member), offsets, depth) for member in found]
         queries = [
             self._of_query([(ranked.indices[row], ranked.scores[row]) for ranked in whole])

@@ -99,6 +99,7 @@ def lay_windows(places: Ints, passages: Sequence[tuple[int, int]], room: int | N
             last += 1
         ahead = (first_token[first:last] - first_token[first]).astype(np.float64)
         behind = (after_token[last - 1] - after_token[first:last]).astype(np.float64)
+        # At an end of the document there is no more context to be had.
         ahead = ahead if first else ahead + np.inf
         behind = behind if last < n else behind + np.inf
         end = max(end for _, end in passages[first:last])
@@ -106,6 +107,7 @@ def lay_windows(places: Ints, passages: Sequence[tuple[int, int]], room: int | N
         if last == n:
             break
         half = first_token[first] + most / 2
+        # At least one passage on, and never past the next one that has no window yet.
         first = min(max(first + 1, int(np.searchsorted(first_token, half))), last)
     return windows
 

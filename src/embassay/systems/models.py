@@ -170,6 +170,7 @@ def _describe_on_disk(text: str) -> str:
         if "/" not in text or not folder.is_dir():
             return ""
     except OSError:
+        # What is too long to be a path raises here.
         return ""
     own = "onnx" if (folder / "model.onnx").is_file() else "st"
     return mend_of_folder(folder, text) or f"That folder is -s {own}:{text}. "

@@ -190,6 +190,7 @@ class MaxSim(RaggedSimilarity):
 
         def similar(part: slice) -> NDArray[np.float32]:
             these, rest = (_part_tokens(tokens, part), _part_tokens(tokens, slice(part.start, len(tokens))))
+            # A mean over the tokens: a sum would grow with the length of a text.
             forward = maxsim_matrix(these, rest) / np.maximum(these.lengths, 1)[:, None]
             back = maxsim_matrix(rest, these).T / np.maximum(rest.lengths, 1)[None, :]
             return np.asarray((forward + back) / 2, dtype=np.float32)
@@ -298,6 +299,7 @@ class SparseProduct(RaggedSimilarity):
                 rows[i] = text
         filled = np.array([i for i, row in enumerate(rows) if row is not None], dtype=np.int64)
         ranked = self.index(make_ragged([row for row in rows if row is not None])).search(queries, k)
+        # A place of -1 takes the -1 at the end and stays what it is.
         return Ranked(np.append(filled, -1)[ranked.indices], ranked.scores)
 
     def _weights(self, rows: Ragged) -> Sparse:

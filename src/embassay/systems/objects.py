@@ -264,6 +264,7 @@ def _object_identity(model: Any) -> str:
 
 
 _SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
+# The repr of an object may hold its address, which differs in each process.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 

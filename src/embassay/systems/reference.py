@@ -15,6 +15,7 @@ from embassay.randomness import random_bytes
 from embassay.search.exact import RowScores, condensed_blocks, ranked_blocks, run_over_shards
 from embassay.systems.lexical.bags import check_pairs
 
+# Those of a float64, the hidden bit included.
 _MANTISSA_BITS = 53
 
 

@@ -85,6 +85,7 @@ def _damage_at(
 ) -> tuple[str, int]:
     """What is written for the text at a place, and how many of its characters that stands for."""
     happens, what = drawn
+    # Two characters first, because a pair can have a fate of its own.
     for length in (2, 1):
         piece = text[place : place + length]
         fate = fates.get(piece)
@@ -92,6 +93,7 @@ def _damage_at(
             continue
         if happens < share * fate.rate:
             return _write_outcome(fate.pick(what), piece, text[place + 1 : place + 2])
+        # What is left of the draw decides on the shorter piece.
         happens -= share * fate.rate
     return text[place], 1
 

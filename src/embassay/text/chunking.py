@@ -341,6 +341,7 @@ class _Cutter:
     def _overlap(self, counts: list[int], first: int, last: int) -> int:
         """The first unit of the next chunk, whose first new one is `last`."""
         start = last
+        # The overlap grows until it is long enough, then shrinks until the next unit fits.
         while start > first + 1 and counts[last] - counts[start] < self.chunking.overlap:
             start -= 1
         while start < last and counts[last + 1] - counts[start] > self.chunking.limit:

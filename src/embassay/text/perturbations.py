@@ -138,9 +138,11 @@ def _draw_sentences(words: int) -> list[str]:
     sentences: list[str] = []
     sentence: list[str] = []
     for at in range(0, len(stream), _BYTES_PER_WORD):
+        # The text ends with a whole sentence.
         if at >= words * _BYTES_PER_WORD and not sentence:
             break
         sentence.append(_draw_word(int.from_bytes(stream[at : at + 2], "little")))
+        # A byte: one word in eight ends the sentence, about one in eleven has a comma.
         chance = stream[at + 2]
         if len(sentence) == _LONGEST or (len(sentence) >= _SHORTEST and chance < 32):
             sentences.append(" ".join(sentence).capitalize() + ".")
@@ -268,9 +270,11 @@ def _raise_case(text: str, case_bits: NDArray[np.uint8]) -> str:
 
 def _raised_unicode(text: str, case_bits: NDArray[np.uint8]) -> str:
     codes = np.frombuffer(bytearray(text, "utf-32-le", "surrogatepass"), "<u4")
+    # Unsigned, codes below "a" wrap around to large numbers: one comparison tests both ends.
     changed = (codes - np.uint32(ord("a")) < 26).view(np.uint8)
     changed *= np.uint8(_CASE_BIT)
     changed &= case_bits
+    # The lowest byte of each code: ASCII letters differ from their capitals in one bit of it.
     codes.view(np.uint8)[::4] ^= changed
     beyond_ascii = np.flatnonzero(codes > 127)
     beyond_ascii = beyond_ascii[case_bits[beyond_ascii] != 0]

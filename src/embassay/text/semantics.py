@@ -370,6 +370,7 @@ def replace_synonyms(text: str, draw: Draw) -> str:
     none was drawn."""
     matches = [match for match in _WORD.finditer(text) if match[0].lower() in _synonym_table()]
     drawn = draw(len(matches)) if matches else b""
+    # 128 of a byte's 256 values: a probability of 1/2.
     chosen = [match for match, byte in zip(matches, drawn, strict=True) if byte < 128] or matches[:1]
     return _apply_edits(
         text,

@@ -234,6 +234,7 @@ def _split_ourselves(how: Chunking, ends: TokenEnds, text: str) -> list[Piece]:
 def _split_at_tokens(size: int, overlap: int, ends: TokenEnds, text: str) -> list[Piece]:
     """Every `size` tokens, whatever is there: the naive cut that others are compared with."""
     count = passage_ends if ends is word_ends else ends
+    # Each end once: several tokens can end within one character.
     places = [0, *sorted(set(count(text).tolist()) - {0})]
     pieces = []
     for first in range(0, max(1, len(places) - 1 - overlap), size - overlap):

@@ -37,6 +37,7 @@ def as_utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
+        # UTF-16 joins two halves that stand together, and replaces one that stands alone.
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
@@ -112,11 +113,13 @@ def word_ends(text: str) -> NDArray[np.int64]:
     """
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     kinds = _KINDS[points]
+    # Kinds of characters are looked up the first time that they occur.
     if not kinds.all():
         _learn_kinds(np.unique(points[kinds == _UNKNOWN]))
         kinds = _KINDS[points]
     is_word = kinds == _LETTERS
     ends = kinds == _OTHER
+    # A word ends where the next character is none of a word's, and at the end of the text.
     ends[:-1] |= is_word[:-1] & ~is_word[1:]
     ends[-1:] |= is_word[-1:]
     return np.flatnonzero(ends) + 1
@@ -151,9 +154,11 @@ def _part_ends(mine: NDArray[np.bool_], size: int, least: int) -> NDArray[np.int
     """The ends of the parts of `size` characters, the last being what is left, of the runs of `mine` longer than
     `least`."""
     edges = np.flatnonzero(np.diff(mine, prepend=False, append=False))
+    # Runs begin at every first edge and end at every second.
     begun, stops = edges[::2], edges[1::2]
     long = stops - begun > least
     begun, stops = begun[long], stops[long]
+    # Rounded up.
     parts = -(-(stops - begun) // size)
     number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts) + 1
     return np.asarray(np.minimum(np.repeat(begun, parts) + number * size, np.repeat(stops, parts)))
@@ -187,6 +192,7 @@ def token_ends(tokenizer: Tokenizer) -> TokenEnds:
 
     def ends(text: str) -> NDArray[np.int64]:
         pieces = np.cumsum([len(piece) for piece in tokenizer.pieces(text)], dtype=np.int64)
+        # A token that ends within a character ends with it.
         return np.searchsorted(_byte_ends(text), pieces, side="left") + 1
 
     return ends

@@ -88,6 +88,7 @@ class WordCover:
         share, total = np.zeros(n), 0.0
         for word in dict.fromkeys(words):
             places = self._rows.get(word, np.zeros(0, dtype=np.int64))
+            # BM25's idf, log(1 + (n - df + 0.5) / (df + 0.5)).
             weight = float(np.log1p((n - len(places) + 0.5) / (len(places) + 0.5)))
             share[places] += weight
             total += weight

@@ -44,6 +44,7 @@ def _named_port(options: Sequence[str]) -> int | None:
 
 def main(process: Path = Path("/proc/1/cmdline")) -> int:
     """0 where all is well, else 1 and why on stderr."""
+    # Arguments in /proc are separated by zero bytes.
     port = find_port(process.read_bytes().decode(errors="replace").split("\0"))
     if port is None:
         return 0

@@ -234,6 +234,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 def _listening_socket(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
     sock = socket.socket(family, kind, protocol)
     try:
+        # A port that a server has just left can be taken at once.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
         sock.listen(128)

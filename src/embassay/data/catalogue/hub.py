@@ -195,6 +195,7 @@ class HubTable:
         try:
             return hub_splits(self.place, streamed=self.streamed)
         except AbsentData:
+            # Its message already says what is missing; below, it would be said to be out of reach.
             raise
         except Exception as error:
             raise self._unreachable(error) from error

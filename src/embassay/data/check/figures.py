@@ -154,6 +154,7 @@ class TextSketches:
     def _credible(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
         """Pairs, shape (n, 2), that the signatures do not already rule out."""
         threshold = self._near.threshold
+        # The share of equal hashes is binomial: so many standard errors below the threshold still count.
         least = threshold - _DOUBT * np.sqrt(threshold * (1 - threshold) / PERMUTATIONS)
         pairs = np.stack([first, second], axis=1)
         likely = [
@@ -219,9 +220,11 @@ def _pair_in_bands(
     """Positions of each text's first, second, ... companion of its band, and of the text itself."""
     if not len(band):
         return
+    # By band; within one, texts that can only lead come first, because only the first ones are compared.
     order = np.lexsort((later, ~earlier, band))
     places = np.arange(len(band))
     fresh = np.r_[True, np.diff(band[order]) != 0]
+    # Of each place, the place where its band begins.
     starts = np.maximum.accumulate(np.where(fresh, places, 0))
     for step in range(LEADERS):
         held = places[starts + step < places]

@@ -329,6 +329,7 @@ def advise_reading(path: Path, reading: TableReading) -> tuple[TableReading, tup
         return (replace(reading, delimiter=mark), ()) if mark else (reading, ())
     if not isinstance(source, DelimitedTable):
         return reading, ()
+    # The mark first, then the quotes, then the header: each is read with what was found before it.
     mark = detect_delimiter(path)
     if not reading.delimiter and mark and MARKS[mark] != source.delimiter and _is_other(path, source, mark):
         current = next(name for name, sign in MARKS.items() if sign == source.delimiter)

@@ -139,8 +139,10 @@ def check_package(asked: dict[str, Any]) -> None:
             members = package.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
         raise Refused(f"{asked['kind']} files that are damaged") from None
+    # The first bit of a member's flags says that it is encrypted.
     if any(member.flag_bits & 1 for member in members):
         raise Refused(f"{asked['kind']} files that are locked")
+    # The sizes are those that the archive states: nothing is unpacked to know them.
     size = sum(member.file_size for member in members)
     if len(members) > _MEMBERS or size > max(_SMALL, asked["times"] * path.stat().st_size):
         raise Refused("files that unpack to far more data than any text would")
@@ -167,6 +169,7 @@ def load_reader(kind: str) -> None:
 def address_space() -> int:
     """Bytes of address space of this process; 0 where the system does not say."""
     try:
+        # The first number of statm is the size in pages.
         return int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0

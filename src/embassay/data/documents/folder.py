@@ -131,6 +131,7 @@ def scan_folder(folder: Path) -> FolderSurvey:
             tally.skip(reason, name)
         else:
             entries.append(FolderFile(path_id(name), path, kind, status.st_size))
+    # Sorted by id: each file system lists files in an order of its own.
     entries.sort(key=lambda entry: entry.id)
     return FolderSurvey(tuple(entries), dict(sorted(suffixes.items())), tally)
 
@@ -161,9 +162,11 @@ def _walk_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path, str]]:
                 tally.skip(SAVED, within)
             else:
                 entered.append(name)
+        # os.walk goes only into the folders that this list still has.
         folders[:] = entered
         for name in sorted(files):
             path = Path(parent, name)
+            # Office programs put a lock file that begins with ~$ beside a document that is open.
             if name.startswith((".", "~$")):
                 tally.skip(HIDDEN, _shown_path(path, folder))
             else:

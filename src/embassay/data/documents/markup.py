@@ -54,6 +54,7 @@ def decode_text(content: bytes, declared: str = "") -> tuple[str, str]:
             return _decode_as(content, name), name
     if is_binary(content):
         raise Unread("files without text")
+    # UTF-8 before any guess, because text in another encoding is hardly ever valid in it.
     for name in filter(None, (declared, "utf-8")):
         try:
             return content.decode(name), codecs.lookup(name).name

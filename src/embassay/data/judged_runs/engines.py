@@ -120,6 +120,7 @@ def _first_value(content: bytes) -> Any:
     line = content.lstrip().partition(b"\n")[0]
     with suppress(ValueError):
         return bounded_json(line)
+    # An object that is printed over several lines has no JSON in its first one.
     try:
         return bounded_json(content)
     except (json.JSONDecodeError, UnicodeDecodeError):
@@ -295,6 +296,7 @@ def _parse_list(cell: str) -> list[str] | None:
     except ValueError:
         pass
     try:
+        # numpy prints no commas, and Python would join texts that follow each other: tokens keep them apart.
         parts = list(tokenize.generate_tokens(io.StringIO(cell).readline))
         texts = [str(ast.literal_eval(part.string)) for part in parts if part.type == tokenize.STRING]
     except (tokenize.TokenError, SyntaxError, ValueError):

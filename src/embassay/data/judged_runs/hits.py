@@ -131,6 +131,7 @@ def number_of(value: Any) -> float | None:
     try:
         number = float(value)
     except OverflowError:
+        # JSON allows integers beyond the largest float.
         return None
     return number if math.isfinite(number) else None
 

@@ -212,6 +212,7 @@ def table_rows(answer: Any) -> list[dict[str, Any]]:
 def scored_ids(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Document -> score, as pytrec_eval, ranx and BEIR keep a run; empty where that is no such answer."""
     try:
+        # To Python a truth value is a number, but it is no score: as NaN it turns the answer down.
         scores = {
             key: math.nan if isinstance(score, bool) else plain_number(score) for key, score in answer.items()
         }

@@ -203,12 +203,14 @@ def json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | Non
     import polars as pl
     from polars.exceptions import PanicException, PolarsError
 
+    # Readers other than ours take half of a surrogate pair for NUL.
     if may_hold_halves(content):
         return None
     kinds = {theirs: pl.String if ours in ("query", "doc") else pl.Float64 for ours, theirs in names.items()}
     try:
         frame = pl.read_ndjson(content, schema=kinds)
     except (PolarsError, PanicException):
+        # Some faults of polars are panics of Rust, which are no PolarsError.
         return None
     frame = frame.rename({theirs: ours for ours, theirs in names.items()}).select(list(names))
     return None if any(frame.select(KEYS).null_count().row(0)) else check_frame(frame)
@@ -351,6 +353,7 @@ def _are_unscored(pairs: Any) -> bool:
 
 def _is_entry(query: str, doc: str, value: Any) -> bool:
     try:
+        # NaN does not equal itself, and encode() fails for half of a surrogate pair.
         return bool((query + doc).encode()) and float(value) == float(value)
     except (TypeError, ValueError, OverflowError):
         return False
@@ -501,6 +504,7 @@ def _frame_entries(
             pl.col("query", "doc").cast(pl.String), pl.col("value").cast(pl.Float64, strict=False)
         )
         sound = None if any(cast.select(KEYS).null_count().row(0)) else check_frame(cast)
+    # Row by row, which is slower and names the row that cannot be read.
     if sound is None:
         rows = enumerate(chosen.iter_rows(named=True), start=1)
         sound = _entries_frame([make_entry(path, number, row, kind) for number, row in rows])

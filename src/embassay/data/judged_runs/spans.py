@@ -122,6 +122,7 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
     by_document: dict[tuple[str, str], list[Span]] = {}
     for span in spans:
         by_document.setdefault((span.query, span.document), []).append(span)
+    # Best first, ties as in the file: the first passage with an evidence claims it.
     ordered = run.frame.with_row_index("row").sort(["query", "value", "row"], descending=[False, True, False])
     named: dict[int, str] = {}
     claimed: set[tuple[str, str]] = set()

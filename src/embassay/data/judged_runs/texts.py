@@ -151,6 +151,7 @@ class KnownTexts:
             best = self._outermost(inside)
         least = min(len(wanted), *(len(self._runs[name]) for name in best))
         best = [name for name in best if _is_cut_otherwise(text, self._texts[name])]
+        # Less than half of the shorter text in common is no match.
         if 2 * most < least or not best:
             return TextMatch()
         return TextMatch(tuple(best), len({self._texts[name] for name in best}) == 1)

@@ -141,6 +141,7 @@ def _read_values(content: bytes, path: Path) -> Iterator[tuple[int, Any]]:
         try:
             yield number, json.loads(line) if line.lstrip().startswith(b"[") else record_json(line)
         except (ValueError, RecursionError) as error:
+            # Only the first line can be the beginning of one value that goes over all of them.
             if number != lines[0][0]:
                 raise DataError(
                     "this line is not JSON", path=path, line=number, found=str(error)[:80]

@@ -142,6 +142,7 @@ class Calibration:
         try:
             at = np.asarray(similarities, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
+            # What makes no array of numbers ends in the same error as a NaN within one.
             at = np.array([np.nan])
         if np.isnan(at).any():
             raise DataError(

@@ -162,6 +162,7 @@ def _number_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) ->
     if groups is None:
         return None
     _, numbers = np.unique(groups[kept], return_inverse=True)
+    # Groups of one pair each tie nothing together.
     return numbers if len(np.unique(numbers)) < len(kept) else None
 
 
@@ -250,6 +251,7 @@ def explain_none(threshold: Threshold, noun: str = "pairs") -> str:
         labelled = f"{labelled} ({given})"
     if threshold.labels is not None:
         more = threshold.labels - threshold.n
+        # To two significant digits.
         return f"{labelled}: about {round(more, 2 - len(str(more))):,} more"
     if threshold.best is None or threshold.most is None:
         return labelled

@@ -123,6 +123,7 @@ def compare_pairs(reference: Reference, numbers: Mapping[str, Values]) -> PairLi
     names = [name for name in FEATURES if name in reference and name in numbers]
     differences = []
     for name in names:
+        # Rounded as the kept numbers are, or equal ones would differ.
         kept, new = np.array(reference[name]), np.round(numbers[name], _DIGITS)
         test = ks_2samp(kept, new, method="asymp")
         p = min(float(test.pvalue) * len(names), 1.0)

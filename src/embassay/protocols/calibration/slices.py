@@ -219,5 +219,6 @@ def _edit_scores(
         edited = perturb_all(edit, second, [data.ids[row] for row in chosen], context.seed)
         changed = np.array([a != b for a, b in zip(second, edited, strict=True)], dtype=bool)
         similar = pair_similarity(system, first, edited)
+        # A pair that an edit left as it was shows nothing of the edit.
         off = np.where(changed & ~np.isnan(similar), truth - curve.at(similar), np.nan)
         yield _mean_gap(off, context, f"edit {name}").score("gap", subset=called)

@@ -153,6 +153,7 @@ def _nearness(places: Sequence[Mapping[str, int]]) -> Values:
     asked; no question where some system was asked none."""
     questions = dict.fromkeys(question for ranks in places for question in ranks) if all(places) else {}
     ranks = np.array([[own.get(question, -1) for own in places] for question in questions], dtype=int)
+    # Without questions the array is flat; its second axis is still the systems.
     ranks = ranks.reshape(len(questions), len(places))
     return np.where(ranks < 0, np.nan, passage_nearness(ranks))
 

@@ -181,6 +181,7 @@ def cut_at_ties(found: Ranked) -> NDArray[np.int64]:
     """The passages of rankings, -1 from where on they stand in the order of the documents: ten or more that tie with
     the last. A system that finds no word of a question has not found what happens to stand first."""
     is_found = found.indices >= 0
+    # Empty places are infinite, so that the lowest score is that of the last passage found.
     last = np.where(is_found, found.scores, np.inf).min(axis=1, keepdims=True)
     tied = is_found & (found.scores <= last)
     return np.where(tied & (tied.sum(axis=1, keepdims=True) >= TIED), -1, found.indices)

@@ -59,11 +59,14 @@ def generator_folder(model: str) -> str:
             mend="Name the model as on its hub: --generator ORG/MODEL.",
         )
     name = quote(model, safe="").replace("~", "%7E")
+    # Windows takes no dot at the end of a name.
     bare = name.rstrip(".")
     name = bare + "%2E" * (len(name) - len(bare))
+    # Windows keeps these names for devices, with any suffix.
     if _RESERVED.fullmatch(name):
         name = f"%{ord(name[0]):02X}{name[1:]}"
     name = name.replace("%", "~")
+    # Most file systems take no longer names.
     if len(name.encode()) > 255:
         raise UsageError(
             f"{model[:60]!r}… is too long for the name of a folder.", mend="Give --generator a shorter name."

@@ -310,6 +310,7 @@ def read_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, 
         try:
             sizes = tuple((system, float(size)) for system, _, size in pairs)
         except ValueError:
+            # A size that is no number ends in the same error as too few of them.
             sizes = ()
         if not name or len(sizes) < 2 or not all(system and size > 0 for system, size in sizes):
             raise UsageError(

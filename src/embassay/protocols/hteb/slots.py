@@ -155,6 +155,7 @@ def evaluate_candidates(system: Similarity, data: RerankingSet, context: PtebCon
     asked, offered = system.vectors(queries, "query"), system.vectors(candidates, "document")
     row, column = ({text: i for i, text in enumerate(texts)} for texts in (queries, candidates))
     by = own_similarity(getattr(system, "encoder", None))
+    # The best of a query's texts; fmax leaves out those that were lost.
     similar = [
         np.fmax.reduce(
             compare_rows(by, asked[[row[text] for text in query]], offered[[column[text] for text in shown]])

@@ -82,11 +82,13 @@ def _read_field(answer: str) -> str | None:
         return _read_object_text(json.loads(answer))
     except (ValueError, RecursionError):
         pass
+    # Some models put a fence, or words, around the object.
     fenced = find_first_fence(answer)
     inner = [fenced] if fenced is not None else []
     if 0 <= answer.find("{") < answer.rfind("}"):
         inner.append(answer[answer.find("{") : answer.rfind("}") + 1])
     for part in inner:
+        # Some models write Python's quotes, which JSON does not have.
         for read in (json.loads, ast.literal_eval):
             try:
                 found = _read_object_text(read(part))
@@ -98,6 +100,7 @@ def _read_field(answer: str) -> str | None:
     if by_hand is None:
         return None
     try:
+        # Not strict: models put line breaks into strings, which JSON forbids.
         return str(json.loads(f'"{by_hand[1]}"', strict=False))
     except ValueError:
         return by_hand[1]

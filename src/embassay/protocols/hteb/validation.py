@@ -334,6 +334,7 @@ def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[
         ]
     )
     defined = draws[np.isfinite(draws)]
+    # Resamples without a value are left out, unless they are one in twenty or more.
     return _percentile_interval(defined) if len(defined) > 0.95 * RESAMPLES else (None, None)
 
 

@@ -197,6 +197,7 @@ def _decide_item(
     before, made = gold[item.id], [fixes[item.id] for fixes in decisions.values() if item.id in fixes]
     if made:
         values = [_convert_to_gold_form(task, item, fix.value, before) for fix in made]
+        # Adjudicators who disagree decide nothing.
         if any(value != values[0] for value in values[1:]):
             return before, "split"
         if values[0] is None:

@@ -267,6 +267,7 @@ def _balanced_components(whole: Floats) -> Components:
     of_annotators, of_items = whole.mean(axis=1), whole.mean(axis=0)
     rest = whole - of_annotators[:, None] - of_items + mean
     residual = float((rest**2).sum() / ((k - 1) * (n - 1)))
+    # The mean squares less what is left over in them; an estimate below 0 counts as 0.
     between_items, between_annotators = k * of_items.var(ddof=1), n * of_annotators.var(ddof=1)
     return Components(
         float(mean),
@@ -322,6 +323,7 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
     taking_part = people.taking_part
     if not taking_part:
         raise UsageError(f"Nobody answered {people.task.name}.", mend="Give the annotations of this task.")
+    # An item that one person answered has no others to be compared with.
     items = [item for item in people.items if sum(item in answers for answers in taking_part.values()) > 1]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators"
@@ -332,6 +334,7 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
         others = [other for key, other in taking_part.items() if key != name]
         parts[name] = make_scorer(people, answers, others, items)
         dropped += _without_relevant(people, answers, others, items)
+    # Every item once gives the value itself, not one of a resample.
     once = np.ones((1, len(items)))
     scores = {name: float(part(once)[0]) for name, part in parts.items()}
 
@@ -616,6 +619,7 @@ def count_annotators_by_correlation(at: Correlations, n: int, least: int, reach:
 
     def enough(k: int) -> bool:
         then = at.with_annotators(k)
+        # Fisher's z has a variance of about 1 / (n - 3).
         return abs(then.gap) >= reach.both * then.spread / math.sqrt(max(n - 3, 1))
 
     return _find_first_sufficient(enough, least)

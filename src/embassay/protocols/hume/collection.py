@@ -254,6 +254,7 @@ def simulate_rows(
         raise UsageError(f"The noise is {noise:g}.", mend="Give a share between 0 and 1.")
 
     def chance(*names: str) -> float:
+        # Half a step from both ends: 0 and 1 have no finite normal quantile.
         drawn = random_bytes(8, seed, "simulated", task.name, annotator_id, *names)
         return (int.from_bytes(drawn, "big") + 0.5) / 2**64
 

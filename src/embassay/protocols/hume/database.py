@@ -241,6 +241,7 @@ class _TransactionWork:
         try:
             self._value = self._work(transaction)
         except BaseException as error:
+            # Kept for whoever wants it: the other works of the transaction go on.
             self._error = error
             transaction.run("ROLLBACK TO work")
         transaction.run("RELEASE work")
@@ -295,6 +296,7 @@ def _run_transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Tra
         yield _SqliteStatements(connection)
         connection.execute("COMMIT")
     except BaseException:
+        # SQLite may have rolled back by itself, as it does on a full disk.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -318,6 +320,7 @@ class PostgresServer:
         self._schema = schema
         self._server = Postgres(address, self._prepare, client=_TITLE, needs="psycopg")
         self.place = f"schema {schema} of PostgreSQL at {self._server.place}"
+        # Nothing is asked: a connection is made, which tells at once where it cannot be.
         try:
             self._server.do(lambda _: None)
         except ModelError as error:

@@ -22,6 +22,7 @@ from embassay.protocols.hume.store import Role
 KEY_FILE = "serve.key"
 OWNER = "owner"
 _KEY_BYTES = 32
+# A digest of 32 bytes in base64 without padding.
 _TOKEN_LENGTH = 43
 
 

@@ -225,6 +225,7 @@ def find_withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, 
 
 
 def _group_score(scores: Sequence[float]) -> Estimate:
+    # fsum gives the same sum in any order of the scores.
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:
         return Estimate(value=mean, reason="one annotator has no interval over annotators")

@@ -111,6 +111,7 @@ def resampled_fleiss(counts: Floats, votes: Floats) -> Floats:
     # Every item has as many ratings: the first one's tell it.
     size = float(votes[0].sum())
     drawn = counts.sum(axis=1)
+    # Pairs of ratings of one item that agree, each counted in both orders.
     alike = counts @ (votes * (votes - 1)).sum(axis=1)
     together = counts @ votes
     n = drawn * size
@@ -123,6 +124,7 @@ def resampled_cohen(counts: Floats, one: Floats, other: Floats) -> Floats:
     """Cohen's kappa of two raters in every resample, (b,), from their indicators over the same labels (n, k); an item
     that either left out must have a row of zeros. NaN where both gave one and the same label only, or nothing."""
     both = one.sum(axis=1) * other.sum(axis=1)
+    # Items that both labelled, as often as they were drawn.
     drawn = counts @ both
     with np.errstate(invalid="ignore", divide="ignore"):
         expected = ((counts @ (one * both[:, None])) * (counts @ (other * both[:, None]))).sum(
@@ -320,8 +322,10 @@ def _interval_expansion(n: int, confidence: float) -> float:
 
 def _bias_and_skew(estimate: float, replicates: Floats, left_out: Floats) -> tuple[float, float]:
     """The normal quantile of the share of replicates below the estimate, and the acceleration by the jackknife."""
+    # Replicates that differ from the estimate by rounding alone count by half.
     tie = _ROUNDING * max(abs(estimate), 1.0)
     below = ((replicates < estimate - tie).mean() + (replicates <= estimate + tie).mean()) / 2
+    # The acceleration of BCa: a sixth of the skewness over the left-out values.
     moved = left_out[~np.isnan(left_out)]
     moved = moved.mean() - moved
     square = float((moved**2).sum())
@@ -345,6 +349,7 @@ def _two_sided_p(replicates: Floats, shift: float, skew: float) -> float:
     at, sign = (below, 1) if below < above else (above, -1)
     if at >= 1:
         return 1.0
+    # BCa's adjustment of a level, solved for the level whose end is 0.
     w = sign * _normal_quantile(at) - shift
     level = w / (1 + skew * w) - shift if 1 + skew * w > 0 else w - shift
     return min(1.0, 2 * NormalDist().cdf(sign * level))

@@ -519,6 +519,7 @@ def _score_given(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> Measur
     return MeasureScores(scorer([gold[item] for item in items], [given[item] for item in items]), len(items))
 
 
+# Fisher's z needs more than three: its variance is 1 / (n - 3).
 _LEAST_PAIRS = 4
 
 

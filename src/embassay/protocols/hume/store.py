@@ -154,6 +154,7 @@ def check_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
 
 
 def _check_rating(rating: float, scale: Scale, where: str) -> float:
+    # Steps such as 0.1 have no exact binary form.
     steps = (rating - scale.low) / scale.step
     if not scale.low <= rating <= scale.high or not math.isclose(steps, round(steps), abs_tol=1e-6):
         raise DataError(
@@ -282,6 +283,7 @@ class AnswerStore:
         """What annotators said of themselves, by annotator and question."""
         rows = self.database.read(lambda do: do.all("SELECT annotator, question, answer FROM profiles"))
         by_name: dict[str, dict[str, str]] = {}
+        # No database promises an order of rows.
         for annotator, question, answer in sorted(rows):
             by_name.setdefault(annotator, {})[question] = answer
         return by_name

@@ -153,6 +153,7 @@ def average_components(parts: Sequence[Component], *, harmonic: bool = False) ->
         return Component(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(len(values) / (1 / values).sum())
+        # The derivative of the harmonic mean by each part says how far the part's error carries.
         slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
         draws = len(columns) / (1 / np.array(columns)).sum(axis=0)
     return Component(value, n, draws, strata=weight_strata(parts, slopes))

@@ -304,6 +304,7 @@ class TaskProtocol(Protocol):
                 check_table_name(table.name)
                 tables[table.name] = table
         except Exception as error:
+            # A fault in one of our own tables must not be hidden.
             if self.home.startswith("embassay."):
                 raise
             after = f" after {list(tables)[-1]}" if tables else ""

@@ -193,6 +193,7 @@ class Forecaster:
         )
         if slope is None or alone is None:
             return None
+        # The slope per query was taken with the probe's corpus: divided by its texts, it is that of a pair.
         return work.texts * (alone + slope / len(corpus) * len(work.queries))
 
     def _slope(

@@ -81,6 +81,7 @@ def tie_items(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> L
     alike = [tuple(_shared_things(things, text)) for things, text in zip(shared, words_of, strict=True)]
     often = Counter(thing for things in shared for thing in set(things))
     labels = np.empty(0, dtype=np.int64)
+    # The most frequent things are dropped first; at 0 only items that are alike stay tied.
     for most in (*sorted(set(often.values()), reverse=True), 0):
         kept = [[thing for thing in things if often[thing] <= most] for things in shared]
         labels = _number_groups(_link_items([[*own, *same] for own, same in zip(kept, alike, strict=True)]))

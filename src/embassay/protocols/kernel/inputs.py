@@ -391,6 +391,7 @@ class Context(ABC):
         rng, n, lost = self.stream(purpose), self.resamples, find_lost_rows(columns)
         if groups is None and not lost.any():
             return resample_means(columns, n_resamples=n, rng=rng)
+        # A last column counts who is there: dividing by its mean leaves the lost rows out.
         filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
         if groups is not None:
             filled = group_sums(filled, groups)

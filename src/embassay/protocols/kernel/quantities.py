@@ -116,6 +116,7 @@ def measure_biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) ->
     """By what the judge says, at its nearest whole number; by the `strata` (n,) where they name two or more; of all."""
     if not len(people):
         return ()
+    # Halves go up: np.rint would take 2.5 and 1.5 both to 2.
     says, off = np.floor(judge + 0.5).astype(int), judge - people
     parts = [(str(score), off[says == score]) for score in np.unique(says).tolist()]
     kinds = dict.fromkeys(strata)

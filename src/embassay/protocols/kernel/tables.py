@@ -144,6 +144,7 @@ def format_duration(seconds: float) -> str:
     >>> format_duration(0.338), format_duration(4.2), format_duration(41 * 60), format_duration(3 * 3600 + 12 * 60)
     ('338 ms', '4.2 s', '41 min', '3 h 12 min')
     """
+    # At these limits rounding would give 1000 ms and 60.0 s.
     if seconds < 0.9995:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 59.95:

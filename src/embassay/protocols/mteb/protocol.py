@@ -286,6 +286,7 @@ class MainScores:
             return
         self.values.setdefault(row.system, {})[row.dataset] = row.value
         if is_stated and row.ci_low is not None and row.ci_high is not None:
+            # The interval is read as a normal one, whose half is 1.96 standard errors.
             half = (row.ci_high - row.ci_low) / 2
             self.spreads[row.system, row.dataset] = StandardError(half / t_quantile(0.975, math.inf), row.n)
 
@@ -295,6 +296,7 @@ class MainScores:
         parts = [part for part in known if part is not None]
         if not parts or len(parts) < len(known):
             return None
+        # Of independent means the variances add up.
         error = math.sqrt(math.fsum(part.error**2 for part in parts)) / len(parts)
         return StandardError(error, sum(part.n for part in parts))
 

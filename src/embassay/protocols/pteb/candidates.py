@@ -434,6 +434,7 @@ def _make_cell(
         }
     )
     job = CandidateJob(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
+    # A text is paraphrased and its paraphrase rated; for a second judge only rated.
     units = dataset.tasks[0].n * (1 if variant else 2)
     # All of them wait for the judge's server, whoever paraphrases.
     return Cell(TASK, dataset.name, candidate.name, key, units, job, remote=True, variant=variant)

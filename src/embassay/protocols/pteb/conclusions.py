@@ -215,6 +215,7 @@ def _rank_spread(draws: Floats | None) -> dict[str, Any]:
 def _tau_interval(before: Floats | None, after: Floats | None) -> tuple[float | None, float | None]:
     if before is None or after is None or before.shape != after.shape:
         return None, None
+    # A tau needs the value of every system, before and after.
     defined = np.isfinite(np.concatenate([before, after])).all(axis=0)
     taus = np.full(len(defined), np.nan)
     taus[defined] = kendall_tau(before[:, defined].T, after[:, defined].T)

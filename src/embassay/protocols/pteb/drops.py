@@ -390,6 +390,7 @@ SCORES: Mapping[str, Score] = {
 }
 """Task -> how a score is made of its items' values. A clustering has no score per text."""
 
+# The upper ends of the bins of spec pteb 6, in words.
 LENGTH_EDGES = (10, 20, 30, 50)
 FEWEST_TEXTS = 10
 # Counts of a block of resamples: 32 MB of them at a time.

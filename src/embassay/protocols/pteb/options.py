@@ -94,6 +94,7 @@ def _parse_edges(name: str, text: str) -> tuple[float, ...]:
         edges = tuple((int if name == "word_bins" else float)(part) for part in text.split(","))
     except ValueError:
         edges = ()
+    # With 0 before and infinity after, one chain of comparisons rules out 0, infinity and NaN too.
     if not edges or not all(a < b for a, b in pairwise((0, *edges, math.inf))):
         raise UsageError(
             f"{name} is {text!r}.", mend="Give increasing numbers separated by commas: 10,20,30,50."

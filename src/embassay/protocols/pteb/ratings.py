@@ -189,6 +189,7 @@ def parse_rating(text: str) -> float:
     (3.5, 4.0)
     """
     text = without_fence(text)
+    # A bare number is put into the object, so that one model checks both.
     said = f'{{"score": {text}}}' if _NUMBER.fullmatch(text) else text
     try:
         return Answer.model_validate_json(said).score

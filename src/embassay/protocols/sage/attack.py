@@ -216,6 +216,7 @@ def _take_step(system: Similarity, first: Sequence[str], searches: Sequence[Word
     if not drafts:
         return
     texts = [draft.text for _, draft in drafts]
+    # Rounded, because the last digits differ between machines and would choose other words.
     similar = system.pairs([first[place] for place, _ in drafts], texts).astype(np.float64).round(6)
     scored: dict[int, list[DraftText]] = {}
     for (place, draft), value in zip(drafts, similar, strict=True):

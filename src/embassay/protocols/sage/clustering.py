@@ -96,6 +96,7 @@ def _score_set(
 ) -> Score:
     """V-measure of the clusters of one set, whose distances are in the order of these rows."""
     linked = complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
+    # argsort of an argsort gives each row's rank, its place once the rows are sorted.
     clusters = restore_item_order(np.argsort(np.argsort(rows)), linked)
     rows = sorted(rows)
     labels = [data.labels[i] for i in rows]

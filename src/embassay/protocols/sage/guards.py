@@ -266,6 +266,7 @@ def _guard_scores(columns: Mapping[str, Floats], edit: str, name: str, over: Gua
     clean, damaged, guarded = columns[CLEAN], columns[edit], columns[variant]
     yield over.share_kept(clean, guarded).score(HEADLINE, variant=variant)
     restored = over.share_restored(clean, damaged, guarded)
+    # False for NaN alone.
     if restored.value > 0 or restored.value <= 0:
         yield restored.score(RESTORED, variant=variant)
     else:

@@ -285,6 +285,7 @@ def harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Harmonic mean of the shares kept under each perturbation, from means of (perturbed ..., clean); 0 if one is 0."""
     clean = means[..., -1:]
     shares = np.divide(means[..., :-1], clean, out=np.full_like(means[..., :-1], np.nan), where=clean > 0)
+    # 1 / 0 is infinite here and makes the mean 0.
     with np.errstate(divide="ignore"):
         return np.asarray(shares.shape[-1] / (1 / shares).sum(axis=-1))
 

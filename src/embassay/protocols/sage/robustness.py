@@ -103,6 +103,7 @@ def _find_unedited(left: Mapping[str, NDArray[np.int64]], n: int) -> NDArray[np.
     """The documents that no edit of one of the two kinds changed, (n,): they have no relation to judge."""
     none = np.zeros(n, dtype=bool)
     for kind in (SUPERFICIAL, SEMANTIC):
+        # A document that no edit of a kind changed occurs as often as the kind has edits.
         none |= np.bincount(np.concatenate([left[name] for name in kind]), minlength=n) == len(kind)
     return none
 

@@ -105,6 +105,7 @@ def _score_kind(
     target = np.repeat(expected_similarity(np.array(kind.sizes), context.options.curve), POSITIONS)
     closeness = 1 - np.abs(similarity - target)
     by_size = similarity.reshape(len(similarity), len(kind.sizes), POSITIONS).mean(axis=2)
+    # Rounded: what float32 cannot tell apart is no fall.
     falls = (np.diff(np.round(by_size, 6), axis=1) < 0).all(axis=1)
     columns = np.column_stack([closeness.mean(axis=1), falls, closeness, similarity, by_size])
     columns[np.isnan(similarity).any(axis=1)] = np.nan
@@ -120,6 +121,7 @@ def _score_kind(
         part.score(measure, variant=variant)
         for part, (measure, variant) in zip(estimates, names, strict=True)
     ]
+    # Fewer documents leave no two to each half that the map is fitted on.
     if estimates[0].n >= 4:
         close = 1 - np.abs(_calibrate_similarity(similarity, target, context) - target)
         row = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)

@@ -30,6 +30,7 @@ from embassay.protocols.tasks.task import (
 from embassay.records import Classification, LabelledTexts, TaskOutcome
 
 HEADLINE = "accuracy"
+# max_iter as in the paper (spec pteb 5).
 ITERATIONS = 100
 ONE_LABEL = "fewer than two labels are left to train on"
 

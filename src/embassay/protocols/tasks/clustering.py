@@ -40,6 +40,7 @@ from embassay.protocols.tasks.task import (
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
 
 HEADLINE = "v_measure"
+# batch_size as in the paper (spec pteb 5).
 BATCH = 500
 MOST_GROUPS, TIE = 30, 1e-9
 
@@ -123,6 +124,7 @@ def find_clusters(
     best, highest = np.zeros(n, dtype=np.int64), -math.inf
     for k in range(2, min(max(n // 2, 2), MOST_GROUPS, n - 1) + 1):
         clusters = cluster(k)
+        # A silhouette needs two clusters at least, and not each text in its own.
         if 1 < len(set(clusters.tolist())) < n:
             score = float(silhouette_score(space, clusters, metric=metric))
             if score > highest + TIE:

@@ -46,6 +46,7 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
     relevant one.
     """
     items, own = Items(), excludes_own(context)
+    # One more than is scored, because the query's own document may be left out.
     ranked = system.search(data.queries.texts, data.corpus.texts, K + 1)
     documents, queries = (
         Lost(system, data.corpus.ids, "documents"),

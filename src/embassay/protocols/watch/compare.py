@@ -160,6 +160,7 @@ def _compare_neighbours(a: Answers, b: Answers) -> tuple[float, int]:
 def _neighbours(vectors: Answers, depth: int) -> list[list[int]]:
     units = scale_rows(vectors).astype(np.float64)
     scores = units @ units.T
+    # No text is its own neighbour.
     np.fill_diagonal(scores, -np.inf)
     order: list[list[int]] = np.argsort(-scores, axis=1, kind="stable")[:, :depth].tolist()
     return order

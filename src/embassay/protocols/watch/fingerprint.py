@@ -50,9 +50,11 @@ class Packed:
 
     def unpack(self) -> NDArray[Any]:
         """The array. ValueError for numbers that do not fill the shape."""
+        # In Python's integers: those of numpy would overflow, and a bad shape could pass.
         size = 1
         for length in self.shape:
             size *= length
+        # Before anything is decoded, because the shape comes from a file.
         if min(self.shape, default=0) < 0 or size > _MOST:
             raise ValueError(f"a shape of {self.shape}")
         try:

@@ -74,6 +74,7 @@ class WatchCheck:
             return self.panel.first.point > 0 or turned > 0
         if self.impact is None:
             return None
+        # Half a question: less than one list that changes is none.
         return self.impact.states[-1].changed.point > 0.5 / max(1, self.impact.questions)
 
     def as_dict(self) -> dict[str, Any]:
@@ -109,6 +110,7 @@ def _append_line(path: Path, plain: Mapping[str, Any]) -> None:
     with FileLock(f"{path}.lock"), path.open("ab+") as stream:
         size = stream.seek(0, os.SEEK_END)
         if size:
+            # A kill may have cut the last line: the new one must not be joined to it.
             stream.seek(size - 1)
             line = line if stream.read(1) == b"\n" else b"\n" + line
         stream.write(line)

@@ -106,6 +106,7 @@ def impact_of(
     if questions.shape[1] == fingerprint.width:
         kept = _side(questions, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors)))
         rng = make_generator(fingerprint.seed, "watch", "half")
+        # A permutation modulo 2 picks exactly half, at random.
         half = _Similarities(
             np.where(rng.permutation(len(lists.pool)) % 2, anew.pool, kept.pool),
             np.where(rng.permutation(len(lists.others)) % 2, anew.others, kept.others),
@@ -124,6 +125,7 @@ def _side(questions: Answers, pool: Answers, others: Answers) -> _Similarities:
     asked = directions(np.nan_to_num(questions))
     scores = (asked @ directions(np.nan_to_num(part)).T for part in (pool, others))
     lost = (np.isnan(part).any(axis=1) for part in (pool, others))
+    # Below every cosine, so that what is lost ranks last.
     return _Similarities(*(np.where(gone, -2.0, score) for score, gone in zip(scores, lost, strict=True)))
 
 
@@ -172,6 +174,7 @@ def _expected_above(before: _Similarities, now: _Similarities, scores: Floats, o
     if not outside or not now.others.shape[1]:
         return np.zeros_like(scores)
     was, is_now = (side - side.mean(axis=1, keepdims=True) for side in (before.others, now.others))
+    # Where all similarities are alike there is no line: the slope is 0, not NaN.
     slope = (was * is_now).sum(axis=1) / np.maximum((was**2).sum(axis=1), 1e-12)
     line = slope[:, None] * was
     spread = np.maximum((is_now - line).std(axis=1), 1e-9)
@@ -201,6 +204,7 @@ def _ndcg(
         if not gains:
             continue
         order = np.argsort(-scores[question], kind="stable")
+        # The inverse permutation: from a passage to its rank.
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         reached = sum(
@@ -213,6 +217,7 @@ def _ndcg(
 
 def _expected_discount(rank: int, pushing: float, discounts: Floats) -> float:
     """The mean discount at a rank, from 0, behind a Poisson number of further passages."""
+    # The Poisson chance of no further passage; each next term follows from the one before.
     chance = math.exp(-pushing)
     total = 0.0
     for more in range(DEPTH - rank):

@@ -301,6 +301,7 @@ def _pooling(seen: Contrasts) -> NamedChange | None:
     rows = _worded(seen)
     step = directions(seen.now[rows]) - directions(seen.then[rows])
     whole = float(np.einsum("nd,nd->n", step, step).mean())
+    # By squared lengths: that of the mean step as a share of the mean of all.
     common = float((step.mean(axis=0) ** 2).sum()) / whole if whole else 0.0
     if common < COMMON or _centred(seen) < ALONE:
         return None
@@ -338,5 +339,6 @@ def _centred(seen: Contrasts) -> float:
     """The median cosine of answers now and then, the mean of either taken away."""
     rows = _worded(seen)
     now, then = (directions(side[rows]) for side in (seen.now, seen.then))
+    # Without the means, a step that all texts share leaves the cosine at 1.
     centred = (side - side.mean(axis=0) for side in (now, then))
     return float(np.median(np.einsum("nd,nd->n", *(directions(side.astype(np.float32)) for side in centred))))

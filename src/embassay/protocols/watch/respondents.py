@@ -167,6 +167,7 @@ class VectorRespondent(_Interviewee):
             raise ModelError(
                 f"{self.name} could not encode any of the texts: {next(iter(failed.values()), '')}"
             )
+        # A text that was lost is NaN in every value.
         lost = np.full(width, np.nan, dtype=np.float32)
         return Replies(np.stack([lost if row is None else row for row in rows]), failed)
 

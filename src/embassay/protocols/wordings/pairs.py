@@ -187,7 +187,9 @@ def sample_items(pool: Sequence[CandidateWording], lang: str, size: Sample) -> l
     taken = set(drawn)
     rest = [candidate.paraphrase.text for place, candidate in enumerate(pool) if place not in taken]
     own = {pool[place].paraphrase.text for place in drawn}
+    # A text may be there several times, and drawn from one of these places only.
     spare = [text for text in rest if text not in own]
+    # Each dummy takes two texts.
     texts = spare if len(set(spare)) > 2 * size.dummies else [candidate.paraphrase.text for candidate in pool]
     rows: list[tuple[Kind, str, str, float | None, str, str]] = [
         (

@@ -533,6 +533,7 @@ def level_rows(
         )  # fmt: skip
     half = half_width_over_runs(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
+        # A drop lies between the bounds of the score, the original taken off both.
         least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
         low, high = clip_drop_interval(drop - half, drop + half, (least, most), most - least)
         method = f"95% t interval over {runs} runs: other paraphrases of these same texts"

@@ -391,6 +391,7 @@ def _variant_column(
         return {}
     frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
     rows = list(frame.filter(pl.col("measure") == measure).select("item_id", "variant", "value").iter_rows())
+    # An id that occurs in several languages gets its language.
     often = Counter(item for item, _, _ in rows)
     return {
         item if often[item] == 1 else item + BETWEEN + lang: float("nan") if value is None else value

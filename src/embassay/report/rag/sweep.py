@@ -390,6 +390,7 @@ def stage_bars(part: SweepPart, asked: SweepTerms) -> Bars:
     """p50 by stage of the stacks on the frontier, and of the recommended one."""
     order = [spot.stack for spot in shown_frontier(part, asked)]
     chosen = part.recommendation.stack
+    # The recommended stack is shown however far down it stands.
     shown = [id for i, id in enumerate(order) if i < MOST or id == chosen]
     stacks = [part.stack(id) for id in shown]
     sums = [sum(time.p50 for time in stack.times if time.stage in SHADES) for stack in stacks]

@@ -85,6 +85,7 @@ class RaisedError:
 def wrap_error(error: Exception) -> RaisedError:
     """The error, or its words in one that can be sent where it cannot."""
     try:
+        # Some errors can be packed but not unpacked.
         unpack_value(pack_value(error))
     except Exception:
         return RaisedError(RuntimeError(describe_error(error)))
@@ -149,11 +150,13 @@ def _is_answering(host: str, port: int) -> bool:
             return True
         server.sendall(_HELLO)
         head = b""
+        # recv may bring less than was asked for.
         while len(head) < 4:
             more = server.recv(4 - len(head))
             if not more:
                 return False
             head += more
+    # The fourth byte of a frame is its type.
     return head[3] == _SETTINGS
 
 
@@ -357,6 +360,7 @@ def _keep_signal_handlers() -> Iterator[None]:
         yield
     finally:
         for number, answer in before.items():
+            # None stands for a handler that Python did not set and cannot put back.
             if answer is not None:
                 signal.signal(number, answer)
 
@@ -469,6 +473,7 @@ def _collect_seen(ray: Any, node: Node, answer: Any) -> NodeFindings:
     except ray.exceptions.GetTimeoutError:
         return NodeFindings(node, "", "", "", error=f"it did not answer within {_NODE_SECONDS:.0f} s")
     except ray.exceptions.RayError as error:
+        # The last line of a remote traceback is the error itself.
         lines = [line for line in str(error).strip().splitlines() if line.strip()] or [type(error).__name__]
         return NodeFindings(node, "", "", "", error=lines[-1].strip())
 

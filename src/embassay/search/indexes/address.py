@@ -123,6 +123,7 @@ def make_ranked(found: Sequence[Found], k: int) -> Ranked:
     indices = np.full((len(found), k), -1, dtype=np.int64)
     scores = np.full((len(found), k), -np.inf)
     for row, hits in enumerate(found):
+        # Adding 0.0 turns -0.0 into 0.0.
         rounded = [(position, round(score, SCORE_DECIMALS) + 0.0) for position, score in hits]
         best = sorted(rounded, key=lambda hit: (-hit[1], hit[0]))[:k]
         for place, (position, score) in enumerate(best):

@@ -351,6 +351,7 @@ class ElasticSearch:
             index = read_entry(listed)
             if client.indices.exists(index=index[0]):
                 return index
+            # The index is gone: the next client must not be sent to it.
             client.delete(index=LIST, id=self._listed, refresh=True)
         return None
 
@@ -358,6 +359,7 @@ class ElasticSearch:
         """Make an index, and list it when it is complete. Whatever stops this before, it is removed or never used."""
         from secrets import token_hex
 
+        # A name of its own, because several clients may load at once.
         index = f"{self._listed}-{token_hex(4)}"
         client = self._server.client
         try:

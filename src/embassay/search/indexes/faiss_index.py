@@ -306,6 +306,7 @@ def _check_graph(kind: str, *, m: int, ef_construction: int, ef: int | str) -> N
 SAMPLE = 16_384
 """Vectors to learn from: 64 for each of 256 values; with more, learning takes longer and finds hardly more."""
 _VALUES_PER_PART = 8
+# As many rounds of k-means as faiss takes by itself.
 _ROUNDS = 25
 _ROTATIONS = 10
 """Of learning the rotation and the parts in turn, where faiss takes 50: more changes little and takes minutes."""

@@ -111,6 +111,7 @@ class Postgres:
         try:
             self._prepare(connection)
         except BaseException:
+            # An interrupt must not leave a connection open either.
             connection.close()
             raise
         self._own.connection = connection
@@ -190,7 +191,9 @@ EXTENSION = "vector"
 _LIST = "indexes"
 _PAGE = 8000
 """Bytes of a row that stays in its page: larger values go to a table of their own, which a scan reads far slower."""
+# An index of pgvector takes no longer vectors.
 _MOST = {"vector": 2000, "halfvec": 4000}
+# The signature of PostgreSQL's binary COPY, no flags, and no extension of the header.
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_END = b"\xff\xff"
 _MEMORY_MOST = 2**31 - 2**20
@@ -260,10 +263,12 @@ def ensure_table(
     if built is not None:
         return built
     with connection.transaction():
+        # Committed on its own: the schema is not kept locked while a table loads.
         _lock_name(connection, f"{SCHEMA} schema")
         _set_up(connection)
     with connection.transaction():
         _lock_name(connection, table)
+        # Another client may have built it while this one waited.
         built = _find_table(connection, table)
         if built is None:
             seconds = _build_table(connection, table, layout, vectors)
@@ -367,6 +372,7 @@ def copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> Iterator[
     )
     for block in row_blocks(vectors):
         rows = np.zeros(len(block), dtype=row)
+        # Two fields: 4 bytes of an id, and a vector with 4 bytes before its values.
         rows["fields"], rows["id_bytes"], rows["bytes"], rows["dim"] = 2, 4, 4 + values.itemsize, dim
         rows["id"] = np.arange(start, start + len(block))
         rows["values"] = _round_block(block, kind)

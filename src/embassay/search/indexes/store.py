@@ -66,6 +66,7 @@ def recall(found: Ranked, exact: Ranked, k: int) -> float:
 
 
 LADDER = (16, 32, 64, 128, 256, 512)
+# Spec rag 3.4 asks for a gap to flat of at most 1 to 2%.
 GAP = 0.02
 AUTO = "auto"
 """A search width that is to be found."""
@@ -89,6 +90,7 @@ def smallest_width(
         )
 
     def is_enough(ef: int) -> bool:
+        # The rounding of 1 - gap must not ask for a wider search.
         return min(values_at(ef).values()) >= 1 - gap - 1e-12
 
     low, high = 0, 1
@@ -280,6 +282,7 @@ def _find_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredIndex
 
 def _checked_head(stream: BinaryIO, recipe: Recipe) -> dict[str, Any] | None:
     """The first line of a whole file, the stream behind it; None for one that is damaged or of something else."""
+    # The checksum stands behind the content.
     size = os.fstat(stream.fileno()).st_size - _SEAL
     checksum = hashlib.blake2b(digest_size=_SEAL)
     left = size

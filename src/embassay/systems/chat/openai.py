@@ -55,6 +55,7 @@ class OpenAIChat(ServedChat):
         self._target, self._effort = target, effort
         self._way = 0
         self.left_out: tuple[str, ...] = ()
+        # OpenAI's newer models refuse max_tokens, and other servers may know no other name.
         self._longest = "max_completion_tokens" if address.url == OPENAI else "max_tokens"
 
     async def request(

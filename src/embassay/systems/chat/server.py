@@ -156,6 +156,7 @@ class ServedChat(ABC):
         except Unfit as wrong:
             again = make_retry_messages(messages, first.value.text, wrong)
         second = await self._ask_server(again, sampling, shape)
+        # Both calls are paid for.
         second = ServerReply(second.value, first.usage + second.usage)
         try:
             return _fitting_completion(second, schema)

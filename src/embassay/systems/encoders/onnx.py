@@ -159,6 +159,7 @@ class Onnx:
         if not self._normalize:
             return vectors
         lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+        # A vector of zeros stays one.
         return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
 
     def _limit(self, folder: OnnxFolder) -> int | None:

@@ -228,6 +228,7 @@ VERSION = 1
 """Raised whenever the graph could give other bits; part of an encoder's identity."""
 
 _FUSED = "com.microsoft"
+# The epsilon of BERT's layer normalisation.
 _EPSILON = 1e-12
 
 
@@ -274,6 +275,7 @@ class _Graph:
 
     def layer(self, prefix: str, hidden: str, heads: int) -> str:
         parts = [f"{prefix}attention.self.{part}." for part in ("query", "key", "value")]
+        # The fused node takes the kernels of query, key and value side by side.
         kernel = np.concatenate([self._weights[part + "weight"] for part in parts]).T
         bias = np.concatenate([self._weights[part + "bias"] for part in parts])
         inputs = [hidden, self._constant(prefix + "qkv", kernel), self._constant(prefix + "qkv_bias", bias)]
@@ -372,6 +374,7 @@ class OnnxFolder:
         config = self.read(name)
         if not config:
             return None
+        # The mode is either named, or has a switch that is on.
         mode = config.get("pooling_mode")
         chosen = [mode] if mode is not None else [key for key, on in config.items() if on is True]
         modes = [key for key in chosen if key.startswith("pooling_mode") or mode is not None]

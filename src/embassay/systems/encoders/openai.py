@@ -223,6 +223,7 @@ def _unpack_rows(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
         read = [np.frombuffer(row, dtype=kind) for row in rows]
     except ValueError:
         raise Malformed(UNREADABLE) from None
+    # A float64 beyond float32 becomes infinite, which later checks turn down without a warning.
     with np.errstate(over="ignore", invalid="ignore"):
         return _stack_rows([row.astype(np.float32) for row in read])
 

@@ -129,6 +129,7 @@ class ServedEncoder(ABC):
         return len(find_too_long(texts, self.max_tokens, self.tokenizer))
 
     async def _chunk(self, texts: Sequence[str], role: Role | None, dim: int) -> Vectors | TextRefused:
+        # Empty texts are not sent: their vectors are zeros.
         filled = [i for i, text in enumerate(texts) if text]
         sent = self._prepared([texts[i] for i in filled], role)
         try:

@@ -89,6 +89,7 @@ def select_active_terms(weights: NDArray[np.float32], most: int | None = None) -
     """
     terms = np.flatnonzero(weights)
     if most is not None and len(terms) > most:
+        # By weight to choose, then by term again.
         terms = np.sort(terms[np.argsort(-weights[terms], kind="stable")[:most]])
     return np.column_stack([terms, weights[terms]]).astype(np.float32)
 

@@ -138,6 +138,7 @@ def bigrams(tokens: Tokens) -> Bags:
     starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
     first = np.repeat(tokens.starts[:-1] - starts[:-1], lengths) + np.arange(starts[-1])
     first_of, second_of = tokens.ids[first].astype(np.int64), tokens.ids[first + 1]
+    # A pair of ids as one number.
     return _count_terms(first_of * tokens.vocabulary + second_of, starts)
 
 
@@ -188,8 +189,10 @@ def invert_bags(bags: Bags, weights: NDArray[Any], vocabulary: NDArray[np.int64]
 
     columns = np.searchsorted(vocabulary, bags.terms)
     known = np.zeros(len(columns), dtype=bool)
+    # searchsorted gives len(vocabulary) for terms beyond the last.
     inside = columns < len(vocabulary)
     known[inside] = vocabulary[columns[inside]] == bags.terms[inside]
+    # How many known terms come before each row: the row pointers of the kept ones.
     ends = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(known)))[bags.starts]
     table = csr_array((weights[known], columns[known], ends), shape=(len(bags), len(vocabulary))).tocsc()
     return Sparse(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(bags))

@@ -155,6 +155,7 @@ class Scratch(AbstractContextManager["Scratch"]):
         start = self._end
         try:
             self._file.seek(start)
+            # An empty array has no view that can be cast to bytes.
             for array in arrays.values():
                 self._end += self._file.write(
                     np.ascontiguousarray(array).data.cast("B") if array.size else b""
@@ -545,6 +546,7 @@ class BM25:
             similar = _scale_minmax(scores, ~(empty_a | empty_b))
         else:
             self_scores = score(rows_a, rows_a)
+            # Divided by infinity, a score without a positive one of its own becomes 0.
             similar = np.clip(scores / np.where(self_scores > 0, self_scores, np.inf), 0, 1)
             similar[rows_a == rows_b] = 1
         similar[empty_a | empty_b] = (empty_a & empty_b)[empty_a | empty_b]
@@ -563,6 +565,7 @@ class BM25:
         empty = mutual.bags.sizes == 0
 
         def block(part: slice) -> NDArray[np.float64]:
+            # Where all scores are equal, every distance is 0.
             distances = (high - mutual.scores(part)) / (high - low or 1.0)
             either = empty[part, None] | empty[None, part.start :]
             return np.where(either, empty[part, None] != empty[None, part.start :], distances)

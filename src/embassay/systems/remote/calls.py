@@ -124,7 +124,9 @@ def redact_keys(text: str) -> str:
 
 Kind = Literal["pushback", "passing", "final"]
 
+# 529 is Anthropic's status for a server that is overloaded.
 _PUSHBACK = {429, 503, 529}
+# 520 to 524 come from Cloudflare, for a server behind it.
 _PASSING = {408, 409, 425, 500, 502, 504, 520, 521, 522, 523, 524}
 _BEHIND = {504, 524}
 """A gateway gave up waiting for the server, which may have read the request."""
@@ -254,6 +256,7 @@ def read_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | N
     if seconds is not None:
         return max(0.0, seconds)
     try:
+        # A date without a zone is in UTC, as HTTP has them all.
         at = parsedate_to_datetime(after)
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
         return max(0.0, (at - (now or datetime.now(UTC))).total_seconds())
@@ -382,6 +385,7 @@ def close_at_exit(close: Callable[[], Awaitable[None]]) -> None:
 
 
 def _close_all(process: int) -> None:
+    # A fork has the list too, but not the loop that the clients belong to.
     if process != os.getpid() or not _closing:
         return
 
@@ -414,6 +418,7 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
     try:
         return future.result()
     except BaseException:
+        # Whoever was interrupted no longer wants the answer.
         future.cancel()
         raise
 

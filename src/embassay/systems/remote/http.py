@@ -245,6 +245,7 @@ class OpenAIClient:
     def _make_sdk(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI
 
+        # `Calls` repeats requests and limits their time: the client must do neither.
         return AsyncOpenAI(
             api_key=self._key,
             base_url=self._address.url,

@@ -128,6 +128,7 @@ class Pace:
         try:
             return await turn
         except BaseException:
+            # The turn came as the wait was cancelled: it is passed on.
             if turn.done() and not turn.cancelled():
                 self._leave()
             raise

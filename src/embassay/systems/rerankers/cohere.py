@@ -10,6 +10,7 @@ from embassay.systems.remote import Ledger
 from embassay.systems.remote.http import COHERE, Server, select_given_options
 from embassay.systems.rerankers.server import PostedReranker
 
+# Cohere bills up to so many documents as one search.
 _PER_SEARCH = 100
 
 

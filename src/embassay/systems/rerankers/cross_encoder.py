@@ -67,6 +67,7 @@ class CrossEncoder:
             return np.empty(0, dtype=np.float32)
         import torch
 
+        # The identity in place of the model's own activation: scores are logits whatever the model does.
         try:
             scores = self._model.predict(
                 [(query, document) for document in documents],

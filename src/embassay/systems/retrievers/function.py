@@ -170,6 +170,7 @@ def _run_in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
     future: asyncio.Future[Any] = loop.create_future()
 
     def settle(set_it: Callable[[Any], None], value: Any) -> None:
+        # A future that was cancelled meanwhile takes no result.
         if not future.done():
             set_it(value)
 

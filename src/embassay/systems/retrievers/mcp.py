@@ -147,6 +147,7 @@ class McpRetriever(Retriever):
         """End the session, and the server that was started for it."""
         self._leave.set()
         if self._session is not None:
+            # A server that does not stop must not keep the run from ending.
             with suppress(Exception, asyncio.CancelledError):
                 await asyncio.wait_for(self._session, timeout=5)
 

@@ -127,6 +127,7 @@ class AnnotatorRoutes:
         return annotator
 
 
+# JavaScript's whole numbers are exact up to here.
 _MOST_SEQ = 2**53
 
 

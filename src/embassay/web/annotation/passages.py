@@ -159,6 +159,7 @@ class Grading:
         waiting = [item for key in course.waiting if (item := self._places[key]) not in taken]
         people = [person.id for person in self._store.annotators()]
         turn, many = people.index(annotator) if annotator in people else 0, max(len(people), 1)
+        # Every so-many-th place is one person's, so that two do not grade the same passage at a time.
         mine = [item for item in waiting if place[item] % many == turn]
         rest = [item for item in waiting if place[item] % many != turn]
         mine_first.sort(key=lambda item: (answers[annotator][item].seq, item))

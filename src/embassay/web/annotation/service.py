@@ -267,6 +267,7 @@ def open_service(
             mend="Serve the study from a writable folder.",
         ) from error
     except BaseException:
+        # An interrupt must not leave the store locked either.
         store.close()
         raise
     grading = Grading(path, store) if until_decided else None
@@ -333,11 +334,13 @@ class LinkDoor:
     def check_form(self, token: str, headers: Mapping[str, str]) -> None:
         """Raises Refusal for a change that another site, or a form of one, could have sent."""
         empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+        # Without asking first, a browser sends forms and plain text to another site, but no JSON.
         if (
             not empty
             and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json"
         ):
             raise Refusal(415, "Send JSON.")
+        # Old browsers do not send this header: of them the origin decides alone.
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise Refusal(403, "This request did not come from the page.")
         origin = headers.get("origin")

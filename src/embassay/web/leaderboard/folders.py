@@ -52,6 +52,7 @@ def find_folders(root: Path) -> Iterator[Folder]:
 def _find_under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
     try:
         with os.scandir(folder) as entries:
+            # No more than the limit: a folder may hold any number of entries.
             by_name = {entry.name: entry for entry in islice(entries, FILES.most) if not entry.is_symlink()}
     except OSError:
         return
@@ -372,6 +373,7 @@ _DIGITS = 8
 def board_version(run: RunData) -> str:
     """A short digest of all that must agree between runs of a board: kind, data, seed, limit, tasks and options. What
     `protocols.compare.compare_manifests` asks for is part of it."""
+    # Sorted: datasets in another order are no other board.
     data = sorted(
         (str(dataset["name"]), str(dataset.get("fingerprint")))
         for dataset in run.manifest.get("datasets") or ()

@@ -283,6 +283,7 @@ class Library:
             return None
         if name not in now.made:
             with self._building:
+                # Another request may have made it while this one waited.
                 if name not in now.made:
                     now.made[name] = self._make(name, now)
                     if not now.made[name].whole:

@@ -189,6 +189,7 @@ def _p_values(
     p = [_sign_p(size, df) for size, df in zip(sizes.tolist(), degrees.tolist(), strict=True)]
     values = np.ones((2, count, count))
     values[:, *upper] = p, correct_pairs(p, tested.tolist())
+    # The lower triangle still has 1 everywhere: it takes the values of the upper one.
     values = np.minimum(values, values.transpose(0, 2, 1))
     return values[0], values[1]
 
@@ -262,6 +263,7 @@ class Replicates:
             if key not in self._kept:
                 self._kept[key] = standings
                 self._size += _count_bytes(standings)
+            # The last one stays even where it alone is too large: it is about to be used.
             while self._size > self._most and len(self._kept) > 1:
                 self._size -= _count_bytes(self._kept.popitem(last=False)[1])
         return standings

@@ -175,9 +175,11 @@ class PageCache:
         packed = self._find_page(key)
         if packed is not None:
             return packed
+        # A lock for each page: two pages are made at the same time, one page only once.
         with self._lock:
             making = self._making.setdefault(key, Lock())
         with making:
+            # Whoever had the lock before may have made it.
             packed = self._find_page(key)
             if packed is None:
                 packed = make()
@@ -522,6 +524,7 @@ def _send_packed(
     """An answer, zipped for whoever takes that; nothing but its tag for whoever has it."""
     if packed is None:
         raise HTTPException(404)
+    # A cache must keep the zipped form and the plain one apart.
     headers = {"etag": packed.etag, "vary": "Accept-Encoding", **(more or {})}
     if is_known(packed.etag, request.headers.get("if-none-match")):
         return Response(status_code=304, headers=headers)

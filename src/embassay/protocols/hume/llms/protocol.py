@@ -425,6 +425,7 @@ def _open_answers(work: AnnotationWork, annotator: LlmAnnotator, *, fresh: bool)
     held = _settings_file(path)
     if not fresh and path.exists() and held.exists():
         before = json.loads(held.read_text("utf-8"))["settings"]
+        # By way of JSON, so that tuples compare as the lists that the file has.
         now = json.loads(to_json(work.settings(annotator)))
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(

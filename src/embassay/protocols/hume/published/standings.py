@@ -25,6 +25,7 @@ AnyPair = PaperPair | PairRecord
 """A dataset in one language, as result files or as a record have it."""
 REFERENCES: tuple[Reference, ...] = ("best", "median", "mean")
 Weighting = Literal["pairs", "datasets"]
+# Spec hume 8: easy for people from 0.7 on, hard below 0.5.
 EASY, HARD = 0.7, 0.5
 ROUNDING = 1e-12
 """What the mean of equal scores can differ by from each of them: less is a tie."""

@@ -120,6 +120,7 @@ def _parse_points(text: str, path: Path, line: int) -> float:
     try:
         value = float(text)
     except ValueError:
+        # NaN lies in no range, so what is no number is turned down with what is too large.
         value = np.nan
     if not -100 <= value <= 100:
         raise DataError(

@@ -97,6 +97,7 @@ def draw_from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list
     ]
 
     def hardest(query: JudgedQuery) -> Iterator[str]:
+        # As many more as are judged, because the relevant ones among them fall out.
         return (
             hit.id
             for hit in index.search(query.query, DEPTH + len(query.gains))

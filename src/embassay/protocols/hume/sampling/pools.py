@@ -81,6 +81,7 @@ def draw_gold_groups(
     per_group = n // wanted
     names = sorted(members)
     order = [names[place] for place in seeded_order(names, seed, "clusters")]
+    # A stable sort: clusters that are large enough stay in the drawn order.
     chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), per_group))[:wanted])
     short = sum(len(members[name]) < per_group for name in chosen)
     taken = tuple(place for name in chosen for place in members[name][:per_group])

@@ -306,6 +306,7 @@ class _Ratings:
         rows = {rater: row for row, rater in enumerate(dict.fromkeys(rating.rater_id for rating in shared))}
         self.lang = lang
         self.verdicts = [rater for rater in raters if not lang or lang in rater.langs]
+        # One row at least: a language that nobody rated still has its pairs as columns.
         self.table = np.full((max(len(rows), 1), len(ids)), np.nan)
         for rating in shared:
             self.table[rows[rating.rater_id], columns[rating.pair_id]] = rating.value
@@ -388,6 +389,7 @@ def _mean_of_means(
 
 def _alpha_estimate(ratings: _Ratings, seed: int) -> Estimate | None:
     value = krippendorff_alpha(ratings.table)
+    # Only pairs with two ratings or more enter alpha.
     twice = int(((~np.isnan(ratings.table)).sum(axis=0) > 1).sum())
     if math.isnan(float(value)):
         return None

@@ -115,6 +115,7 @@ def valid_change(score: Score, units: RunUnits, ratings: RatedItems) -> ValidCha
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     value, whole = main.value.point, everything.value
     valid = Estimate(value, low, high, count, METHOD)
+    # The rest of the whole change: its low end belongs to the high end of the valid part.
     invalid = Estimate(whole - value, whole - high, whole - low, count, METHOD)
     share = wilson(float(answered.valid.mean()), count)
     return ValidChange(whole, valid, invalid, share, count, ratings.refused, n, main.effective)

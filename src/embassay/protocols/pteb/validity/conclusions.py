@@ -126,6 +126,7 @@ class RatedRun:
             before, after = original.get(key, np.nan), runs[unit.seed].get(key, np.nan)
             if not (np.isnan(before) or np.isnan(after)):
                 table.append((unit, before, after, golds.get(key, np.nan)))
+        # Without rows the array would have no columns.
         columns = np.array([row[1:] for row in table], dtype=np.float64).reshape(-1, 3).T
         items = {item: number for number, item in enumerate(dict.fromkeys(row[0].item for row in table))}
         numbers = np.array([items[row[0].item] for row in table], dtype=np.int64)

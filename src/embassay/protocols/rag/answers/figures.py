@@ -94,6 +94,7 @@ def measure_levels(
         grades, row = collection.grades[prompt.row], prompt.row
         useful = {place for place, grade in grades.items() if grade >= USEFUL}
         levels.hit[row] = float(useful <= set(prompt.places)) if useful else np.nan
+        # Only grades of 1 and 2 harm: a passage without a grade does not.
         levels.harm[row] = sum(grades.get(place, 0) in (1, HARMFUL) for place in prompt.places) / k
         levels.planted[row] = prompt.planted
         if not isinstance(outcome, Failure):
@@ -193,6 +194,7 @@ def _estimate_figure(figure: AnswerFigure, request: AnswerRequest, groups: Label
     if len(means) == 1:
         is_share = groups is None and not figure.measure.startswith("Harm") and "change" not in figure.measure
         return Estimate(float(means[0]), n, drawn[:, 0], method, is_share, units)
+    # The mean product over the mean square is the least-squares slope: the counts cancel out.
     with np.errstate(invalid="ignore", divide="ignore"):
         slope, slopes = means[0] / means[1], drawn[:, 0] / drawn[:, 1]
     return Estimate(float(slope), n, slopes, method, units=units)

@@ -192,6 +192,7 @@ async def _time_generator(
         except Unanswered:
             continue
         first.append(word.seconds)
+        # From the first token on: what comes before it is reading the prompt.
         if answer.seconds > word.seconds and answer.tokens > word.tokens:
             rates.append((answer.tokens - word.tokens) / (answer.seconds - word.seconds))
     if not first:

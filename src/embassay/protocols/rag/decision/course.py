@@ -69,6 +69,7 @@ class ItemChooser:
         labelled_at = members[list(labelled)]
         gain = population.asked.linear.gain[[labels[population.keys[place]] for place in labelled_at]]
         likely = self._gains(labelled_at, gain)[members]
+        # The spread of a gain of 0 or 1; a guess near either is less sure than it looks.
         spread = np.maximum(np.sqrt(likely * (1 - likely)), LEAST_SPREAD)
         reach = np.abs(population.coefficients[:, active]).max(axis=1, initial=0.0)
         return Forecast(population.coefficients * likely[:, None], reach * spread)
@@ -89,6 +90,7 @@ class ItemChooser:
             foretold = self._query_guess
             y = population.values(labelled, labels)
             x = foretold[list(labelled)]
+            # Least squares through 0, pulled towards a slope of one half by the weight of the prior.
             slope = ((x * y).sum() + _SHY * _prior_weight(foretold)) / (
                 (x**2).sum() + _prior_weight(foretold)
             )
@@ -113,6 +115,7 @@ def _smooth_gain(cell: Ints, labelled: Ints, gain: Floats, prior: Floats) -> Flo
     size = int(cell.max()) + 1
     count = np.bincount(cell[labelled], minlength=size)
     total = np.bincount(cell[labelled], weights=gain, minlength=size)
+    # As if so many more passages had been labelled, each with the gain that the prior says.
     return np.asarray((total[cell] + _STRENGTH * prior) / (count[cell] + _STRENGTH))
 
 
@@ -206,9 +209,11 @@ class _Replay:
         while self.left.any():
             number = len(self.blocks)
             places = np.flatnonzero(self.left)
+            # Labels of blocks that are still being labelled must not decide what is drawn next.
             before = [item for names in self.blocks[: max(number - AHEAD + 1, 0)] for item in names]
             active = self._active(max(number - AHEAD + 1, 0))
             guess = self.chooser.guess(before, self.labels, active)
+            # No weight is 0: every passage that is left can be drawn.
             weight = np.maximum(guess.weight[places], guess.weight.max() * 1e-9 + 1e-300)
             left = RemainingPopulation(
                 self.population.low[places], self.population.high[places], guess.values[places], weight

@@ -286,6 +286,7 @@ def _query_items(
     asked: DecisionMeasure, comparisons: Sequence[RunContrast], query: Ints, ranks: Ints, queries: int
 ) -> Built:
     """A query is an item where the first passages differ; of nDCG how far they can differ is bounded by the ranks."""
+    # Rank 0 is that of a passage which is not in the list: it weighs nothing.
     discount = np.concatenate([[0.0], 1 / np.log2(np.arange(asked.cutoff) + 2)])
     weight = discount[ranks]
     items: list[int] = []

@@ -423,6 +423,7 @@ def _grade_pairs(pairs: Pairs) -> list[tuple[int, int]]:
 
 def _compare_order(pairs: Pairs) -> _Order:
     placed = [(listed.place, edited.place) for listed, edited in pairs if edited.place is not None]
+    # Passages that the person put at the same place have no order to be wrong about.
     apart = [(a, b) for a, b in combinations(placed, 2) if a[1] != b[1]]
     wrong = [abs(a[0] - b[0]) for a, b in apart if (a[0] < b[0]) != (a[1] < b[1])]
     tau = float(kendall_tau(*np.array(placed, dtype=np.float64).T)) if len(placed) > 1 else float("nan")

@@ -146,6 +146,7 @@ def _forecast_judging(
 ) -> list[Forecast]:
     """S4, S6 and the repeats: calls of the judge, at the mean length of some passages."""
     questions = [Question(question.id, question.text) for question in work.read.questions]
+    # Spread over the whole corpus: the first passages alone may come from one document.
     texts = work.passages.texts[:: max(1, len(work.passages) // _SAMPLE)][:_SAMPLE]
     passages = [Passage(str(number), text) for number, text in enumerate(texts)]
     pairs = [(questions[i % len(questions)], passage) for i, passage in enumerate(passages)]

@@ -114,6 +114,7 @@ def _count_agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[f
     for first, second in combinations(graded, 2):
         if first[0] == second[0]:
             continue
+        # Sorted by grade, the lower one first.
         worse, better = sorted((first, second))
         alike += 0.5 if better[1] == worse[1] else float(better[1] < worse[1])
         pairs += 1

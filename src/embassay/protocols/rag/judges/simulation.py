@@ -258,6 +258,7 @@ def read_known(path: Path, grades: str = "identity", column: str = "") -> Grades
 
 T = TypeVar("T")
 
+# The standard deviation of a standard Gumbel draw.
 _GUMBEL_SD = math.pi / math.sqrt(6)
 MALFORMED_GRADES = (
     "true", '{"grade": true}', '{"grade": 7}', '{"grade": 3.5}', 'Say {"grade": 4} or {"grade": 5}.',
@@ -375,6 +376,7 @@ class SimulatedJudge:
             return Ordering(tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected)
         noisy = np.array([self.utility(question, passage) for passage in passages])
         noisy += self._noise.order_noise * self._draw_noise(rng, len(passages))
+        # What is shown first gains as much as what is shown last loses.
         noisy += self._noise.position * np.linspace(1, -1, len(passages))
         order = tuple(np.argsort(-noisy, kind="stable").tolist())
         return Ordering(order, len(rejected) + 1, rejected)

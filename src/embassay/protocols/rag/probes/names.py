@@ -393,6 +393,7 @@ def _percent_scores(base: Floats, ablated: Floats, name: str, context: ProbeCont
     whole = ~np.isnan(base + ablated).any(axis=0)
     base, ablated = base[:, whole], ablated[:, whole]
     kept = base >= LEAST_MARGIN
+    # Rows that are left out are divided by 1, because their margin may be 0.
     rows = np.where(kept, 100 * (ablated - base) / np.where(kept, base, 1), 0.0)
     sums = np.column_stack([part.sum(axis=0) for part in (rows, kept, kept * base, kept * ablated)])
     yield context.over_queries(

@@ -72,11 +72,13 @@ def _pair_cosines(
     queries: NDArray[np.float32], passages: NDArray[np.float32], first: Ints, second: Ints
 ) -> Floats:
     values = np.empty(len(first))
+    # In blocks, because both sides of every pair are copied.
     for start in range(0, len(first), _BLOCK):
         part = slice(start, start + _BLOCK)
         values[part] = np.einsum(
             "nd,nd->n", queries[first[part]], passages[second[part]], dtype=np.float64, casting="same_kind"
         )
+    # Rounding can take a cosine just beyond 1.
     return np.clip(values, -1, 1)
 
 
@@ -244,6 +246,7 @@ class ProbeContext(Context):
                 continue
             value = float(correlation(x, y))
             if np.isnan(value):
+                # A correlation is undefined where one side is constant: its range is 0.
                 side = names[0] if not np.ptp(x) else names[1]
                 scores.append(make_undefined_score(measure, n, f"{side} does not vary", variant=variant))
                 continue

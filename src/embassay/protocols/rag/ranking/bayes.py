@@ -116,6 +116,7 @@ class ReliabilityChecks:
         query's own are this share of them."""
         figures = self.figures(0.0)
         stays = max(0.0, figures["steadiness"] - FRESH) * min(1.0, figures["circular"] / NOISY)
+        # The log odds of 0 and of 1 are infinite.
         inside = min(max(chance, 0.01), 0.99)
         logit = math.log(inside / (1 - inside)) * (BELOW if inside < 0.5 else 1.0)
         return 1 / (1 + math.exp(ALONE * alone + STAYS * stays - LEVEL - logit))
@@ -197,6 +198,7 @@ def make_shared_priors(evidences: Floats) -> Floats:
 def _width_kernels() -> tuple[Floats, ...]:
     """K(g0 -> g), (points, points), its rows sums of 1, for each width."""
     sharpness, reliability = np.log(SHARPNESS), np.arange(len(RELIABILITY), dtype=np.float64)
+    # The points are all pairs of a sharpness and a reliability, so the kernel is a Kronecker product.
     return tuple(
         np.asarray(
             np.kron(_make_kernel(sharpness, width), _make_kernel(reliability, CELLS * width)),
@@ -242,6 +244,7 @@ class BayesRanker:
         self._given = np.array(
             sorted(range(len(candidates)), key=lambda i: _candidate_order(candidates[i])), dtype=np.intp
         )
+        # The inverse permutation: where each candidate, as given, stands in the sorted order.
         self._inside = np.argsort(self._given)
         spread = spread_of_grades([candidates[i].grade for i in self._given])
         self._limits = options.limits(len(candidates), graded=not spread.says_little)
@@ -273,10 +276,12 @@ class BayesRanker:
             return
         orders = np.array([[self._inside[i] for i in call.order] for call in answers], dtype=np.int64)
         places = np.array([[call.shown.index(i) for i in call.order] for call in answers], dtype=np.float64)
+        # From -1 for the first place to 1 for the last.
         places = 2 * places / (orders.shape[1] - 1) - 1
         for order, place in zip(orders, places, strict=True):
             self._answers.add(order, place, self._seen().both)
         self.posterior.learn(orders, places)
+        # add.at counts a candidate as often as it occurs, where += would count it once.
         np.add.at(self._exposures, orders.ravel(), 1)
         self.calls += len(answers)
         self.refresh()

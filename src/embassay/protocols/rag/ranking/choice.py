@@ -83,6 +83,7 @@ def _list_fisher(
             within += _subset_chances(score, share, reached)
             if draw % FISHER_EVERY == 0:
                 _add_fisher(share, reached, fisher[window])
+            # The chance of a node is its own choice's times its parent's, which comes before it.
             for at in range(len(parents)):
                 before = parents[at]
                 node[at] = share[choices[at] // m, choices[at] % m] * (node[before] if before >= 0 else 1.0)
@@ -108,12 +109,14 @@ def _subset_chances(score: Floats, share: Floats, reached: Floats) -> float:
         best = max(best, score[i])
     weight = np.empty(m)
     for i in range(m):
+        # Less the best score: exp cannot overflow.
         score[i] = max(score[i] - best, LOWEST)
         weight[i] = math.exp(score[i])
     for subset in range(full):
         reached[subset] = 0.0
     reached[full] = 1.0
     entropy = 0.0
+    # From the full set down: a subset is complete before it passes its chance on.
     for subset in range(full, 0, -1):
         total, weighted = 0.0, 0.0
         for i in range(m):
@@ -121,6 +124,7 @@ def _subset_chances(score: Floats, share: Floats, reached: Floats) -> float:
                 total += weight[i]
                 weighted += weight[i] * score[i]
         chance = reached[subset]
+        # The entropy -sum p log p, where p is weight / total and score is log weight.
         entropy += chance * (math.log(total) - weighted / total)
         for i in range(m):
             if subset >> i & 1:
@@ -160,6 +164,7 @@ def sample_information(scores: Floats, windows: Positions, noise: Floats) -> Flo
             for i in range(m):
                 weight[i] = math.exp(max(score[i] - best, LOWEST))
             total = 0.0
+            # From the last stage to the first, so that what is left grows by one weight at a time.
             for k in range(m - 1, -1, -1):
                 total += weight[order[k]]
                 for i in range(k, m):
@@ -284,6 +289,7 @@ def choose_disjoint_windows(worth: Floats, m: int, count: int) -> list[int]:
     while len(chosen) < count and np.isfinite(left).any():
         start = int(np.argmax(left))
         chosen.append(start)
+        # Windows that begin less than m apart overlap.
         left[max(0, start - m + 1) : start + m] = -np.inf
     return chosen
 

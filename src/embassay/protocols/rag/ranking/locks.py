@@ -169,6 +169,7 @@ def _augment_path(
 ) -> bool:
     """Send one unit from `start` to `end` through what room there is."""
     came_from: dict[tuple[int, bool], tuple[int, bool]] = {start: start}
+    # Breadth first, so that each unit takes one of the shortest ways, as Edmonds and Karp have it.
     waiting = deque([start])
     while waiting and end not in came_from:
         node = waiting.popleft()
@@ -180,6 +181,7 @@ def _augment_path(
         return False
     while end != start:
         before = came_from[end]
+        # What flows one way can be sent back the other way later.
         room[before][end] -= 1
         room[end][before] += 1
         end = before
@@ -352,6 +354,7 @@ class LocksRanker:
         n, m = len(self._scores), self._options.batch
         drawn = random_bytes(8 * (n + m), self._turn_seed, "locks", self._start.query)
         uniform = [int.from_bytes(drawn[8 * i : 8 * i + 8], "little") / 2**64 for i in range(n + m)]
+        # The key of spec rag 4.1, of which the smallest are drawn.
         keys = [
             exposures + 0.3 * log1p(information) + u
             for exposures, information, u in zip(self._exposures, self._information, uniform[:n], strict=True)

@@ -40,12 +40,14 @@ def add_answers(
         weight = 1.0
         if random > 0.0:
             real, other = math.log1p(-random) + log_probability, math.log(random) + guess
+            # A log-sum-exp: the likelihoods of long answers underflow.
             high = max(real, other)
             mixed = high + math.log(math.exp(real - high) + math.exp(other - high))
             weight = math.exp(real - mixed)
             total += mixed
         else:
             total += log_probability
+        # The last item is left over: its stage is certain.
         for k in range(m - 1):
             mean_place, square_place = 0.0, 0.0
             for j in range(k, m):
@@ -105,6 +107,7 @@ def _stage_likelihood(x: Floats, order: Positions, place: Floats, score: Floats,
 def factor_matrix(matrix: Floats) -> None:
     """Overwrite the upper half of a positive definite matrix (d, d) by its factor U; the lower half is left."""
     d = len(matrix)
+    # Cholesky's factor, row by row: the matrix is U'U.
     for j in range(d):
         root = np.sqrt(matrix[j, j])
         for i in range(j, d):
@@ -248,8 +251,10 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
 def _normal_tail(z: float) -> tuple[float, float]:
     """log Phi(z) and phi(z) / Phi(z) of a standard normal."""
     if z < FAR:
+        # Further out erfc underflows; 0.9189 is log sqrt(2 pi).
         return -0.5 * z * z - math.log(-z) - 0.9189385332046727, -z - 1.0 / z
     chance = 0.5 * math.erfc(-z / math.sqrt(2.0))
+    # 2.5066 is sqrt(2 pi).
     return math.log(chance), math.exp(-0.5 * z * z) / (chance * 2.5066282746310002)
 
 
@@ -426,6 +431,7 @@ def spread_of_grades(grades: Sequence[int | None]) -> UtilitySpread:
         low, high = ndtri(below), ndtri(upto)
         share, at_low, at_high = upto - below, _normal_density(low), _normal_density(high)
         first = (at_low - at_high) / share
+        # A truncated normal; an end at infinity has no density, but infinity times 0 would be NaN.
         second = 1 + ((low * at_low if below else 0.0) - (high * at_high if upto < 1 else 0.0)) / share
         chosen = [i for i, other in enumerate(grades) if other == grade]
         mean[chosen], variance[chosen] = first, second - first**2

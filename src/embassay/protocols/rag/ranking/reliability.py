@@ -60,6 +60,7 @@ def compare_repeats(
     size = min(top, len(orders[0]))
     discordances, overlaps = [], []
     for a, b in combinations(range(len(orders)), 2):
+        # (1 - tau) / 2 is the share of pairs that the two orders put the other way round.
         discordances.append((1 - _order_tau(places[a], places[b])) / 2)
         overlaps.append(len(set(orders[a][:size]) & set(orders[b][:size])) / size if size else 1.0)
     tau = None
@@ -384,6 +385,7 @@ def _share_at_best(logs: Floats, shares: Floats) -> float:
     row, best = np.unravel_index(int(logs.argmax()), logs.shape)
     if not 0 < best < logs.shape[1] - 1:
         return float(shares[row, best])
+    # The vertex of the parabola through the best point and its two neighbours.
     left, middle, right = logs[row, best - 1 : best + 2]
     bend = left - 2 * middle + right
     shift = 0.5 * (left - right) / bend if bend < 0 else 0.0

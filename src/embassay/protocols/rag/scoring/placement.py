@@ -131,6 +131,7 @@ class _GradeLookup:
         order = np.argsort(keys)
         self._keys, self._grades = keys[order], grade[order]
         self.queries = queries
+        # Query and grade as one number.
         cells = query * len(GRADES) + grade - 1
         self.counts = np.bincount(cells, minlength=queries * len(GRADES)).reshape(queries, len(GRADES))
 
@@ -194,6 +195,7 @@ def _find_first_copies(query: Ints, doc: Ints) -> Ints:
     keys = _pair_keys(query, doc)
     if pl.Series(keys).n_unique() == len(keys):
         return np.arange(len(keys))
+    # In the order of the file again.
     return np.sort(np.unique(keys, return_index=True)[1])
 
 
@@ -446,10 +448,12 @@ def _merge_alternately(a: PlacedRun, b: PlacedRun, depth: int) -> NDArray[np.int
         np.pad(run.documents, ((0, 0), (0, width - run.documents.shape[1])), constant_values=NOBODY)
         for run in (a, b)
     ]
+    # Interleaved: the first of a, the first of b, the second of a, and so on.
     turns = np.stack(padded, axis=2).reshape(len(a.documents), -1)
     query, turn = np.nonzero(turns != NOBODY)
     keys = query << 32 | turns[query, turn]
     new = np.zeros(turns.shape, dtype=bool)
+    # np.unique gives the first turn of each document.
     first = np.unique(keys, return_index=True)[1]
     new[query[first], turn[first]] = True
     chosen = keys[(new & (np.cumsum(new, axis=1) <= depth))[query, turn]]

@@ -195,6 +195,7 @@ class PeopleGrades:
     def _not_drawn(self, cutoff: int | None) -> Iterator[str]:
         has_label = {key[0] for key in self.people}
         labelled = np.array([query in has_label for query in self.queries])
+        # Drawn at random, people's queries would lie along the file as the others do.
         place = np.arange(len(labelled), dtype=np.float64)
         if are_different_samples(place[labelled], place[~labelled]):
             where = _count_thirds(place[labelled], len(labelled))

@@ -157,9 +157,12 @@ def _joint_draws(score: Score, values: Sequence[RunValue]) -> dict[str, Floats]:
     by_runs = {frozenset((pair.a, pair.b)): pair for pair in (comparison.pairs if comparison else ())}
     for i, j in combinations(range(len(runs)), 2):
         pair = by_runs.get(frozenset((runs[i], runs[j])))
+        # Two runs that no test compares are taken as independent.
         apart = np.hypot(errors[i], errors[j]) if pair is None or pair.error is None else _draw_spread(pair)
+        # Var(a - b) = Var(a) + Var(b) - 2 Cov(a, b).
         covariance[i, j] = covariance[j, i] = (errors[i] ** 2 + errors[j] ** 2 - apart**2) / 2
     size, axes = np.linalg.eigh(covariance)
+    # Errors that no law can have together give negative eigenvalues.
     draws = _white_draws(len(runs), score.settings.seed) * np.sqrt(np.maximum(size, 0.0)) @ axes.T
     return {value.run: (value.value or 0.0) + column for value, column in zip(values, draws.T, strict=True)}
 

@@ -133,6 +133,7 @@ class SweepEncoder:
 
     def lost(self, vectors: Vectors) -> Ints:
         """The texts that could not be encoded; they have zeros from now on."""
+        # A text that was lost is NaN in every value: the first one tells.
         gone = np.flatnonzero(find_lost_texts(vectors) if self.many else np.isnan(vectors[:, 0]))
         for place in gone.tolist():
             vectors[place] = np.zeros_like(vectors[place])

@@ -391,6 +391,7 @@ def _time_pair(collection: Collection, name: str, parts: OpenedParts) -> float |
     try:
         reranker = parts.reranker(name).reranker
         texts = list(collection.texts[:_SAMPLE])
+        # Once before the clock runs: a first call takes longer than those after it.
         reranker.score(collection.queries[0], texts)
         began = perf_counter()
         reranker.score(collection.queries[0], texts)

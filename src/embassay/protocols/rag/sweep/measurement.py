@@ -165,6 +165,7 @@ class Stopwatch:
                 continue
             if load >= 0 and cores > 0:
                 peaks.append((load / cores, load, cores))
+        # The highest load by core; what is given is the load itself.
         return max(peaks)[1:] if peaks else (None, 0)
 
     def _keep_samples(

@@ -177,6 +177,7 @@ class OpenedParts:
             try:
                 self._made[key] = make()
             except ModelError as error:
+                # A failure is kept too: what failed once is not tried for every cell.
                 self._made[key] = error
         part = self._made[key]
         if isinstance(part, EmbassayError):

@@ -245,6 +245,7 @@ class SweepSession(Attempt):
             try:
                 asked = RetrieverBench.of(bench, self.watch, systems[cell.job.head.encoder], self.folder)
             except (Exception, SystemExit) as error:
+                # A library that calls sys.exit must not end the run.
                 self._broken(cell, error, 0.0)
                 continue
             self._cell(cell, nullcontext(asked), counting, asked.warnings)

@@ -31,6 +31,7 @@ from embassay.protocols.rag.probes.questions import LEVELS, add_noise, read_phra
 Floats = NDArray[np.float64]
 Embed = Callable[[Sequence[str], Role], NDArray[np.float32]]
 """Texts and their role to vectors of length 1, (n, dim)."""
+# Spec rag 3.5: the margin is s1 - s10, and the entropy is that of 50 scores.
 MARGIN_RANK = 10
 ENTROPY_OF = 50
 
@@ -62,8 +63,10 @@ def entropy(scores: Floats) -> float:
     """
     if len(scores) < 2:
         return 0.0
+    # Less the greatest: exp cannot overflow, and the shares stay as they are.
     shares = np.exp(scores - np.max(scores))
     shares = shares / shares.sum()
+    # 0 log 0 counts as 0.
     positive = shares[shares > 0]
     return float(-(positive * np.log(positive)).sum() / np.log(len(scores)))
 

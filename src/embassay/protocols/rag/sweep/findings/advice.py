@@ -106,6 +106,7 @@ Mask = NDArray[np.bool_]
 BELOW: Mapping[str, bool] = {"margin": True, "entropy": False, "noise": True, "name": True}
 """A small margin, an even spread of scores, a query far from its clean self and one whose name margin falls under an
 ablation ask for more (spec rag 3.5)."""
+# Spec rag 3.5: below the quartile of the calibration queries, or above it.
 QUARTER = 25.0
 FIXED: Mapping[str, float] = {"name": -0.5}
 """Of a signal with a threshold of its own: a name margin that falls by more than half."""
@@ -523,6 +524,7 @@ def dimension_advice(ground: StackArrays) -> Advice:
     if not pairs or at_10 is None or at_30 is None:
         return untested_advice(line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30")
     shallow, deep = measure_difference(ground, at_10, pairs), measure_difference(ground, at_30, pairs)
+    # The advice says that nothing is gained at 10, so a gain there speaks against it.
     verdict = join_statuses([opposite_status(effect_status(shallow)), effect_status(deep)])
     first, second = format_score(shallow, signed=True), format_score(deep, signed=True)
     text = f"2048 minus 1024: {first} of {at_10}, {second} of {at_30}."

@@ -89,6 +89,7 @@ def _lowest_of_rows(
     """Of those running, the ones that differ from the lowest of their row by no more, or by that share of it."""
     eligible = np.where(running, values, np.inf)
     least = eligible.min(axis=1, keepdims=True)
+    # Where nothing runs the least is infinite, and a share of 0 times it would be NaN.
     return np.asarray(
         running & (eligible <= least + within + share * np.where(np.isfinite(least), np.abs(least), 0.0))
     )

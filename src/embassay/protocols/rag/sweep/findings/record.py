@@ -445,6 +445,7 @@ def read_findings(path: Path) -> Findings:
         state = path.stat()
     except OSError:
         return _cached_findings(path, 0, 0)
+    # Time and size are part of the key: a file that has changed is read again.
     return _cached_findings(path, state.st_mtime_ns, state.st_size)
 
 

@@ -126,6 +126,7 @@ def pick_on_others(values: Floats, groups: Labels, rng: np.random.Generator) -> 
     if folds < 2:
         return values[:, 0].copy(), shares
     for _ in range(ROUNDS):
+        # A permutation modulo the folds makes them equally large, at random.
         fold_of = (rng.permutation(len(names)) % folds)[group_of.reshape(-1)]
         for fold in range(folds):
             is_held = fold_of == fold
