@@ -44,6 +44,9 @@ class Size:
     scored: int | None
     """Items of a set that encoders are scored on; None for all."""
     sets: tuple[str, ...]
+    """Sets of pairs with gold scores."""
+    others: tuple[str, ...]
+    """Sets of other kinds: pairs to tell apart, labels, clusters, candidates to rank, a collection to search."""
     sage: int
     probed: int
     paraphrased: int
@@ -66,28 +69,27 @@ class Size:
 
 
 STS = ("stsb", "sick_r", "sts12", "sts13", "sts17_en", "sts17_ar", "stsb_es")
+OTHERS = ("20newsgroups", "mrpc", "wikiqa", "banking77_intents", "scifact")
 SIZES = {
     # Does it work at all? A few answers of everything.
     "tiny": Size(
-        scored=40, sets=("stsb", "sts17_en"), sage=5, probed=3, paraphrased=3, paraphrased_sets=("stsb",),
-        rated=4, rated_sets=("stsb",), questions=1, ordered=1, depth=3,
+        scored=40, sets=("stsb", "sts17_en"), others=("mrpc",), sage=5, probed=3, paraphrased=3,
+        paraphrased_sets=("stsb",), rated=4, rated_sets=("stsb",), questions=1, ordered=1, depth=3,
         repeated=3, injected=1, transformed=4, written=1, searched=60, answered=3, annotated=2
     ),
     "small": Size(
-        scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=30, probed=20, paraphrased=16,
-        paraphrased_sets=("stsb",), rated=20, rated_sets=("stsb", "sts17_en"), questions=2, ordered=1, depth=4,
+        scored=300, sets=("stsb", "sts17_en", "sts17_ar"), others=("mrpc", "wikiqa"), sage=30, probed=20,
+        paraphrased=16, paraphrased_sets=("stsb",), rated=20, rated_sets=("stsb", "sts17_en"), questions=2, ordered=1, depth=4,
         repeated=8, injected=4, transformed=3, written=1, searched=200, answered=3, annotated=6
     ),
     "evening": Size(
-        scored=None, sets=STS, sage=15, probed=10, paraphrased=20, paraphrased_sets=(*STS, "banking77_intents"),
-        rated=30, rated_sets=STS, questions=10, ordered=3, depth=5, repeated=20, injected=10, transformed=16,
+        scored=None, sets=STS, others=OTHERS, sage=15, probed=10, paraphrased=20,
+        paraphrased_sets=(*STS, "banking77_intents"), rated=30, rated_sets=STS, questions=10, ordered=3, depth=5, repeated=20, injected=10, transformed=16,
         written=15, searched=300, answered=10, annotated=8
     ),
     "night": Size(
-        scored=None, sets=(*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), sage=200,
-        probed=100, paraphrased=150,
-        paraphrased_sets=(*STS, "banking77_intents", "20newsgroups", "wikiqa", "scifact", "summeval"),
-        rated=150, rated_sets=STS, questions=10, ordered=10, depth=30, repeated=100, injected=30, transformed=60,
+        scored=None, sets=STS, others=OTHERS, sage=200, probed=100, paraphrased=150,
+        paraphrased_sets=(*STS, "banking77_intents"), rated=150, rated_sets=STS, questions=10, ordered=10, depth=30, repeated=100, injected=30, transformed=60,
         written=20, searched=1_500, answered=50, annotated=40
     ),
 }  # fmt: skip
@@ -96,6 +98,9 @@ RETRIEVERS = ("bm25", "wordllama", "minilm")
 ORDERED = ("bm25", "wordllama", "wordllama?dims=32", "jaccard")
 ENGINES = ("bayes", "locks", "single_shot")
 SEEDS = 3
+SEARCHED = {"20newsgroups": 1, "wikiqa": 4, "scifact": 1}
+"""Sets that are clustered, ranked or searched when they are paraphrased, and how many times fewer items are taken of
+one whose items have many texts. SummEval's ratings come without the summaries by people that PTEB compares with."""
 PROBES = ("en", "fr")
 
 
@@ -178,6 +183,10 @@ def encoders(setting: Setting) -> Iterator[Step]:
     limit = () if setting.size.scored is None else ("--limit", setting.size.scored)
     out = setting.places.out / "encoders"
     yield embassay("encoders", "pteb", "run", "--original-only", *asked, *limit, "--out", out)
+    for name in setting.size.others:
+        of_one = (*each("-s", (*setting.encoders, *CLASSICAL)), *datasets((name,)), *limit)
+        step = f"encoders-{name}"
+        yield embassay(step, "pteb", "run", "--original-only", *of_one, "--out", setting.places.out / step)
 
 
 def sage(setting: Setting) -> Iterator[Step]:
@@ -199,9 +208,14 @@ def probes(setting: Setting) -> Iterator[Step]:
 def pteb(setting: Setting) -> Iterator[Step]:
     """Real paraphrases, and beside them the same words in another order."""
     size, out = setting.size, setting.places.out / "pteb"
-    asked = (*each("-s", (*setting.encoders, "wordllama", "levenshtein")), *datasets(size.paraphrased_sets))
-    how = ("-p", setting.llm, "--runs", SEEDS, "--limit", size.paraphrased, "--control")
+    systems = each("-s", (*setting.encoders, "wordllama", "levenshtein"))
+    how = ("-p", setting.llm, "--runs", SEEDS, "--control")
+    asked = (*systems, *datasets(size.paraphrased_sets), "--limit", size.paraphrased)
     yield embassay("pteb", "pteb", "run", *asked, *how, "--out", out)
+    for name, share in SEARCHED.items():
+        step = f"pteb-{name}"
+        of_one = (*systems, *datasets((name,)), "--limit", max(1, size.paraphrased // share))
+        yield embassay(step, "pteb", "run", *of_one, *how, "--out", setting.places.out / step)
 
 
 def judges(setting: Setting) -> Iterator[Step]:
