@@ -27,17 +27,17 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from embassay.cli.main import app
-from embassay.protocols.kernel.comparisons import make_standings, summarise_run, write_standings
+from embassay.protocols.kernel.comparisons import make_standings, summarise_over_datasets, write_standings
 from embassay.protocols.kernel.estimates import Estimate, average_estimates, estimate
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.preference import choice_figures
-from embassay.protocols.sage.protocol import Sage
-from embassay.protocols.sage.retrieval import retention
+from embassay.protocols.sage.preference import compute_choice_scores
+from embassay.protocols.sage.protocol import SageProtocol
+from embassay.protocols.sage.retrieval import compute_retention
 from embassay.protocols.sage.tasks import TASK_NAMES, TASKS, SageContext
-from embassay.records import Comparisons, Result, TaskOutcome
-from embassay.runs.folder import Cell, CellRecord, RunFolder, finished_record
+from embassay.records import Result, SummaryComparisons, TaskOutcome
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, make_finished_record
 from embassay.text import open_tokenizer
 
 Floats = NDArray[np.float64]
@@ -160,10 +160,10 @@ def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0
     for name, found in _estimates(easy, rng, fall, context).items():
         row = found.score(TASKS.build(name).headline)
         outcome = TaskOutcome((row,), {row.measure: found.component()}, {})
-        records.append(finished_record(Cell(name, DATASET, SYSTEM, name, 1, None), outcome, 0.1))
-    rows, _ = summarise_run(Sage(), plan, records)
+        records.append(make_finished_record(RunCell(name, DATASET, SYSTEM, name, 1, None), outcome, 0.1))
+    rows, _ = summarise_over_datasets(SageProtocol(), plan, records)
     folder.write_results([*_rows(records), *rows])
-    write_standings(path, make_standings(Sage(), plan, records))
+    write_standings(path, make_standings(SageProtocol(), plan, records))
     folder.write_manifest({
         "protocol": "sage", "arguments": {"seed": 1337, "limit": None},
         "datasets": [{"name": DATASET, "fingerprint": "f", "tasks": {name: {} for name in TASK_NAMES}}],
@@ -212,7 +212,7 @@ def _estimates(
         "robustness": _mean((documents > 0.7).astype(np.float64), context, "documents"),
         "sensitivity": _mean(easy.documents - fall + noise(DOCUMENTS), context, "documents"),
         "clustering": _mean(easy.sets + noise(SETS), context, "sets"),
-        "retrieval": estimate(kept, retention, context, "queries"),
+        "retrieval": estimate(kept, compute_retention, context, "queries"),
     }
 
 
@@ -226,7 +226,7 @@ def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
     predicted = np.where(right, actual, 1 - actual)
     columns = np.stack([right, predicted * actual, predicted, actual], axis=1).astype(np.float64)
     groups = np.repeat(np.arange(SOURCES), EACH)
-    method = describe_bootstrap("comparisons", Comparisons, groups)
+    method = describe_bootstrap("comparisons", SummaryComparisons, groups)
     figures = [
         estimate(columns, partial(_figure, i), context, "comparisons", method, groups=groups)
         for i in range(4)
@@ -235,7 +235,7 @@ def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
 
 
 def _figure(place: int, means: Floats) -> Floats:
-    return np.asarray(choice_figures(means)[..., place])
+    return np.asarray(compute_choice_scores(means)[..., place])
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 from timing import need_package
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.machine import count_cores
 from embassay.search import exact_search
 from embassay.search.indexes import open_index
@@ -37,7 +37,7 @@ WIDTHS = (32, 64, 128, 256)
 CODES = ("pq", "opq")
 MIB = 2**20
 Floats = NDArray[np.float32]
-Search = Callable[[Floats], Ranked]
+Search = Callable[[Floats], RankedCandidates]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def timed(search: Search, queries: Floats, repeats: int) -> tuple[float, float, 
 
 
 def of_ours(
-    spec: str, corpus: Floats, digest: str, folder: Path, asked: tuple[Floats, Ranked], repeats: int
+    spec: str, corpus: Floats, digest: str, folder: Path, asked: tuple[Floats, RankedCandidates], repeats: int
 ) -> list[Row]:
     queries, exact = asked
     rows = []
@@ -91,7 +91,7 @@ def of_ours(
 
 
 def of_usearch(
-    kind: str, corpus: Floats, folder: Path, asked: tuple[Floats, Ranked], repeats: int
+    kind: str, corpus: Floats, folder: Path, asked: tuple[Floats, RankedCandidates], repeats: int
 ) -> list[Row]:
     from usearch.index import Index
 
@@ -158,9 +158,11 @@ def _resident() -> int:
     return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
 
-def usearch_ranked(index: Any, queries: Floats) -> Ranked:
+def usearch_ranked(index: Any, queries: Floats) -> RankedCandidates:
     found = index.search(queries, K, threads=count_cores())
-    return Ranked(np.asarray(found.keys).astype(np.int64), -np.asarray(found.distances, dtype=np.float64))
+    return RankedCandidates(
+        np.asarray(found.keys).astype(np.int64), -np.asarray(found.distances, dtype=np.float64)
+    )
 
 
 def show(rows: list[Row], n: int, dim: int) -> None:

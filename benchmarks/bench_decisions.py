@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 from timing import parse_sizes
 
-from embassay.data.judged_runs import Entries, read_held_entries, read_run
+from embassay.data.judged_runs import RunOrQrelsEntries, read_held_entries, read_run
 from embassay.machine import count_cores
-from embassay.protocols.rag.decision.course import DecisionTerms, follow_study
-from embassay.protocols.rag.decision.population import Key, Labels, Population, make_population
-from embassay.protocols.rag.decision.protocol import make_decision
+from embassay.protocols.rag.decision.course import DecisionSettings, replay_study
+from embassay.protocols.rag.decision.population import ItemPopulation, Key, Labels, make_population_from_runs
+from embassay.protocols.rag.decision.protocol import make_decision_record
 from embassay.randomness import make_generator
 
 ALPHA = 0.05
@@ -120,25 +120,31 @@ def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
     rng = make_generator(1337, "equal", str(runs), measure, str(number))
     entries, labels = _equal(rng, runs)
     population = (
-        make_population(entries, measure or "Precision4+@5") if runs > 1 else _at_bar(entries, labels)
+        make_population_from_runs(entries, measure or "Precision4+@5")
+        if runs > 1
+        else _at_bar(entries, labels)
     )
     wrong = dict.fromkeys(JUDGES, 0)
     for name, judge in JUDGES.items():
         for turn in range(EACH):
             guide = {} if judge is None else _guide(population, labels, judge, rng)
-            course = follow_study(population, labels, DecisionTerms(ALPHA, number * EACH + turn, 10, guide))
+            course = replay_study(
+                population, labels, DecisionSettings(ALPHA, number * EACH + turn, 10, guide)
+            )
             wrong[name] += bool(course.decided.sign.any())
     return wrong
 
 
-def _at_bar(entries: Mapping[str, Entries], labels: Labels) -> Population:
+def _at_bar(entries: Mapping[str, RunOrQrelsEntries], labels: Labels) -> ItemPopulation:
     """The first run, and as its bar what it has."""
     one = {"a": entries["a"]}
-    free = make_population(one, "Precision4+@5", 0.0)
-    return make_population(one, "Precision4+@5", float(free.values(range(len(free.low)), labels).sum()))
+    free = make_population_from_runs(one, "Precision4+@5", 0.0)
+    return make_population_from_runs(
+        one, "Precision4+@5", float(free.values(range(len(free.low)), labels).sum())
+    )
 
 
-def _equal(rng: np.random.Generator, runs: int) -> tuple[dict[str, Entries], Labels]:
+def _equal(rng: np.random.Generator, runs: int) -> tuple[dict[str, RunOrQrelsEntries], Labels]:
     """Queries in groups, within which the runs change places: so each has the same score."""
     names = "abc"[: max(runs, 2)]
     found: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}
@@ -157,7 +163,7 @@ def _equal(rng: np.random.Generator, runs: int) -> tuple[dict[str, Entries], Lab
     return {name: read_held_entries(run, "run", name) for name, run in found.items()}, labels
 
 
-def _guide(population: Population, labels: Labels, judge: Judge, rng: np.random.Generator) -> Labels:
+def _guide(population: ItemPopulation, labels: Labels, judge: Judge, rng: np.random.Generator) -> Labels:
     true = np.array([labels[key] for key in population.keys])
     return dict(zip(population.keys, judge(true, rng).tolist(), strict=True))
 
@@ -180,7 +186,7 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
             used, wrong = {}, 0
             for kind, judge in judges.items():
                 courses = [
-                    follow_study(population, labels, DecisionTerms(
+                    replay_study(population, labels, DecisionSettings(
                         ALPHA, seed, 20, {} if judge is None else _guide(
                             population, labels, judge, make_generator(seed, name, a, b, kind)
                         ),
@@ -209,14 +215,14 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
         print(f"| {kind} | {np.median(ratios[kind]):.2f} | {over:.2f} |")
 
 
-def _worlds(name: str, data: Path, runs: Path) -> Iterator[tuple[tuple[str, str], Population, Labels]]:
+def _worlds(name: str, data: Path, runs: Path) -> Iterator[tuple[tuple[str, str], ItemPopulation, Labels]]:
     found, grades = _read_world(name, data, runs)
     for a, b in combinations(found, 2):
-        population = make_population({a: found[a], b: found[b]}, MEASURE)
+        population = make_population_from_runs({a: found[a], b: found[b]}, MEASURE)
         yield (a, b), population, {key: grades.get(key, 1) for key in population.keys}
 
 
-def _read_world(name: str, data: Path, runs: Path) -> tuple[dict[str, Entries], dict[Key, int]]:
+def _read_world(name: str, data: Path, runs: Path) -> tuple[dict[str, RunOrQrelsEntries], dict[Key, int]]:
     """The runs of a set, and people's grades: 5 where a set knows relevant documents only."""
     grades: dict[Key, int] = {}
     with gzip.open(data / "retrieval" / name / "qrels.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -280,21 +286,25 @@ def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
         run: replace(every[run], frame=every[run].frame.filter(pl.col("query").cast(pl.String).is_in(kept)))
         for run in chosen
     }
-    population = make_population(part, measure, float(rng.uniform(0.02, 0.4)) if kind == "a bar" else None)
+    population = make_population_from_runs(
+        part, measure, float(rng.uniform(0.02, 0.4)) if kind == "a bar" else None
+    )
     labels = {key: grades.get(key, 1) for key in population.keys}
     judge = JUDGES[str(rng.choice(["no judge", "kappa 0.6", "kappa 0.9"]))]
-    terms = DecisionTerms(ALPHA, number, 20, {} if judge is None else _guide(population, labels, judge, rng))
+    terms = DecisionSettings(
+        ALPHA, number, 20, {} if judge is None else _guide(population, labels, judge, rng)
+    )
     by = "queries" if population.asked.linear is None else "passages"
     return list(_follow_forecasts(f"{kind}, {by}", population, labels, terms))
 
 
 def _follow_forecasts(
-    kind: str, population: Population, labels: Labels, terms: DecisionTerms
+    kind: str, population: ItemPopulation, labels: Labels, terms: DecisionSettings
 ) -> Iterator[Foretold]:
-    whole = follow_study(population, labels, terms)
+    whole = replay_study(population, labels, terms)
     for n in np.unique(np.geomspace(20, max(len(whole.asked), 21), 10).round().astype(int)).tolist():
-        course = follow_study(population, {key: labels[key] for key in whole.asked[:n]}, terms)
-        decision = make_decision(course, terms)
+        course = replay_study(population, {key: labels[key] for key in whole.asked[:n]}, terms)
+        decision = make_decision_record(course, terms)
         if not decision.is_open:
             return
         # Where nothing is better, the study ends with the last label: that is an answer, too.
@@ -303,11 +313,11 @@ def _follow_forecasts(
         )
 
 
-def _difference(population: Population, labels: Labels) -> float:
+def _difference(population: ItemPopulation, labels: Labels) -> float:
     return float(population.values(range(len(population.low)), labels).sum())
 
 
-def _fixed(worlds: list[tuple[Population, Labels]], draws: int = 400) -> float:
+def _fixed(worlds: list[tuple[ItemPopulation, Labels]], draws: int = 400) -> float:
     """The labels of the fewest queries, drawn at random with all passages graded, from which a t test (with the
     correction for a finite population) decides rightly in `POWER` of draws over all of these worlds."""
     per_query = [_per_query(population, labels) for population, labels in worlds]
@@ -328,11 +338,11 @@ def _fixed(worlds: list[tuple[Population, Labels]], draws: int = 400) -> float:
     return float(total * cost)
 
 
-def _per_query(population: Population, labels: Labels) -> NDArray[np.float64]:
+def _per_query(population: ItemPopulation, labels: Labels) -> NDArray[np.float64]:
     values = np.zeros(len(population.queries))
     every = population.values(range(len(population.low)), labels)[:, 0]
     for item, value in enumerate(every.tolist()):
-        values[population.query[population.members[item][0]]] += value * len(values)
+        values[population.query[population.passages_by_item[item][0]]] += value * len(values)
     return values
 
 

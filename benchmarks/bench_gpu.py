@@ -86,20 +86,20 @@ def vectors(n: int, queries: int, dim: int = 384) -> tuple[Floats, Floats]:
 
 def search(device: str, n: int, queries: int, checked: int, repeats: int) -> list[Row]:
     """With the vectors on the card, and with the way there; the first queries compared with the processor."""
-    from embassay.contracts import Ranked
+    from embassay.contracts import RankedCandidates
     from embassay.search import card as on_card
     from embassay.search import exact
 
     corpus, asked = vectors(n, queries)
-    kept = on_card.OnCard(device, corpus)
-    none = Ranked(np.full((queries, K), -1, dtype=np.int64), np.full((queries, K), -np.inf))
+    kept = on_card.GpuResidentVectors(device, corpus)
+    none = RankedCandidates(np.full((queries, K), -1, dtype=np.int64), np.full((queries, K), -np.inf))
     best = peak(device, "float16", 8192 if device != "cpu" else 256)
     work = 2 * queries * corpus.size
     rows = []
     peer = _peer_search(device, corpus, asked, repeats)
     for name, do in (
         (f"{queries:,} queries in {n:,} x {corpus.shape[1]} on the card", lambda: kept.search(asked, K)),
-        ("the same from memory, carried there", lambda: on_card.search_on_card(device, asked, corpus, none)),
+        ("the same from memory, carried there", lambda: on_card.search_on_gpu(device, asked, corpus, none)),
     ):
         seconds = timed(do, device, repeats)
         rows.append(Row(name, seconds, queries, work / seconds / best, peer))
@@ -167,9 +167,9 @@ def encoding(device: str, texts: list[str], dtype: str, repeats: int) -> Row | N
         len(ids) for ids in encoder._model.tokenizer(ordered, truncation=True, max_length=256)["input_ids"]
     ]
     best = peak(device, dtype, 8192 if device != "cpu" else 256)
-    same = encoder._on_torch._joined.same
+    same = encoder._make_torch_runner._joined.same
     print(
-        f"MiniLM {dtype}: batches laid together up to {encoder._on_torch._joined.tokens:,} tokens; "
+        f"MiniLM {dtype}: batches laid together up to {encoder._make_torch_runner._joined.tokens:,} tokens; "
         f"{sum(same.values())} of {len(same)} shapes gave every vector as it is alone"
     )
     return Row(f"MiniLM, {dtype}, texts of {np.mean(lengths):.0f} tokens", seconds, len(texts),
@@ -182,9 +182,9 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     parser.add_argument("--data", type=Path, help="the development datasets, for real texts")
     parser.add_argument("--device", help="torch's name of one; `cpu` only to try this script")
     options = parser.parse_args(arguments)
-    from embassay.machine import choose_card
+    from embassay.machine import choose_cuda_card
 
-    device = options.device or choose_card()
+    device = options.device or choose_cuda_card()
     if device is None:
         print("Nothing to measure: no CUDA card (or no torch).")
         return []

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from timing import parse_sizes
 
 from embassay.search.maxsim import TokenVectors, maxsim_search
-from embassay.search.sparse import InvertedIndex, Sparse
+from embassay.search.sparse import InvertedIndex, SparseMatrix
 
 DIM, TERMS, K, BLOCK = 128, 30_522, 10, 1024
 QUERY_TOKENS = 32
@@ -125,17 +125,17 @@ def sparse(documents: int, n: int = 200) -> Iterator[str]:
     )
 
 
-def _weights(rng: np.random.Generator, n: int, mean: int) -> Sparse:
+def _weights(rng: np.random.Generator, n: int, mean: int) -> SparseMatrix:
     """Terms as often as words are: few are in most texts."""
     likely = 1 / np.arange(2, TERMS + 2)
     rows = []
     for size in rng.poisson(mean, n):
         terms = np.unique(rng.choice(TERMS, size=max(1, size), p=likely / likely.sum()))
         rows.append(np.column_stack([terms, rng.gamma(2, 0.5, len(terms))]).astype(np.float32))
-    return Sparse.of(rows, TERMS)
+    return SparseMatrix.of(rows, TERMS)
 
 
-def _matrix(one: Sparse) -> Any:
+def _matrix(one: SparseMatrix) -> Any:
     from scipy.sparse import csr_array
 
     return csr_array((one.weights, one.places, one.starts), shape=(len(one), TERMS))

@@ -22,12 +22,17 @@ from timing import need, parse_sizes
 from embassay.protocols.calibration.shift import (
     ALPHA,
     SIMILARITY,
-    compare_pairs,
-    keep_reference,
-    pair_features,
+    compare_pair_features,
+    measure_pair_features,
+    sample_sorted_features,
 )
 from embassay.randomness import make_generator
-from embassay.stats.calibration import LEAST_CHANCE, find_precise_threshold, fit_calibration, with_chance
+from embassay.stats.calibration import (
+    LEAST_CHANCE,
+    find_precise_threshold,
+    fit_calibration,
+    withhold_if_unlikely,
+)
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -75,7 +80,7 @@ def worlds_of(data: Path, system: str) -> dict[str, World]:
             chosen = [own[place] for place in make_generator(1, source).permutation(len(own))[:MOST]]
             first, second, same = zip(*chosen, strict=True)
             similar = np.asarray(opened.pairs(first, second), dtype=np.float64)
-            found[source] = pair_features(similar, first, second), np.array(same)
+            found[source] = measure_pair_features(similar, first, second), np.array(same)
     return found
 
 
@@ -101,7 +106,7 @@ def shifts(worlds: Mapping[str, Mapping[str, World]]) -> None:
                 order = rng.permutation(len(same))
                 own, rest = order[:LABELLED], order[LABELLED:]
                 threshold = find_precise_threshold(numbers[SIMILARITY][own], same[own], AIM, 0.95, rng).value
-                reference = keep_reference(of(numbers, own), rng)
+                reference = sample_sorted_features(of(numbers, own), rng)
                 alarms += [differs(reference, of(numbers, rng.permutation(rest)[:NEW])) for _ in range(4)]
                 for other, (new, truth) in by_source.items():
                     accepted = np.zeros(1, bool) if threshold is None else new[SIMILARITY] >= threshold
@@ -114,7 +119,7 @@ def shifts(worlds: Mapping[str, Mapping[str, World]]) -> None:
 def differs(reference: Mapping[str, tuple[float, ...]], new: Numbers) -> tuple[bool, bool]:
     """By similarity alone, and with all numbers."""
     alone = ks_2samp(reference[SIMILARITY], np.round(new[SIMILARITY], 4)).pvalue < ALPHA
-    return bool(alone), not compare_pairs(reference, new).is_alike
+    return bool(alone), not compare_pair_features(reference, new).is_alike
 
 
 def luck(worlds: Mapping[str, Mapping[str, World]]) -> None:
@@ -151,7 +156,7 @@ def cell(
         if threshold.value is None:
             continue
         is_broken = bool(same[scores >= threshold.value].mean() < aim)
-        is_kept = with_chance(threshold, x, fit_calibration("beta", x, y)(x), rng).value is not None
+        is_kept = withhold_if_unlikely(threshold, x, fit_calibration("beta", x, y)(x), rng).value is not None
         given, broken = given + 1, broken + is_broken
         kept, still = kept + is_kept, still + (is_kept and is_broken)
     return samples, given, broken, kept, still

@@ -25,7 +25,7 @@ from rich.table import Table
 from timing import parse_sizes
 
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
-from embassay.protocols.wordings.records import Paraphrase, SourceText, measure_quality
+from embassay.protocols.wordings.records import Paraphrase, SourceText, measure_wording_quality
 
 ROOT = Path(__file__).parents[1]
 LATENCY = 0.2
@@ -103,7 +103,7 @@ def killed(folder: Path) -> list[str]:
 def spoilt(folder: Path) -> list[str]:
     with stub("--failing", "0.03", "--copying", "0.02", "--long", "0.01") as url:
         rows = written(f"openai:m?base_url={url}/v1", folder / "spoilt.sqlite", TEXTS)
-    found = measure_quality(rows)
+    found = measure_wording_quality(rows)
     counts = [found.outcomes.get(one, 0) / TEXTS for one in ("refused", "copied", "too long")]
     return [*(f"{one:.2%}" for one in counts), f"{found.lost:.2%}", f"{found.retries:,}"]
 

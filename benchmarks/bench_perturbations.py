@@ -24,7 +24,7 @@ from timing import Comparison, compare
 
 from embassay.text import PERTURBATIONS, SEMANTIC, SUPERFICIAL, Perturbation, perturb_all, split_sentences
 from embassay.text.semantics import negation_rules
-from embassay.text.tokenizers import Words
+from embassay.text.tokenizers import WordTokenizer
 
 Augment = Callable[[str], object]
 SPANS = ("insertion:p=0.5,q=0.5", "removal:p=0.5,q=0.5")
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> list[Rate]:
     rows = []
     for corpus, texts in corpora(options.data).items():
         for name in (*SUPERFICIAL, *SEMANTIC, *SPANS):
-            perturbation = PERTURBATIONS.build(name, tokenizer=Words())
+            perturbation = PERTURBATIONS.build(name, tokenizer=WordTokenizer())
             some = texts[:500] if options.quick else texts
             repeats = 3 if options.quick else 9
             rows.append(measure(corpus, some, perturbation, augmenters.get(name), repeats))

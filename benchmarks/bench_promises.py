@@ -23,7 +23,7 @@ from timing import need, parse_sizes
 from embassay.randomness import make_generator
 from embassay.stats.calibration import (
     calibration_error,
-    choose_curve,
+    choose_calibration_curve,
     find_precise_threshold,
     find_sensitive_threshold,
     fit_calibration,
@@ -207,7 +207,7 @@ def _probabilities(
         own, rest = rows[:n], rows[n:]
         if min(same[own].sum(), (~same[own]).sum()) < 10:
             continue
-        kind = choose_curve(scores[own], same[own], None, rng).kind
+        kind = choose_calibration_curve(scores[own], same[own], None, rng).kind
         fitted = fit_calibration(kind, scores[own], same[own])(scores[rest])
         raw = scores[rest].clip(0.001, 0.999)
         base = np.full(len(rest), same[own].mean())

@@ -70,15 +70,15 @@ def command(folder: Path, runs: int) -> float:
 
 def parts(folder: Path, runs: int) -> tuple[float, float]:
     """Seconds of reading, and of measures with intervals and comparisons."""
-    from embassay.protocols.rag.scoring.inputs import ScoreRequest, read_inputs
-    from embassay.protocols.rag.scoring.protocol import score_inputs
+    from embassay.protocols.rag.scoring.inputs import ScoreRequest, read_scoring_inputs
+    from embassay.protocols.rag.scoring.protocol import score_all_runs
 
     files = tuple(str(folder / f"run{i}.trec") for i in range(1, runs + 1))
     request = ScoreRequest(str(folder / "qrels.trec"), files, measures=MEASURES)
     start = time.perf_counter()
-    inputs = read_inputs(request)
+    inputs = read_scoring_inputs(request)
     read = time.perf_counter()
-    score_inputs(inputs, request)
+    score_all_runs(inputs, request)
     return read - start, time.perf_counter() - read
 
 

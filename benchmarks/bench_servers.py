@@ -21,7 +21,7 @@ from real_text import DATA
 from rich.console import Console
 from timing import need, parse_sizes
 
-from embassay.contracts import Index, Ranked
+from embassay.contracts import Index, RankedCandidates
 from embassay.data import open_dataset
 from embassay.search import exact_search
 from embassay.search.indexes import open_index
@@ -70,13 +70,13 @@ def vectors(data: str, encoder: str) -> tuple[Vectors, Vectors]:
     return documents, queries
 
 
-def found(indices: NDArray[np.int64], exact: Ranked, k: int) -> float:
+def found(indices: NDArray[np.int64], exact: RankedCandidates, k: int) -> float:
     """The share of the exact best k that is among the best k."""
     pairs = zip(indices.tolist(), exact.indices.tolist(), strict=True)
     return float(np.mean([len(set(a[:k]) & set(b[:k])) / k for a, b in pairs]))
 
 
-def row(index: Index, queries: Vectors, exact: Ranked, k: int, warmup: int) -> str:
+def row(index: Index, queries: Vectors, exact: RankedCandidates, k: int, warmup: int) -> str:
     """A line of the table: the best k of each query, one at a time, after some that do not count."""
     index.search(queries[:warmup], k)
     seconds, indices = [], []

@@ -23,7 +23,7 @@ from real_text import DATA
 from scipy.stats import kendalltau
 from timing import need, parse_sizes
 
-from embassay.protocols.rag.sessions import Call, measure_session
+from embassay.protocols.rag.sessions import SessionSearchCall, measure_session
 from embassay.search.bm25 import BM25Index, split_words
 from embassay.search.fusion import fuse_by_reciprocal_rank
 from embassay.systems import open_system
@@ -31,7 +31,7 @@ from embassay.text import open_tokenizer
 
 CALLS, DEPTH, TERMS, SHORT = 3, 5, 4, 40
 Search = Callable[[str], list[str]]
-Session = tuple[Call, ...]
+Session = tuple[SessionSearchCall, ...]
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,12 @@ def run_agent(collection: Collection, search: Search) -> dict[str, Session]:
 
 
 def _ask(question: str, collection: Collection, search: Search, counts: Mapping[str, int]) -> Session:
-    calls: list[Call] = []
+    calls: list[SessionSearchCall] = []
     read: set[str] = set()
     query = question
     for _ in range(CALLS):
         documents = search(query)
-        calls.append(Call(query, tuple(documents)))
+        calls.append(SessionSearchCall(query, tuple(documents)))
         new = next((key for key in documents if key not in read), "")
         if not new:
             break
@@ -156,7 +156,9 @@ def _ask(question: str, collection: Collection, search: Search, counts: Mapping[
 def replay(recorded: Mapping[str, Session], search: Search) -> dict[str, Session]:
     """The recorded queries, asked of another stack."""
     return {
-        key: tuple(Call(call.query, tuple(search(call.query)[: len(call.documents)])) for call in calls)
+        key: tuple(
+            SessionSearchCall(call.query, tuple(search(call.query)[: len(call.documents)])) for call in calls
+        )
         for key, calls in recorded.items()
     }
 

@@ -25,7 +25,7 @@ from timing import need, parse_sizes
 
 from embassay.randomness import make_generator
 from embassay.search.bm25 import BM25Index
-from embassay.stats.silence import SilenceAims, find_silence, list_signals, rank_signals
+from embassay.stats.silence import SilenceAims, compute_score_signals, find_silence_threshold, rank_signals
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 from embassay.text.unanswerable import WordCover, change_questions
@@ -134,7 +134,7 @@ def _signals(
     collection: Collection, asked: Sequence[tuple[str, list[tuple[str, float]]]]
 ) -> dict[str, Values]:
     """Signal -> its value for each question, of its list; the reranker is wordllama over the first ten passages."""
-    told = [list_signals([score for _, score in hits]) for _, hits in asked]
+    told = [compute_score_signals([score for _, score in hits]) for _, hits in asked]
     signals = {name: np.array([values[name] for values in told]) for name in ("score", "margin")}
     reranker = _reranker()
     best = []
@@ -170,7 +170,7 @@ def _row(key: tuple[str, ...], sides: tuple[Values, Values], size: int, draws: i
     verdicts = {"works": 0, "none works": 0, "too few": 0}
     for _ in range(draws):
         drawn_good, drawn_bad = rng.choice(good, size), rng.choice(bad, size)
-        silence = find_silence(drawn_bad, drawn_good, AIMS, foresee=False)
+        silence = find_silence_threshold(drawn_bad, drawn_good, AIMS, foresee=False)
         verdicts[silence.verdict] += 1
         if silence.above is not None:
             given += 1
@@ -201,7 +201,7 @@ def _chosen(key: tuple[str, ...], sides: Mapping[str, tuple[Values, Values]], dr
         drawn = {name: (good[some_good], bad[some_bad]) for name, (good, bad) in sides.items()}
         best = next(iter(rank_signals(drawn, rng)))
         picked[best] += 1
-        silence = find_silence(drawn[best][1], drawn[best][0], AIMS, len(sides), foresee=False)
+        silence = find_silence_threshold(drawn[best][1], drawn[best][0], AIMS, len(sides), foresee=False)
         broken += silence.above is not None and (sides[best][1] <= silence.above).mean() < AIMS.silent
     reached = [f"{_truth(*sides[name])[1]:.2f}" for name in sides]
     shares = [f"{count / draws:.0%}" for count in picked.values()]

@@ -17,7 +17,7 @@ from real_text import DATA
 from timing import need, parse_sizes
 
 from embassay.data.judged_runs import read_held_entries
-from embassay.protocols.rag.scoring.sampling import PeopleGrades
+from embassay.protocols.rag.scoring.sampling import PeopleAndJudgeGrades
 from embassay.randomness import make_generator
 from embassay.stats.few_labels import corrected_mean
 
@@ -166,7 +166,7 @@ def warned(tables: Tables, how: str, drift: float, draws: int, rng: np.random.Ge
                 if in_sample:
                     people[f"q{at}", f"d{j}"] = int(human) + 1
         # Only the questions' order is made: ranks are those of the file, and would be another finding.
-        warnings = PeopleGrades(people, judge, entries, 0).warnings(None)
+        warnings = PeopleAndJudgeGrades(people, judge, entries, 0).warnings(None)
         said += any(warnings)
     return said / draws
 

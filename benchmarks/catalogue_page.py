@@ -10,7 +10,7 @@ from pathlib import Path
 
 from made_page import put
 
-from embassay.data.catalogue.entries import EntryRecord, all_entries
+from embassay.data.catalogue.entries import EntryRecord, read_all_entries
 
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
@@ -32,7 +32,7 @@ FAMILIES = ("cqadupstack",)
 
 def page() -> str:
     """The whole page."""
-    records = all_entries().values()
+    records = read_all_entries().values()
     head = HEAD.format(entries=len(records), pinned=sum(record.is_pinned for record in records))
     sections = [_section(protocol, title, records) for protocol, title in TITLES.items()]
     return "\n".join([head, *sections])

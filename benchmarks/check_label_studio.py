@@ -27,15 +27,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.hume.collection import simulate_rows
+from embassay.protocols.hume.collection import simulate_task_answers
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks
-from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, draw_study
+from embassay.protocols.hume.sampling import SampleRequest, TaskSampleRequest, draw_study
 from embassay.protocols.hume.study import (
     FAMILIES,
     AnnotationRow,
-    read_rows,
+    read_jsonl_rows,
     read_study,
     write_annotations,
     write_study,
@@ -68,7 +68,8 @@ def main() -> None:
 def made(study: Path) -> list[AnnotationRow]:
     """A study of four families, and answers to it: with seconds, a comment, a flag and an item that has no answer."""
     tasks = [
-        TaskRequest(name=family, data="sample", family=[family], n=18, lang=["eng"]) for family in FAMILIES
+        TaskSampleRequest(name=family, data="sample", family=[family], n=18, lang=["eng"])
+        for family in FAMILIES
     ]
     drawn = draw_study(SampleRequest(name="through-label-studio", tasks=tasks))
     write_study(study, drawn.study, drawn.items, drawn.gold)
@@ -78,7 +79,7 @@ def made(study: Path) -> list[AnnotationRow]:
         for name in ANNOTATORS:
             own = [
                 row.model_copy(update={"seconds": 1.5 + at})
-                for at, row in enumerate(simulate_rows(task, gold, name, noise=0.2, seed=1))
+                for at, row in enumerate(simulate_task_answers(task, gold, name, noise=0.2, seed=1))
             ]
             own[0] = own[0].model_copy(update={"comment": 'Is this "fair"? <b>&</b> = ü'})
             own[1] = own[1].model_copy(update={"value": None, "flag": "garbled"})
@@ -148,7 +149,7 @@ def same(
     kept = {
         (row.annotator_id, row.item_id): row
         for path in done.written
-        for _, row in read_rows(path, AnnotationRow)
+        for _, row in read_jsonl_rows(path, AnnotationRow)
     }
     wrong = [
         (row, kept.get((row.annotator_id, row.item_id)))

@@ -31,15 +31,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.measures.ranking import ndcg_arrays
 from embassay.protocols.choose.questions import (
     DEPTH,
     FAMILIES,
-    cut_at_ties,
+    cut_rankings_at_ties,
+    find_passage_ranks,
     is_unspaced,
-    passage_ranks,
-    take_sentences,
+    take_question_sentences,
 )
 from embassay.protocols.kernel.inputs import CachedSystem
 from embassay.protocols.questions.drafts import DRAFTS, read_drafts
@@ -131,7 +131,7 @@ def written(one: Collection, systems: Mapping[str, Search], folder: Path) -> dic
     rows = np.array([place[draft.document] for draft in kept])
     asked, texts = [draft.question for draft in kept], list(one.texts.values())
     return {
-        name: passage_ranks(cut_at_ties(search(asked, texts)), rows).tolist()
+        name: find_passage_ranks(cut_rankings_at_ties(search(asked, texts)), rows).tolist()
         for name, search in systems.items()
     }
 
@@ -139,15 +139,15 @@ def written(one: Collection, systems: Mapping[str, Search], folder: Path) -> dic
 def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     """All that `choose_fit.py` needs of a collection."""
     ids, texts = list(one.texts), list(one.texts.values())
-    own = take_sentences(texts, [one.titles.get(doc, "") for doc in ids], ASKED, 1337)
+    own = take_question_sentences(texts, [one.titles.get(doc, "") for doc in ids], ASKED, 1337)
     judged = one.gains_by_row()
     asked = [(family, question) for family in FAMILIES for question in own.questions.get(family, ())]
     rows = np.array([question.row for _, question in asked])
     truth, found, first = {}, {}, {}
     for name, search in systems.items():
         truth[name] = ndcg_of(search(list(one.queries.values()), texts), judged)
-        top = cut_at_ties(search([question.text for _, question in asked], list(own.texts)))
-        places = passage_ranks(top, rows)
+        top = cut_rankings_at_ties(search([question.text for _, question in asked], list(own.texts)))
+        places = find_passage_ranks(top, rows)
         found[name] = {
             family: [int(v) for v, (other, _) in zip(places, asked, strict=True) if other == family]
             for family in FAMILIES
@@ -165,7 +165,7 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def ndcg_of(found: Ranked, judged: Sequence[Mapping[int, float]]) -> list[float]:
+def ndcg_of(found: RankedCandidates, judged: Sequence[Mapping[int, float]]) -> list[float]:
     """nDCG@10 of every question by what it found and by its gains, by row of the passage."""
     top = found.indices[:, :K].tolist()
     got = np.array([[grades.get(row, 0.0) for row in rows] for rows, grades in zip(top, judged, strict=True)])
@@ -481,7 +481,7 @@ COLLECTIONS: dict[str, Callable[[Files, str], Collection]] = {
     "newsgroups": newsgroups, "sib_dan": sib_dan, "sts17_ar": paraphrases("sts/sts17_ar-ar_test", 4),
 }  # fmt: skip
 
-Search = Callable[[Sequence[str], Sequence[str]], Ranked]
+Search = Callable[[Sequence[str], Sequence[str]], RankedCandidates]
 """From queries and passages to the rows and scores of the first hundred."""
 
 
@@ -564,10 +564,10 @@ def ours(spec: str, cache: Path, tokenizer: str = "words") -> Search:
     return lambda queries, texts: system.search(list(queries), list(texts), DEPTH)
 
 
-def _first(scores: NDArray[np.floating[Any]]) -> Ranked:
+def _first(scores: NDArray[np.floating[Any]]) -> RankedCandidates:
     rounded = np.round(scores, 6)
     top = np.argsort(-rounded, axis=1, kind="stable")[:, :DEPTH]
-    return Ranked(top, np.take_along_axis(rounded, top, axis=1))
+    return RankedCandidates(top, np.take_along_axis(rounded, top, axis=1))
 
 
 def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
@@ -578,7 +578,7 @@ def tfidf(letters: bool = False) -> Search:
     """scikit-learn's, of words or of three and four letters, one to three of a script without blanks."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    def search(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
+    def search(queries: Sequence[str], texts: Sequence[str]) -> RankedCandidates:
         blanks = sum(map(is_unspaced, texts)) < len(texts) / 2
         how = (
             {"analyzer": "char_wb", "ngram_range": (3, 4)}
@@ -600,7 +600,7 @@ def pieces(text: str) -> list[str]:
     return [*words, *(a + b for a, b in pairwise(words) if len(a) == len(b) == 1)]
 
 
-def any_language(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
+def any_language(queries: Sequence[str], texts: Sequence[str]) -> RankedCandidates:
     """BM25 (k1 1.2, b .75) over words, or signs and pairs of them, without regard to case."""
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -613,7 +613,7 @@ def any_language(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
     return _first((made.transform(queries) @ counts.tocsr().T).toarray())
 
 
-def lsa(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
+def lsa(queries: Sequence[str], texts: Sequence[str]) -> RankedCandidates:
     """100 dimensions of the collection's own tf-idf."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -628,7 +628,7 @@ def lsa(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
 def fused(*parts: Search) -> Search:
     """Reciprocal rank fusion of the first hundred of each."""
 
-    def search(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
+    def search(queries: Sequence[str], texts: Sequence[str]) -> RankedCandidates:
         scores = np.zeros((len(queries), len(texts)))
         for part in parts:
             for rank, rows in enumerate(part(queries, texts).indices.T):
@@ -648,7 +648,7 @@ def noisy(spec: str, cache: Path) -> Search:
     """A system whose vectors are half noise."""
     system = opened(spec, cache)
 
-    def search(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
+    def search(queries: Sequence[str], texts: Sequence[str]) -> RankedCandidates:
         rng = make_generator(3, "noise")
         sides = (
             _unit(system.vectors(list(texts), "document")),

@@ -26,15 +26,15 @@ from scipy.stats import rankdata
 from embassay.protocols.choose import belief
 from embassay.protocols.choose.belief import (
     NUGGET,
-    Evidence,
     SignalWeights,
+    SystemSignals,
+    combine_signals,
     form_belief,
-    gather_evidence,
     update_belief,
 )
-from embassay.protocols.choose.conclusions import shipped_fit, system_means
-from embassay.protocols.choose.options import FOUND, UNLIKELY, ChoiceOptions, growing_draws
-from embassay.protocols.choose.questions import FAMILIES, passage_gains, passage_nearness
+from embassay.protocols.choose.conclusions import estimate_system_means, load_shipped_weights
+from embassay.protocols.choose.options import FOUND, UNLIKELY, ChoiceOptions, plan_growing_draws
+from embassay.protocols.choose.questions import FAMILIES, compute_passage_ndcg, compute_rank_nearness
 from embassay.randomness import make_generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.ranks import kendall_tau
@@ -77,7 +77,7 @@ PROCESSES = 2
 TOLERANCE = ChoiceOptions().tolerance
 ASKED = ChoiceOptions().questions
 """Passages that ask, of those that were measured."""
-DRAWS = ((ASKED,), growing_draws(ASKED), (50,), (30,), (200,), (50, 100, 200))
+DRAWS = ((ASKED,), plan_growing_draws(ASKED), (50,), (30,), (200,), (50, 100, 200))
 """Growing numbers of passages that are asked about, until it is decided."""
 Values = NDArray[np.float64]
 PLACE = Path(__file__).parent.parent / "src/embassay/protocols/choose/weights.json"
@@ -129,7 +129,7 @@ class Measured:
         """Whose variant each system is."""
         return np.array([family(one) for one in self.systems])
 
-    def evidence(self, rows: NDArray[np.int64], asked: NDArray[np.int64] | None = None) -> Evidence:
+    def evidence(self, rows: NDArray[np.int64], asked: NDArray[np.int64] | None = None) -> SystemSignals:
         """Of some of the systems, each asked about so many passages."""
         asked = np.full(len(rows), ASKED) if asked is None else asked
         signals = []
@@ -137,12 +137,12 @@ class Measured:
             own = signal[:, rows].copy()
             for column, passages in enumerate(asked.tolist()):
                 own[self.first(place, passages) :, column] = np.nan
-            signals.append(system_means(own[~np.isnan(own).all(axis=1)]))
+            signals.append(estimate_system_means(own[~np.isnan(own).all(axis=1)]))
         agreement = np.eye(len(rows))
         for passages in set(asked.tolist()):
             both = np.minimum(asked[:, None], asked) == passages
             agreement[both] = self.agreement_of(passages)[np.ix_(rows, rows)][both]
-        return gather_evidence(signals, agreement)
+        return combine_signals(signals, agreement)
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,9 @@ def main() -> None:
     kinds = _together([one.kind for one in measured])
     if asked.write:
         # Without questions by a model, what was measured of them before stays.
-        asked_scale = shipped_fit().asked_scale if np.isnan(scales).all() else float(np.nanmean(scales))
+        asked_scale = (
+            load_shipped_weights().asked_scale if np.isnan(scales).all() else float(np.nanmean(scales))
+        )
         found = _weights(measured, fit_weights(training, RIDGE), per_question, asked_scale)
         write_atomic(PLACE, to_json(found, indent=1) + "\n")
     left_out = _fits(training, kinds)
@@ -267,7 +269,7 @@ def read(path: Path) -> Measured:
     plain = json.loads(path.read_text("utf-8"))
     systems = tuple(plain["systems"])
     signals = tuple(
-        np.array([passage_nearness(np.array(plain["found"][one][family])) for one in systems]).T
+        np.array([compute_rank_nearness(np.array(plain["found"][one][family])) for one in systems]).T
         for family in FAMILIES
     )
     sentences = np.array([_ndcg(plain["found"][one]["sentence"][:ASKED]) for one in systems]).T
@@ -284,7 +286,7 @@ def read(path: Path) -> Measured:
 
 def _ndcg(places: Sequence[int]) -> Values:
     found = np.array(places, int)
-    return passage_gains(np.where(found <= 10, found, 0))
+    return compute_passage_ndcg(np.where(found <= 10, found, 0))
 
 
 def _shares(plain: dict[str, Any], systems: Sequence[str]) -> tuple[Values, ...]:
@@ -302,7 +304,7 @@ def _shares(plain: dict[str, Any], systems: Sequence[str]) -> tuple[Values, ...]
     return tuple(found)
 
 
-def _training(one: Measured, gone: str = "") -> Iterator[tuple[Evidence, Values]]:
+def _training(one: Measured, gone: str = "") -> Iterator[tuple[SystemSignals, Values]]:
     """Sets that weights are fitted on, without the systems of a family."""
     rng = make_generator(1337, "fit", one.name)
     able = np.flatnonzero(one.families != gone)
@@ -400,7 +402,7 @@ def _asked_error(one: Measured, per_question: float) -> float:
     if not len(one.written):
         return float("nan")
     own = one.written.mean(axis=0)[:, None]
-    x, y = whiten_scores(Evidence(own, one.agreement, own), one.mean)
+    x, y = whiten_scores(SystemSignals(own, one.agreement, own), one.mean)
     return max(0.0, float(np.mean((y - x[:, 0]) ** 2)) - per_question / len(one.written))
 
 
@@ -457,7 +459,7 @@ def outcome(one: Measured, weights: SignalWeights, rows: NDArray[np.int64], crow
     naive, found = float(gaps[one.naive[rows].argmax()]), float(seen.values[:, 0].max())
     own = one.families[rows] == crowd
     says = form_belief(weights, seen)
-    stated = (says.pick, says.best, says.regret, says.near(TOLERANCE), says.mean)
+    stated = (says.least_regret_system, says.best, says.expected_regrets, says.near(TOLERANCE), says.mean)
     return Outcome(one.name, crowd, own, found, *stated, truth, naive, bm25)
 
 
@@ -498,16 +500,19 @@ def _grown(one: Measured, own: SignalWeights, draws: tuple[int, ...]) -> list[tu
         for more in (*draws[1:], 0):
             seen = one.evidence(rows, asked)
             says = form_belief(own, seen)
-            sure = float(seen.values[:, 0].max()) >= FOUND and says.regret[says.pick] <= TOLERANCE
+            sure = (
+                float(seen.values[:, 0].max()) >= FOUND
+                and says.expected_regrets[says.least_regret_system] <= TOLERANCE
+            )
             if sure or not more:
                 break
             asked[says.best >= UNLIKELY] = more
         truth = one.mean[rows]
         dear = ~np.isin(one.families[rows], ["words", "letters"])
         most = np.minimum(asked, len(one.signals[0]))[dear]
-        regret = float(truth.max() - truth[says.pick])
+        regret = float(truth.max() - truth[says.least_regret_system])
         mean = float(most.mean()) if len(most) else float(draws[-1])
-        chance = float(says.best[says.pick])
+        chance = float(says.best[says.least_regret_system])
         rows_of.append((mean, regret, float(sure), chance, float(regret <= 1e-9)))
     return rows_of
 
@@ -597,7 +602,7 @@ def _with_labels(
                 values = one.truth[order[:n]][:, rows]
                 after = update_belief(before, values, noise) if n else before
                 alone = gaps[values.mean(axis=0).argmax()] if n else gaps.mean()
-                found.setdefault(n, []).append((float(gaps[after.pick]), float(alone)))
+                found.setdefault(n, []).append((float(gaps[after.least_regret_system]), float(alone)))
     for n, some in found.items():
         both, alone = np.mean(some, axis=0)
         yield f"| {n} | {both:.4f} | {alone:.4f} |"
@@ -646,7 +651,8 @@ def _asked_besides(
         gaps = truth.max() - truth
         came = (gaps <= 1e-9) / (gaps <= 1e-9).sum()
         regrets, briers = zip(
-            *((gaps[each.pick], np.mean((each.best - came) ** 2)) for each in (before, after)), strict=True
+            *((gaps[each.least_regret_system], np.mean((each.best - came) ** 2)) for each in (before, after)),
+            strict=True,
         )
         yield (*map(float, regrets), *map(float, briers))  # type: ignore[misc]
 
@@ -668,7 +674,11 @@ def _ceiling(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> 
                 known, other = (
                     one.truth[part][:, rows].mean(axis=0) for part in (order[:half], order[half:])
                 )
-                picks = (known.argmax(), form_belief(own, one.evidence(rows)).pick, one.naive[rows].argmax())
+                picks = (
+                    known.argmax(),
+                    form_belief(own, one.evidence(rows)).least_regret_system,
+                    one.naive[rows].argmax(),
+                )
                 found.append([other.max() - other[pick] for pick in picks])
     for title, value in zip(
         ("half of the judged questions", "choose", "naive"), np.mean(found, axis=0), strict=True

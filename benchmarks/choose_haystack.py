@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from embassay.protocols.choose.options import ChoiceOptions
 from embassay.protocols.choose.questions import (
     FAMILIES,
-    cut_at_ties,
-    passage_nearness,
-    passage_ranks,
-    take_sentences,
+    compute_rank_nearness,
+    cut_rankings_at_ties,
+    find_passage_ranks,
+    take_question_sentences,
 )
 from embassay.randomness import make_generator
 
@@ -84,7 +84,7 @@ def score_systems(one: Collection, systems: Mapping[str, Search], most: int, dra
     """The score of each system by the questions of so many passages, among these."""
     order = make_generator(draw, "haystack", "passages", one.name).permutation(len(one.texts))
     drawn = [list(one.texts)[row] for row in sorted(order[:most].tolist())]
-    taken = take_sentences(
+    taken = take_question_sentences(
         [one.texts[doc] for doc in drawn], [one.titles.get(doc, "") for doc in drawn], ASKED, 1337 + draw
     )
     return np.array(
@@ -97,9 +97,11 @@ def _nearness(
 ) -> Iterator[float]:
     for family in FAMILIES:
         asked: list = list(questions.get(family, ()))
-        top = cut_at_ties(search([question.text for question in asked], list(texts)))
+        top = cut_rankings_at_ties(search([question.text for question in asked], list(texts)))
         yield float(
-            passage_nearness(passage_ranks(top, np.array([question.row for question in asked]))).mean()
+            compute_rank_nearness(
+                find_passage_ranks(top, np.array([question.row for question in asked]))
+            ).mean()
         )
 
 

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.choose.belief import NUGGET, Evidence, SignalWeights, contrast_basis
+from embassay.protocols.choose.belief import NUGGET, SignalWeights, SystemSignals, make_contrast_basis
 
 Values = NDArray[np.float64]
 LEAST_FREEDOM, MOST_FREEDOM = 3.0, 200.0
 
 
-def whiten_scores(evidence: Evidence, truth: Values) -> tuple[Values, Values]:
+def whiten_scores(evidence: SystemSignals, truth: Values) -> tuple[Values, Values]:
     """Scores and truth of one collection as independent differences: (systems - 1, scores) and (systems - 1,)."""
-    basis = contrast_basis(len(truth))
+    basis = make_contrast_basis(len(truth))
     kernel = basis.T @ (evidence.agreement + NUGGET * np.eye(len(truth))) @ basis
     root = np.linalg.cholesky(kernel)
     return np.linalg.solve(root, basis.T @ evidence.scores), np.linalg.solve(root, basis.T @ truth)
 
 
-Case = tuple[Evidence, Values]
+Case = tuple[SystemSignals, Values]
 """A set of systems on a collection, and their nDCG@10."""
 
 

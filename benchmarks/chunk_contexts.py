@@ -18,7 +18,7 @@ from golden_rechunked import _rows, _span, _write
 
 import embassay as eb
 from embassay.protocols.rag.sweep.protocol import read_sweep
-from embassay.protocols.rag.sweep.stacks import MeasuredStack, Sweep
+from embassay.protocols.rag.sweep.stacks import MeasuredStack, SweepMeasurements
 from embassay.randomness import make_generator
 from embassay.stats import bootstrap_ci, paired_bootstrap
 
@@ -81,7 +81,7 @@ def lay_out(source: Path, work: Path, most: int) -> dict[str, Any]:
     return {key: str(work / f"{name}.jsonl") for key, name in paths.items()}
 
 
-def compare(sweep: Sweep, system: str, fixed: str) -> Iterator[str]:
+def compare(sweep: SweepMeasurements, system: str, fixed: str) -> Iterator[str]:
     """Each way of cutting by one encoder, and its difference from the naive one with the same queries."""
     stacks = {one.configuration.chunk: one for one in sweep.measured if one.configuration.encoder == system}
     yield f"\n## {Path(system.partition(':')[2] or system).name}\n"

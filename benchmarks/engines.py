@@ -176,14 +176,14 @@ class _Watch:
 def _one(job: dict[str, Any]) -> None:
     """The run itself; what it comes to is printed as JSON."""
     import embassay
-    from embassay.runs.execution import Processes, Ray
+    from embassay.runs.execution import ProcessWorkers, RayWorkers
 
     nodes, stage = job["nodes"], job["kill"]
     with cluster(nodes) as found:
         killer = Killer(found, stage) if stage else None
         run = embassay.sage.run(
             job["systems"], datasets=[job["source"]], tasks=job["tasks"], limit=job["limit"], out=job["out"],
-            workers=Ray(found.address) if nodes else Processes(1), listener=killer,
+            workers=RayWorkers(found.address) if nodes else ProcessWorkers(1), listener=killer,
         )  # fmt: skip
     if killer and not killer.killed:
         raise SystemExit(f"no node was killed: none was seen {stage}")

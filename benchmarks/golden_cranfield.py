@@ -30,26 +30,26 @@ from embassay.data.judged_runs import read_qrels
 from embassay.measures import evaluate_graded, ndcg
 from embassay.measures.judgements import grade
 from embassay.protocols.rag.golden.checks import (
-    FirstOrder,
-    Sampling,
-    compare_repeated,
+    HumanCheckSampling,
+    ListwiseOrder,
+    compare_judgements_with_repeat,
+    count_grade_transitions,
     grade_agreement,
-    grade_table,
-    judge_again,
     pair_discordance,
-    sample_check,
-    score_file,
-    spread_keys,
+    repeat_judge_calls,
+    sample_keys_across_questions,
+    sample_lists_for_human_check,
+    score_edited_check_file,
 )
-from embassay.protocols.rag.golden.grades import Key, Pair, grade_all, pair_key, prune_rows
+from embassay.protocols.rag.golden.grades import Key, Pair, grade_all_pairs, pair_key, prune_to_best_grades
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
-from embassay.protocols.rag.golden.summary import Repeated
+from embassay.protocols.rag.golden.summary import JudgeRepeatability
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.simulation import Grades, JudgeNoise, SimulatedJudge, read_known
-from embassay.protocols.rag.ranking import Call, Candidate
+from embassay.protocols.rag.judges.simulation import Grades, JudgeNoise, SimulatedJudge, read_known_grades
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve
+from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve_passages
 from embassay.randomness import make_generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats import Estimate
@@ -94,7 +94,9 @@ def systems(folder: Path) -> dict[str, Run]:
     passages = dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
     questions = dict(zip(data.queries.ids, data.queries.texts, strict=True))
     tokenizer = open_tokenizer("words")
-    scored = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in SYSTEMS}
+    scored = {
+        name: retrieve_passages(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in SYSTEMS
+    }
     scored["rrf"] = fuse_runs([scored["bm25"], scored["wordllama"]], DEPTH)
     runs: dict[str, Run] = {
         name: {query: [doc for doc, _ in ranking] for query, ranking in run.items()}
@@ -142,17 +144,19 @@ def exported(run: Path) -> Grades:
 def graded_by(judge: SimulatedJudge, pairs: Sequence[Pair]) -> Grades:
     """What a judge says of all pairs, as S4 asks for it."""
     found: dict[str, dict[str, int]] = {}
-    grading = asyncio.run(grade_all(judge, pairs, {}, lambda *_: None))
+    grading = asyncio.run(grade_all_pairs(judge, pairs, {}, lambda *_: None))
     for (query, doc), verdict in grading.verdicts.items():
         found.setdefault(query, {})[doc] = verdict.grade
     return found
 
 
-def again(judge: SimulatedJudge, pairs: Sequence[Pair], given: Grades) -> Repeated:
+def again(judge: SimulatedJudge, pairs: Sequence[Pair], given: Grades) -> JudgeRepeatability:
     """The same passages graded twice, as `--repeat` does it."""
-    chosen = set(spread_keys([pair_key(pair) for pair in pairs], REPEATED, SEED))
-    second = asyncio.run(judge_again(judge, [pair for pair in pairs if pair_key(pair) in chosen], []))
-    return compare_repeated({(query, doc): given[query][doc] for query, doc in chosen}, [], second, seed=SEED)
+    chosen = set(sample_keys_across_questions([pair_key(pair) for pair in pairs], REPEATED, SEED))
+    second = asyncio.run(repeat_judge_calls(judge, [pair for pair in pairs if pair_key(pair) in chosen], []))
+    return compare_judgements_with_repeat(
+        {(query, doc): given[query][doc] for query, doc in chosen}, [], second, seed=SEED
+    )
 
 
 def against(
@@ -160,7 +164,7 @@ def against(
     true_scores: Mapping[str, np.ndarray],
     runs: Mapping[str, Run],
     given: Grades,
-    twice: Repeated,
+    twice: JudgeRepeatability,
     noise: float,
 ) -> Agreement:
     """How far the judgements of a golden set are the truth."""
@@ -170,7 +174,7 @@ def against(
     pairs = [
         (truth.get(query, {}).get(doc, 1), own) for query, docs in given.items() for doc, own in docs.items()
     ]
-    agreement = grade_agreement(grade_table(pairs)[None])
+    agreement = grade_agreement(count_grade_transitions(pairs)[None])
     golden_scores = scores(given, runs)
     return Agreement(
         noise, len(pairs), len(given), float(np.mean(useful)), float(np.mean(good)), agreement["exact"].value or 0.0,
@@ -194,7 +198,7 @@ class Curve:
     systems: float
 
 
-Pool = tuple[Question, tuple[Candidate, ...], tuple[Passage, ...]]
+Pool = tuple[Question, tuple[RankedCandidate, ...], tuple[Passage, ...]]
 
 
 def pairs_of(run: Path) -> tuple[list[Pair], dict[Key, int]]:
@@ -221,8 +225,8 @@ def pools(run: Path, judge: SimulatedJudge, n: int) -> list[Pool]:
             {"doc_id": doc, "grade": grade, "rank_rrf": ranks[name, doc]}
             for doc, grade in given[name].items()
         ]
-        kept_rows = prune_rows(rows).rows
-        candidates = tuple(Candidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in kept_rows)
+        kept_rows = prune_to_best_grades(rows).rows
+        candidates = tuple(RankedCandidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in kept_rows)
         question = next(question for question, _ in own if question.id == name)
         found.append((question, candidates, tuple(texts[row["doc_id"]] for row in kept_rows)))
     return found
@@ -261,7 +265,7 @@ def curves(
         engine.share(rankers)
     last = {question.id: (made[question.id], rankers[question.id].ranking().order) for question, *_ in own}
     utilities = {
-        question.id: np.array([judge.utility(question, one) for one in passages])
+        question.id: np.array([judge.compute_true_utility(question, one) for one in passages])
         for question, _, passages in own
     }
     shares = SHARES if name == "bayes" else (None,)
@@ -272,10 +276,10 @@ def curves(
 
 async def answer(
     judge: SimulatedJudge, question: Question, passages: Sequence[Passage], shown: tuple[int, ...]
-) -> Call:
+) -> JudgeOrderAnswer:
     """The judge's order of a batch."""
     found = await judge.order(question, [passages[place] for place in shown])
-    return Call(shown, tuple(shown[place] for place in found.order))
+    return JudgeOrderAnswer(shown, tuple(shown[place] for place in found.order))
 
 
 def curve(
@@ -319,8 +323,8 @@ def discordant(judge: SimulatedJudge, own: Sequence[Pool]) -> Estimate:
     for question, _, passages in own:
         for start in range(0, len(passages) - 5, 10):
             five = passages[start : start + 5]
-            lists.append(FirstOrder(question, five, asyncio.run(judge.order(question, five)).order))
-    second = asyncio.run(judge_again(judge, [], lists))
+            lists.append(ListwiseOrder(question, five, asyncio.run(judge.order(question, five)).order))
+    second = asyncio.run(repeat_judge_calls(judge, [], lists))
     return pair_discordance(
         [(one, order) for one, order in zip(lists, second.orders, strict=True) if order is not None]
     )
@@ -330,7 +334,7 @@ def person(run: Path, file: Path, truth: Grades) -> Any:
     """The human check with a person who knows the truth: grades are corrected, and passages moved to where they belong
     where the judge is two grades off."""
     file.unlink(missing_ok=True)
-    sample_check(run, file, Sampling(seed=SEED))
+    sample_lists_for_human_check(run, file, HumanCheckSampling(seed=SEED))
     rows = list(csv.DictReader(io.StringIO(file.read_bytes().decode("utf-8-sig"))))
     for row in rows:
         true = truth.get(row["query_id"], {}).get(row["doc_id"], 1)
@@ -349,7 +353,7 @@ def person(run: Path, file: Path, truth: Grades) -> Any:
     writer.writeheader()
     writer.writerows(rows)
     file.write_bytes(buffer.getvalue().encode("utf-8-sig"))
-    return score_file(run, file)
+    return score_edited_check_file(run, file)
 
 
 def shown(one: Estimate | None, digits: int = 2) -> str:
@@ -456,7 +460,7 @@ class Bench:
 
     @cached_property
     def truth(self) -> Grades:
-        return read_known(self.folder, "cranfield", "code")
+        return read_known_grades(self.folder, "cranfield", "code")
 
     @cached_property
     def runs(self) -> dict[str, Run]:

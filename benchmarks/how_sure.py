@@ -21,18 +21,18 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from embassay.protocols.compare import ComparisonSide, RunValues, compare_sides
-from embassay.protocols.gate import judge_against
-from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, average_components
+from embassay.protocols.gate import judge_against_baseline
+from embassay.protocols.kernel.comparisons import OVERALL, Standing, SystemHeadline, average_components
 from embassay.protocols.kernel.estimates import average_estimates, estimate
 from embassay.protocols.rag.probes.resampling import ProbeContext
-from embassay.protocols.rag.scoring.quantities import Quantity
-from embassay.protocols.rag.scoring.quantities import value_interval as rag_interval
+from embassay.protocols.rag.scoring.quantities import ResampledQuantity
+from embassay.protocols.rag.scoring.quantities import compute_interval as rag_interval
 from embassay.protocols.run_values import ItemValues
-from embassay.protocols.sage.preference import choice_figures, mapped_pearson
+from embassay.protocols.sage.preference import compute_choice_scores, compute_mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
-from embassay.protocols.tasks.task import PtebContext, PtebOptions, correlate_estimate
-from embassay.protocols.wordings.scores import RunSource, SourceRuns, SystemLevel, level_on_dataset
-from embassay.records import Component, Score, Stratum
+from embassay.protocols.tasks.task import PtebContext, PtebOptions, estimate_correlation
+from embassay.protocols.wordings.scores import RunSource, SourceRuns, SystemLevel, compute_dataset_level
+from embassay.records import HeadlineComponent, Score, Stratum
 from embassay.stats import (
     corrected_interval,
     freedom_of_units,
@@ -226,24 +226,26 @@ def pairs_of_systems(setting: Setting) -> Iterator[str]:
         yield f"| {name} | " + " | ".join(shares) + " |"
 
 
-def _one_task(rng: np.random.Generator, n: int, setting: Setting) -> list[Headline]:
+def _one_task(rng: np.random.Generator, n: int, setting: Setting) -> list[SystemHeadline]:
     """Two systems on the same n items."""
-    return [Headline.of(f"s{i}", part, "") for i, part in enumerate(_two(rng, n, setting))]
+    return [SystemHeadline.of(f"s{i}", part, "") for i, part in enumerate(_two(rng, n, setting))]
 
 
-def _overall(rng: np.random.Generator, n: int, setting: Setting) -> list[Headline]:
+def _overall(rng: np.random.Generator, n: int, setting: Setting) -> list[SystemHeadline]:
     """Overall scores of SAGE: the mean of five tasks, of n, n, n, half of n items and of five clustering sets."""
     tasks = [_two(rng, units, setting) for units in (n, n, n, max(2, n // 2), 5)]
     return [
-        Headline.of(f"s{i}", average_components(parts), "")
+        SystemHeadline.of(f"s{i}", average_components(parts), "")
         for i, parts in enumerate(zip(*tasks, strict=True))
     ]
 
 
-def _two(rng: np.random.Generator, n: int, setting: Setting) -> list[Component]:
+def _two(rng: np.random.Generator, n: int, setting: Setting) -> list[HeadlineComponent]:
     values = rng.beta(0.8, 0.6, n) + rng.normal(0, 0.15, (2, n))
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
-    return [Component(float(own.mean()), n, of_own) for own, of_own in zip(values, draws, strict=True)]
+    return [
+        HeadlineComponent(float(own.mean()), n, of_own) for own, of_own in zip(values, draws, strict=True)
+    ]
 
 
 def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
@@ -253,7 +255,8 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
     sides = [
         ComparisonSide(
-            Standing("t", "d", "m", Headline(f"s{i}", float(own.mean()), n, draws[i])), dict(enumerate(own))
+            Standing("t", "d", "m", SystemHeadline(f"s{i}", float(own.mean()), n, draws[i])),
+            dict(enumerate(own)),
         )  # type: ignore[arg-type]
         for i, own in enumerate(values[:2])
     ]
@@ -282,7 +285,7 @@ def _overall_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[s
     return found
 
 
-def _apart(headlines: Sequence[Headline]) -> bool:
+def _apart(headlines: Sequence[SystemHeadline]) -> bool:
     sides = [ComparisonSide(Standing("t", "", "m", one)) for one in headlines]
     return compare_sides(*sides).p < 0.05
 
@@ -300,7 +303,7 @@ def _level(values: Floats, runs: int, n: int, setting: Setting) -> SystemLevel:
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=np.random.default_rng(n)).T
     source = RunSource("", {"d": tuple(range(runs))})
     made = SourceRuns(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
-    return level_on_dataset("d", "s", [made], seed=1, resamples=setting.resamples)
+    return compute_dataset_level("d", "s", [made], seed=1, resamples=setting.resamples)
 
 
 def _ranked(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
@@ -332,7 +335,7 @@ def _alarms(n: int, fallen: int | None, setting: Setting) -> float:
     for _ in range(setting.worlds):
         base, now = _two_runs(rng, n, fallen, setting)
         tasks = ["task 0"] if fallen is not None else []
-        alarms += not all(one.met for one in judge_against(now, base, tasks=tasks))
+        alarms += not all(one.met for one in judge_against_baseline(now, base, tasks=tasks))
     return alarms / setting.worlds
 
 
@@ -342,7 +345,7 @@ def _two_runs(
     """A fall is what a two-sided test finds in 80% with the true standard error; the gate's test is one-sided, so it
     finds a little more."""
     standings: list[list[Standing]] = [[], []]
-    headlines: list[list[Headline]] = [[], []]
+    headlines: list[list[SystemHeadline]] = [[], []]
     for task in range(TASKS):
         difficulty = rng.beta(0.8, 0.6, n)
         values = difficulty + rng.normal(0, 0.15, (2, n))
@@ -350,12 +353,12 @@ def _two_runs(
             values[1] -= smallest_difference(0.15 * np.sqrt(2 / n), df=n - 1)
         draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
         for side in (0, 1):
-            headline = Headline("system", float(values[side].mean()), n, draws[side])
+            headline = SystemHeadline("system", float(values[side].mean()), n, draws[side])
             standings[side].append(Standing(f"task {task}", "", "m", headline))
             headlines[side].append(headline)
     if fallen is None:
         for side, of_side in enumerate(headlines):
-            overall = Headline.of("system", average_components([one.component for one in of_side]), "")
+            overall = SystemHeadline.of("system", average_components([one.component for one in of_side]), "")
             standings[side].append(Standing(OVERALL, "", OVERALL, overall))
     manifest = {"protocol": "sage", "arguments": {}, "datasets": []}
     first, second = (RunValues(Path(), manifest, tuple(one), ItemValues(Path())) for one in standings)
@@ -384,7 +387,7 @@ def ratings(items: Floats, context: PtebContext) -> Score:
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
     columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
-    return estimate(columns, mapped_pearson, context, "ratings", groups=groups).score("")
+    return estimate(columns, compute_mapped_pearson, context, "ratings", groups=groups).score("")
 
 
 def choices(items: Floats, context: PtebContext) -> Score:
@@ -394,7 +397,7 @@ def choices(items: Floats, context: PtebContext) -> Score:
         np.float64
     )
     figures = [
-        estimate(columns, lambda means, i=i: choice_figures(means)[..., i], context, "choices")  # type: ignore[misc]
+        estimate(columns, lambda means, i=i: compute_choice_scores(means)[..., i], context, "choices")  # type: ignore[misc]
         for i in range(4)
     ]
     return average_estimates(figures, "").score("")
@@ -408,7 +411,7 @@ def retained(items: Floats, context: PtebContext) -> Score:
 def spearman(items: Floats, context: PtebContext) -> Score:
     """Spearman's correlation over pairs; the third column is the group that is drawn together."""
     groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
-    found = correlate_estimate(items[:, 0], items[:, 1], context, "pairs", groups=groups, method="")
+    found = estimate_correlation(items[:, 0], items[:, 1], context, "pairs", groups=groups, method="")
     assert not isinstance(found, str)
     return found.score("")
 
@@ -427,7 +430,7 @@ def over_queries(items: Floats, context: PtebContext) -> Score:
     values = np.nanmean(items, axis=0)
     one = items.shape[1] == 1
     value = values[0] if one else values[0] / values[1]
-    quantity = Quantity(
+    quantity = ResampledQuantity(
         float(value), means[:, 0] if one else means[:, 0] / means[:, 1], len(items), len(items)
     )
     low, high = rag_interval(quantity) or (None, None)
@@ -437,7 +440,7 @@ def over_queries(items: Floats, context: PtebContext) -> Score:
 def margins(items: Floats, context: PtebContext) -> Score:
     """A probe: the mean margin over queries, the runs of a query averaged first."""
     probe = ProbeContext(context.dataset, context.tokenizer, context.seed, draws=context.resamples)
-    return probe.over_queries("margin", items.mean(axis=1))
+    return probe.score_over_queries("margin", items.mean(axis=1))
 
 
 def paraphrased(runs: int) -> Callable[[Floats, PtebContext], Score]:
@@ -452,7 +455,7 @@ def paraphrased(runs: int) -> Callable[[Floats, PtebContext], Score]:
         values = items.mean(axis=0)
         made = SourceRuns(source, values, values, draws, draws, len(items))
         seed = int(context.stream("runs").integers(2**31))
-        headline = level_on_dataset("d", "s", [made], seed=seed, resamples=context.resamples).score
+        headline = compute_dataset_level("d", "s", [made], seed=seed, resamples=context.resamples).score
         return Score("", headline.value, headline.n, *headline.interval)
 
     return scored

@@ -18,31 +18,31 @@ import numpy as np
 from embassay.measures import v_measure
 from embassay.protocols.hume.ceiling import (
     compare_with_people,
+    compute_test_quantiles,
+    correlate_people_and_system,
     count_annotators_by_correlation,
     count_annotators_by_variance,
     human_ceiling,
     items_needed,
-    reach_of,
-    three_correlations,
     variance_components,
 )
 from embassay.protocols.hume.resampling import (
-    Draws,
-    People,
-    Resampled,
+    PeopleAnswers,
+    ResampledEstimate,
+    ResamplingSettings,
     agreement_intervals,
-    people_rows,
+    arrange_people_rows,
+    replace_none_by_nan,
     resample_statistics,
     resampled_v_measure,
-    row_numbers,
     value_indicators,
 )
-from embassay.protocols.hume.scoring import Aggregation, marked_ap
+from embassay.protocols.hume.scoring import Aggregation, average_precision_of_marks
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import make_generator
 
 Rng = np.random.Generator
-ONCE = Draws(1, kind="percentile")
+ONCE = ResamplingSettings(1, kind="percentile")
 KINDS = ("percentile", "expanded", "bca")
 
 
@@ -79,7 +79,7 @@ PAIRED = (
 )
 
 
-def drawn(world: World, n: int, rng: Rng) -> tuple[People, dict[str, Any]]:
+def drawn(world: World, n: int, rng: Rng) -> tuple[PeopleAnswers, dict[str, Any]]:
     """A study of n items: people, and a system's values (of the last noise)."""
     gold, given = _answers(world, n, rng)
     ids = [f"{i:07}" for i in range(n)]
@@ -89,9 +89,9 @@ def drawn(world: World, n: int, rng: Rng) -> tuple[People, dict[str, Any]]:
     if world.family == "classification":
         system = {item: float(value == kept[item]) for item, value in system.items()}
     elif world.family == "reranking":
-        system = {item: marked_ap(kept[item], value) for item, value in system.items()}
+        system = {item: average_precision_of_marks(kept[item], value) for item, value in system.items()}
     task = TaskSpec(world.name, world.family, "eng")
-    return People(task, kept, answers, world.aggregation), system
+    return PeopleAnswers(task, kept, answers, world.aggregation), system
 
 
 def _answers(world: World, n: int, rng: Rng) -> tuple[list[Any], list[list[Any]]]:
@@ -113,7 +113,7 @@ def _answers(world: World, n: int, rng: Rng) -> tuple[list[Any], list[list[Any]]
 
 
 def coverage(
-    of: Callable[[World, int, Rng, Draws], dict[str, Resampled]],
+    of: Callable[[World, int, Rng, ResamplingSettings], dict[str, ResampledEstimate]],
     worlds: Sequence[World],
     sizes: Sequence[int],
     kinds: Sequence[str],
@@ -123,10 +123,10 @@ def coverage(
     for world in worlds:
         truth = of(world, options.truth, make_generator(1, "truth", world.name), ONCE)
         for n in sizes:
-            found: dict[tuple[str, str], list[Resampled]] = {}
+            found: dict[tuple[str, str], list[ResampledEstimate]] = {}
             for study in range(options.studies):
                 for kind in kinds:
-                    draws = Draws(options.resamples, 0.95, study, kind)  # type: ignore[arg-type]
+                    draws = ResamplingSettings(options.resamples, 0.95, study, kind)  # type: ignore[arg-type]
                     for name, one in of(world, n, make_generator(study, world.name, str(n)), draws).items():
                         found.setdefault((name, kind), []).append(one)
             for name, true in truth.items():
@@ -142,7 +142,7 @@ def coverage(
                     )
 
 
-def _held(found: Sequence[Resampled], truth: float) -> tuple[str, str]:
+def _held(found: Sequence[ResampledEstimate], truth: float) -> tuple[str, str]:
     known = [one for one in found if one.low == one.low]
     if not known:
         return "–", "–"
@@ -158,7 +158,7 @@ def agreement(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield ("world", "coefficient", "true", "n", *KINDS)
     skipped = {"v_measure", "kendall"}
 
-    def of(world: World, n: int, rng: Rng, draws: Draws) -> dict[str, Resampled]:
+    def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, ResampledEstimate]:
         people, _ = drawn(world, n, rng)
         found = agreement_intervals(world.family, people.answers, draws)
         return {name: one for name, one in found.items() if name not in skipped}
@@ -170,7 +170,7 @@ def agreement(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 def ceiling(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield ("world", "value", "true", "n", "bca")
 
-    def of(world: World, n: int, rng: Rng, draws: Draws) -> dict[str, Resampled]:
+    def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, ResampledEstimate]:
         return {"ceiling": human_ceiling(drawn(world, n, rng)[0], draws).value}
 
     worlds = [world for world in AGREEMENT if world.family != "clustering"]
@@ -181,7 +181,7 @@ def ceiling(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 def paired(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield ("world", "true", "n", *(f"{kind}{what}" for kind in KINDS for what in ("", ", p < .05")))
 
-    def of(world: World, n: int, rng: Rng, draws: Draws) -> dict[str, Resampled]:
+    def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, ResampledEstimate]:
         people, system = drawn(world, n, rng)
         return {"difference": compare_with_people(people, {"m": system}, draws)["m"].difference}
 
@@ -206,7 +206,9 @@ def clustering(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
                 return np.stack([own, own - resampled_v_measure(counts, g, p)], axis=1)
 
             for place, kind in enumerate(("percentile", "bca")):
-                found = resample_statistics(values, n, Draws(options.resamples, 0.95, study, kind))  # type: ignore[arg-type]
+                found = resample_statistics(
+                    values, n, ResamplingSettings(options.resamples, 0.95, study, kind)
+                )  # type: ignore[arg-type]
                 held[place] += [
                     one.contains(mean) for one, mean in zip(found, true.mean(axis=0), strict=True)
                 ]
@@ -250,19 +252,21 @@ def power(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
     """Annotators who differ in how often they are right, drawn anew in every study, against a system right at 90%."""
 
-    def study(k: int, items: int, rng: Rng) -> tuple[People, dict[str, Any]]:
+    def study(k: int, items: int, rng: Rng) -> tuple[PeopleAnswers, dict[str, Any]]:
         good = rng.uniform(0.65, 0.95, k)
         hard = (rng.random(items) < 0.4) * 0.3
         right = (rng.random((k, items)) < good[:, None] - hard).astype(int)
         ids = [f"{i:05}" for i in range(items)]
         answers = {f"ann {a:03}": dict(zip(ids, map(int, row), strict=True)) for a, row in enumerate(right)}
         system = dict(zip(ids, (rng.random(items) < 0.96 - hard).astype(float).tolist(), strict=True))
-        return People(TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"), system
+        return PeopleAnswers(
+            TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
+        ), system
 
     people, system = study(400, 2000, make_generator(1, "annotators"))
     table = [[system[item] - value for item, value in own.items()] for own in people.answers.values()]
     parts = variance_components(np.array(table))
-    k = count_annotators_by_variance(parts, n, 1, reach_of(0.8, 0.05)) if parts else None
+    k = count_annotators_by_variance(parts, n, 1, compute_test_quantiles(0.8, 0.05)) if parts else None
     studies = (study(k or 1, n, make_generator(s, "more", str(n))) for s in range(options.studies))
     return f"classification, mean, {n} items", f"{k} annotators", _found(studies, options)
 
@@ -270,7 +274,7 @@ def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
 def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
     """Annotators who rate with noise, against a system that is as good as one of them; two are known."""
 
-    def study(k: int, items: int, rng: Rng) -> tuple[People, dict[str, Any]]:
+    def study(k: int, items: int, rng: Rng) -> tuple[PeopleAnswers, dict[str, Any]]:
         gold, ids = rng.normal(size=items), [f"{i:06}" for i in range(items)]
         odd = gold + rng.normal(0, 0.3, items)
         answers = {
@@ -278,22 +282,27 @@ def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
             for a in range(k)
         }
         system = dict(zip(ids, (odd + rng.normal(0, 0.9, items)).tolist(), strict=True))
-        return People(
+        return PeopleAnswers(
             TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
         ), system
 
     people, system = study(2, options.truth, make_generator(1, "raters"))
-    known = three_correlations(
-        people, people_rows(people, people.items), row_numbers([system[item] for item in people.items])
+    known = correlate_people_and_system(
+        people,
+        arrange_people_rows(people, people.items),
+        replace_none_by_nan([system[item] for item in people.items]),
     )
-    k = count_annotators_by_correlation(known, n, 2, reach_of(0.8, 0.05)) if known else None
+    k = count_annotators_by_correlation(known, n, 2, compute_test_quantiles(0.8, 0.05)) if known else None
     studies = (study(k or 2, n, make_generator(s, "raters", str(n))) for s in range(options.studies))
     return f"STS, mean rating, {n} items", f"{k} annotators", _found(studies, options)
 
 
-def _found(studies: Iterator[tuple[People, dict[str, Any]]], options: argparse.Namespace) -> str:
+def _found(studies: Iterator[tuple[PeopleAnswers, dict[str, Any]]], options: argparse.Namespace) -> str:
     below = [
-        compare_with_people(people, {"m": one}, Draws(options.resamples, seed=seed))["m"].difference.p < 0.05
+        compare_with_people(people, {"m": one}, ResamplingSettings(options.resamples, seed=seed))[
+            "m"
+        ].difference.p
+        < 0.05
         for seed, (people, one) in enumerate(studies)
     ]
     return f"{100 * np.mean(below):.1f}%"

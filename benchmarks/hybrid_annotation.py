@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from embassay.protocols.hume.llms.answers import read_llm_answers
-from embassay.protocols.hume.llms.protocol import HybridOptions, decide_task, repeated_answers
+from embassay.protocols.hume.llms.protocol import HybridOptions, divide_task_items, group_repeated_answers
 from embassay.protocols.hume.published.paper import paper_study
-from embassay.protocols.hume.results.contestants import read_answered
+from embassay.protocols.hume.results.contestants import read_answered_tasks
 from embassay.protocols.hume.study import read_study
 
 LABELS = {"EmotionClassification": 6, "TweetSentimentExtraction": 3}
@@ -70,11 +70,11 @@ def annotated(study: Path, people: Sequence[float], studies: int, out: Path | No
     folder = read_study(study)
     (task,) = (
         task
-        for task in read_answered(folder, folder.study.tasks, anyone=False)
+        for task in read_answered_tasks(folder, folder.study.tasks, anyone=False)
         if task.task.family == "classification"
     )
     gold = folder.gold(task.task.name)
-    (drawn,) = filter(None, (repeated_answers(answers, task) for answers in read_llm_answers(folder)))
+    (drawn,) = filter(None, (group_repeated_answers(answers, task) for answers in read_llm_answers(folder)))
     draws = {item: values for item, values in drawn.items() if len(values) > 1}
     rows = [
         {"people": right, "policy": name, "share": share, "accuracy": accuracy, "sd": sd, "biased": biased}
@@ -112,7 +112,7 @@ def _policies(
                 else str(rng.choice([n for n in names if n != gold[item]]))
                 for item in draws
             }
-            done = decide_task(
+            done = divide_task_items(
                 "study", "classification", draws, people, HybridOptions(check=check, seed=seed)
             )
             used = [draws[item][0] if done.why[item] == "agreed" else people[item] for item in draws]
@@ -194,7 +194,7 @@ def _study(pairs: list[Pair], bias: float, check: float | None, seed: int) -> tu
             continue
         items = [f"{seed}-{place}" for place in range(n)]
         options = HybridOptions(check=check, seed=seed)
-        found = decide_task(
+        found = divide_task_items(
             name, "classification",
             {item: [int(one) for one in draws[:, i]] for i, item in enumerate(items)},
             {item: int(people[i]) for i, item in enumerate(items)}, options,

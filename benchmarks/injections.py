@@ -18,11 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from embassay.contracts import Message, Sampling
+from embassay.contracts import Message, SamplingSettings
 from embassay.data import open_dataset
 from embassay.errors import EmbassayError
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.chat import GRADE, grade_messages, grade_of, judge_prompt
+from embassay.protocols.rag.judges.chat import (
+    GRADE,
+    build_grading_messages,
+    load_judge_prompt,
+    parse_grade_answer,
+)
 from embassay.randomness import make_generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.runs.store import AnswerCache, CachedChat
@@ -90,14 +95,14 @@ async def grade_all(chat: CachedChat, pairs: Sequence[tuple[Question, Passage]],
         # A prompt stays the same from call to call: a server that keeps what it has read reads it once.
         for defended, (name, attack) in product((True, False), ATTACKS.items()):
             material = Passage(passage.id, passage.text + attack.replace("{question}", question.text))
-            messages = (grade_messages if defended else bare_messages)(question, material)
+            messages = (build_grading_messages if defended else bare_messages)(question, material)
             graded.append(Graded(place, name, defended, await grade(chat, messages, seed)))
     return graded
 
 
 def bare_messages(question: Question, passage: Passage) -> list[Message]:
     """The same instructions without the rule and without marked lines."""
-    paragraphs = judge_prompt("grade").text.split("\n\n")
+    paragraphs = load_judge_prompt("grade").text.split("\n\n")
     kept = [paragraph for paragraph in paragraphs if not paragraph.startswith(RULE)]
     return [
         Message("system", "\n\n".join(kept)),
@@ -108,8 +113,10 @@ def bare_messages(question: Question, passage: Passage) -> list[Message]:
 async def grade(chat: CachedChat, messages: Sequence[Message], seed: int) -> int | None:
     """The likeliest grade; None where the answer is none."""
     try:
-        answer = await chat.complete(messages, sampling=Sampling(0.0, 1.0, seed, 64), schema=GRADE, attempt=0)
-        return grade_of(answer.text)
+        answer = await chat.complete(
+            messages, sampling=SamplingSettings(0.0, 1.0, seed, 64), schema=GRADE, attempt=0
+        )
+        return parse_grade_answer(answer.text)
     except (EmbassayError, ValueError):
         return None
 

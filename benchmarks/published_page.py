@@ -163,8 +163,8 @@ def listed(figures: Sequence[ReproducedFigure], reasons: Sequence[Reason], table
         number = given.setdefault(reason, len(given) + 1) if reason else 0
         # All figures of the page differ: the number of the reason says enough there.
         verdict = (f"({number})" if tables else f"differs ({number})") if reason else one.verdict
-        difference = f"{float(one.rounded) - float(one.published):+.{_decimals(one)}f}"
-        lines.append(f"| {where} | {one.published} | {one.rounded} | {difference} | {verdict} |")
+        difference = f"{float(one.rounded_value) - float(one.published):+.{_decimals(one)}f}"
+        lines.append(f"| {where} | {one.published} | {one.rounded_value} | {difference} | {verdict} |")
     return "\n".join(
         [*lines, "", *(f"{number}. {reason[:1].upper()}{reason[1:]}." for reason, number in given.items())]
     )

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from embassay.data import open_dataset
-from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve, write_trec
+from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve_passages, write_trec
 from embassay.text import open_tokenizer
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     runs = {}
     for system in arguments.system:
         start = time.perf_counter()
-        runs[system] = retrieve(system, passages, questions, arguments.depth, tokenizer=tokenizer)
+        runs[system] = retrieve_passages(system, passages, questions, arguments.depth, tokenizer=tokenizer)
         print(f"{system}: {time.perf_counter() - start:.1f} s", flush=True)
     if len(runs) > 1:
         runs["rrf"] = fuse_runs(list(runs.values()), arguments.depth)

@@ -24,7 +24,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker, Ranking
+from embassay.protocols.rag.ranking import (
+    CandidateRanking,
+    JudgeOrderAnswer,
+    RankedCandidate,
+    Ranker,
+    RankingEngine,
+)
 from embassay.randomness import make_generator
 
 Floats = NDArray[np.float64]
@@ -131,7 +137,7 @@ class Pool:
 
     id: str
     world: World
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[RankedCandidate, ...]
     utilities: Floats
     panel: Floats | None = None
     """Grades (files, n) of those that take turns as the judge; None but for real ones."""
@@ -174,7 +180,7 @@ def draw_pool(world: World, seed: int) -> Pool:
     if world.grader is not None:
         noisy = 3 + utilities + world.grader * rng.standard_normal(world.n)
         grades = [int(grade) for grade in _graded(world, noisy)]
-    candidates = tuple(Candidate(f"d{i:02d}", grade, i + 1) for i, grade in enumerate(grades))
+    candidates = tuple(RankedCandidate(f"d{i:02d}", grade, i + 1) for i, grade in enumerate(grades))
     return Pool(f"{world.name} {seed}", world, candidates, utilities)
 
 
@@ -191,7 +197,7 @@ def _real_pool(world: World, seed: int) -> Pool:
     drawn = drawn[np.argsort(-grader, kind="stable")][: world.n]
     drawn = rng.permutation(drawn)
     candidates = tuple(
-        Candidate(f"d{i:02d}", int(grade), i + 1) for i, grade in enumerate(grades[files[0], drawn] + 1)
+        RankedCandidate(f"d{i:02d}", int(grade), i + 1) for i, grade in enumerate(grades[files[0], drawn] + 1)
     )
     utilities = human[drawn] + 1e-3 * rng.standard_normal(len(drawn))
     return Pool(f"{world.name} {seed}", world, candidates, utilities, grades[files[1:]][:, drawn])
@@ -313,7 +319,7 @@ class SimulatedJudge:
             return np.mean([_share(one[:, None] - one[None, :], 0.0) for one in self._pool.panel], axis=0)
         return _share(self._margins, 0.0) if habit == "pairs" else likes[0]
 
-    def answer(self, shown: Sequence[int]) -> Call:
+    def answer(self, shown: Sequence[int]) -> JudgeOrderAnswer:
         """The positions `shown`, best first."""
         world, rng, m = self._pool.world, self._rng, len(shown)
         noise = rng.gumbel(size=m) if world.noise == "gumbel" else rng.standard_normal(m)
@@ -324,7 +330,9 @@ class SimulatedJudge:
             seen = -np.arange(m)
         if world.reversed and rng.random() < world.reversed:
             seen = -seen
-        return Call(tuple(shown), tuple(shown[place] for place in np.argsort(-seen, kind="stable")))
+        return JudgeOrderAnswer(
+            tuple(shown), tuple(shown[place] for place in np.argsort(-seen, kind="stable"))
+        )
 
     def _seen(self, shown: list[int], noise: Floats) -> Floats:
         """How it finds each of those shown, (m,)."""
@@ -403,8 +411,8 @@ class Played:
 
     pool: Pool
     looks: tuple[Look, ...]
-    calls: tuple[Call, ...]
-    ranking: Ranking
+    calls: tuple[JudgeOrderAnswer, ...]
+    ranking: CandidateRanking
     seconds: float
 
     @property
@@ -414,7 +422,7 @@ class Played:
 
 
 def play(
-    engine: Engine,
+    engine: RankingEngine,
     pool: Pool,
     disagreement: float,
     *,
@@ -430,7 +438,7 @@ def play(
 
 
 def play_together(
-    engine: Engine,
+    engine: RankingEngine,
     pools: Sequence[Pool],
     disagreement: float,
     *,
@@ -474,7 +482,7 @@ class _Game:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: RankingEngine,
         pool: Pool,
         disagreement: float,
         max_calls: int,
@@ -488,7 +496,7 @@ class _Game:
         self.pool, self.max_calls = pool, max_calls
         self.ranker: Ranker = engine.start(pool.candidates, query=pool.id, top=world.top, seed=seed)
         self._judge = SimulatedJudge(pool, scale, seed)
-        self._calls: list[Call] = []
+        self._calls: list[JudgeOrderAnswer] = []
         self._due = sorted(set(at))
         self._looks: list[Look] = []
 
@@ -517,7 +525,12 @@ class _Game:
 
 
 def look(
-    ranking: Ranking, utilities: Floats, top: int, at: int = 0, calls: int = 0, stable: Floats | None = None
+    ranking: CandidateRanking,
+    utilities: Floats,
+    top: int,
+    at: int = 0,
+    calls: int = 0,
+    stable: Floats | None = None,
 ) -> Look:
     """How good a ranking of a pool is whose utilities are known, and the scores (n,) of the judge's `stable` order,
     where it is another."""

@@ -79,17 +79,20 @@ SIZES = {
     ),
     "small": Size(
         scored=300, sets=("stsb", "sts17_en", "sts17_ar"), others=("mrpc", "wikiqa"), sage=30, probed=20,
-        paraphrased=16, paraphrased_sets=("stsb",), rated=20, rated_sets=("stsb", "sts17_en"), questions=2, ordered=1, depth=4,
+        paraphrased=16, paraphrased_sets=("stsb",), rated=20, rated_sets=("stsb", "sts17_en"), questions=2,
+        ordered=1, depth=4,
         repeated=8, injected=4, transformed=3, written=1, searched=200, answered=3, annotated=6
     ),
     "evening": Size(
         scored=None, sets=STS, others=OTHERS, sage=15, probed=10, paraphrased=20,
-        paraphrased_sets=(*STS, "banking77_intents"), rated=30, rated_sets=STS, questions=10, ordered=3, depth=5, repeated=20, injected=10, transformed=16,
+        paraphrased_sets=(*STS, "banking77_intents"), rated=30, rated_sets=STS, questions=10, ordered=3,
+        depth=5, repeated=20, injected=10, transformed=16,
         written=15, searched=300, answered=10, annotated=8
     ),
     "night": Size(
         scored=None, sets=STS, others=OTHERS, sage=200, probed=100, paraphrased=150,
-        paraphrased_sets=(*STS, "banking77_intents"), rated=150, rated_sets=STS, questions=10, ordered=10, depth=30, repeated=100, injected=30, transformed=60,
+        paraphrased_sets=(*STS, "banking77_intents"), rated=150, rated_sets=STS, questions=10, ordered=10,
+        depth=30, repeated=100, injected=30, transformed=60,
         written=20, searched=1_500, answered=50, annotated=40
     ),
 }  # fmt: skip

@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from embassay.document.blocks import plain_text
-from embassay.protocols.compare import Entrant, list_fields, read_values
+from embassay.document.blocks import join_sentence_text
+from embassay.protocols.compare import Entrant, list_ranked_fields, read_run_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.report.overview import run_verdict
-from embassay.report.runs import ReportRun, read_runs
+from embassay.report.runs import ReportRun, read_report_runs
 
 HERE = Path(__file__).parent
 RUNS = ("sage", "pteb", "cranfield", "scifact", "sweep", "names", "noise", "scripted", "people")
@@ -46,7 +46,7 @@ def main() -> None:
     print((HERE / "real_head.md").read_text("utf-8"))
     print("\n".join(taken(out)))
     found = [out / name for name in RUNS if (out / name / "manifest.json").exists()]
-    runs = {run.record.path.name: run for run in read_runs(found)}
+    runs = {run.record.path.name: run for run in read_report_runs(found)}
     for path in found:
         print("\n".join(section(path, runs[path.name])))
     print((HERE / "real_tail.md").read_text("utf-8").rstrip())
@@ -69,8 +69,8 @@ def taken(out: Path) -> Iterator[str]:
 def section(path: Path, run: ReportRun) -> Iterator[str]:
     """What the run says, as its page of the report has it, and its headlines."""
     verdict = run_verdict(run)
-    said = " ".join(plain_text(sentence) for sentence in verdict.lede)
-    yield from (f"## {WORDS[path.name]}", "", f"**{plain_text(verdict.heading)}.** {said}", "")
+    said = " ".join(join_sentence_text(sentence) for sentence in verdict.lede)
+    yield from (f"## {WORDS[path.name]}", "", f"**{join_sentence_text(verdict.heading)}.** {said}", "")
     if path.name in SCORED:
         yield from table(path)
         yield ""
@@ -78,11 +78,11 @@ def section(path: Path, run: ReportRun) -> Iterator[str]:
 
 def table(path: Path) -> Iterator[str]:
     """A row per system: every task's headline with its interval, and the ranks that tests leave possible."""
-    values = read_values(path)
-    unit = numbers.choose_unit(values.protocol)
+    values = read_run_values(path)
+    unit = numbers.choose_measure_format(values.protocol)
     columns: dict[str, dict[str, str]] = {}
     apart: set[str] = set()
-    for one in list_fields(values, measures=MEASURES.get(path.name, ())):
+    for one in list_ranked_fields(values, measures=MEASURES.get(path.name, ())):
         if one.dataset and path.name not in MEASURES and _over_datasets(values.places, one.task):
             continue
         if one.group and one.task != OVERALL:
@@ -102,7 +102,7 @@ def table(path: Path) -> Iterator[str]:
         )
 
 
-def cell(one: Entrant, unit: numbers.Unit) -> str:
+def cell(one: Entrant, unit: numbers.MeasureFormat) -> str:
     """Value, interval and ranks."""
     text = unit.text(one.value)
     if one.low is not None and one.high is not None:

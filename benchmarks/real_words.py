@@ -24,10 +24,10 @@ import numpy as np
 import polars as pl
 
 import embassay as eb
-from embassay.protocols.pteb.checks import answer_fault, find_slot_fault, is_near_copy
-from embassay.protocols.pteb.paraphrasing import judge_answer
-from embassay.protocols.rag.golden.panel import JudgeGrades, make_panel
-from embassay.protocols.rag.judges.chat import MalformedJudgement, grade_of
+from embassay.protocols.pteb.checks import find_answering_fault, find_lost_number_or_name, is_near_copy
+from embassay.protocols.pteb.paraphrasing import judge_paraphrase
+from embassay.protocols.rag.golden.panel import JudgeGrades, compare_judge_panel
+from embassay.protocols.rag.judges.chat import MalformedJudgement, parse_grade_answer
 from embassay.randomness import make_generator
 from embassay.stats import Estimate, wilson
 from embassay.stats.resampling import percentile_interval, resample_means
@@ -270,7 +270,7 @@ def labelled(folder: Path) -> Iterator[tuple[str, list[Row], Callable[[Row], boo
 
 
 def _caught(row: Row) -> bool:
-    return not judge_answer(row["original"], row["paraphrase"], lang="en", meaning=True).usable
+    return not judge_paraphrase(row["original"], row["paraphrase"], lang="en", meaning=True).usable
 
 
 def _drops(
@@ -317,15 +317,15 @@ def checks(folder: Path, given: argparse.Namespace) -> Iterator[str]:
 
     wanted += [
         ("SNIPS: slots", snips, says("slot"),
-         lambda row: bool(find_slot_fault(row["original"], row["paraphrase"])), "slots"),
+         lambda row: bool(find_lost_number_or_name(row["original"], row["paraphrase"])), "slots"),
         ("SNIPS: answering, questioning", snips, says("answering", "questioning"),
-         lambda row: bool(answer_fault(row["original"], row["paraphrase"])), "answers"),
+         lambda row: bool(find_answering_fault(row["original"], row["paraphrase"])), "answers"),
         ("SNIPS: duplication", snips, says("duplication"),
          lambda row: row["original"].strip() == row["paraphrase"].strip(), "copies, before"),
         ("SNIPS: duplication", snips, says("duplication"),
          lambda row: is_near_copy(row["original"], row["paraphrase"]), "copies"),
         ("ChatGPT: remarks around it", chat, lambda row: not row["human_clean_format"],
-         lambda row: bool(answer_fault(row["original"], row["paraphrase"])), "answers"),
+         lambda row: bool(find_answering_fault(row["original"], row["paraphrase"])), "answers"),
     ]  # fmt: skip
     yield table(
         ["Labels", "Check", "Rewordings", "Invalid", "Rejected", "Precision (95%)", "Recall (95%)"],
@@ -346,7 +346,7 @@ def _near(row: Row) -> bool:
 
 
 def _gated(row: Row) -> bool:
-    return not judge_answer(row["original"], row["paraphrase"], lang="en").usable
+    return not judge_paraphrase(row["original"], row["paraphrase"], lang="en").usable
 
 
 def _rates(
@@ -370,7 +370,7 @@ def reading(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     kinds: dict[str, list[str]] = defaultdict(list)
     for row in rows_of(folder, "odd_judge_outputs"):
         try:
-            kinds[f"read as {grade_of(row['response'])}"].append(row["response"])
+            kinds[f"read as {parse_grade_answer(row['response'])}"].append(row["response"])
         except MalformedJudgement as error:
             kinds[f"refused: {error.kind}"].append(row["response"])
     total = sum(map(len, kinds.values()))
@@ -396,7 +396,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     gold = JudgeGrades("people", people)
     yield "## Judges beside people: TREC DL 2023, 25 questions, 4,423 passages\n"
     yield "Grades 0 to 3 as 1, 3, 4, 5; intervals over questions. Shift is the judge's mean grade less people's.\n"
-    whole = make_panel(named, gold, seed=SEED)
+    whole = compare_judge_panel(named, gold, seed=SEED)
     ordered = sorted(whole.judges, key=lambda one: -(one.people["kappa"].value or 0.0))
     lines = [
         (one.name, one.items,
@@ -424,7 +424,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     }  # fmt: skip
     lines = []
     for title, members in some.items():
-        made = make_panel(members, gold, seed=SEED)
+        made = compare_judge_panel(members, gold, seed=SEED)
         best = max(made.judges, key=lambda one: one.people["kappa"].value or 0.0)
         cells = [of_figure(one.people["kappa"]) for one in (best, *made.panels)]
         lines.append((title, of_figure(made.alpha), *cells))
@@ -435,7 +435,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     lines = []
     for name in ("NISTRetrieval-instruct", "NISTRetrieval-reason"):
         own = [one for one in named if one.name.rpartition("-")[0] == name]
-        for pair in make_panel(own, seed=SEED).pairs:
+        for pair in compare_judge_panel(own, seed=SEED).pairs:
             lines.append(
                 (pair.first, pair.second, *(of_figure(pair.figures[one]) for one in ("exact", "kappa")))
             )
@@ -461,7 +461,7 @@ def order(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     for name, own in sorted(found.items()):
         if len(own) < 2:
             continue
-        made = make_panel(
+        made = compare_judge_panel(
             [JudgeGrades("3210", own["3210"]), JudgeGrades("0123", own["0123"])],
             JudgeGrades("people", people[name]),
             seed=SEED,

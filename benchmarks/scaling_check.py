@@ -30,8 +30,8 @@ from scaling_workloads import Corpus
 
 from embassay.protocols.kernel.evaluation import load_dataset
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.protocols.sage.protocol import Sage
-from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, parse_edits
+from embassay.protocols.sage.protocol import SageProtocol
+from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, parse_edit_list
 from embassay.text import open_tokenizer
 
 HERE = Path(__file__).with_name("scaling_checks.json")
@@ -42,7 +42,9 @@ SEED = 1337
 
 def corpus_of(folder: str, limit: int | None, edits: str) -> Corpus:
     """The size of what a run would search, and the mean length of some of its documents and of their versions."""
-    data: Any = load_dataset(Sage().home, "retrieval", DatasetRequest(folder), limit, SEED).data
+    data: Any = load_dataset(
+        SageProtocol().import_path, "retrieval", DatasetRequest(folder), limit, SEED
+    ).data
     texts = data.corpus.texts
     some = list(texts[:: max(1, len(texts) // COUNTED)])
     tokens = _mean(some)
@@ -51,7 +53,7 @@ def corpus_of(folder: str, limit: int | None, edits: str) -> Corpus:
     if edits == "all":
         return corpus
     lengths = [_mean(version) for version in edited(some[:: max(1, len(some) // 200)])]
-    kept = [lengths[0], *(lengths[1 + RETRIEVAL_EDITS.index(edit)] for edit in parse_edits(edits))]
+    kept = [lengths[0], *(lengths[1 + RETRIEVAL_EDITS.index(edit)] for edit in parse_edit_list(edits))]
     mean, longest = np.mean(kept) / np.mean(lengths), max(kept) / max(lengths)
     return replace(corpus, versions=len(kept), mean=float(mean), longest=longest)
 

@@ -30,7 +30,7 @@ from embassay.contracts import Role
 from embassay.measures.clusters import complete_linkage
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
-from embassay.runs.folder import write_columns
+from embassay.runs.folder import write_parquet_columns
 from embassay.search import exact_search
 from embassay.stats import resample_means
 from embassay.systems import open_system
@@ -286,7 +286,7 @@ def kept_cost(samples: Sequence[Sample]) -> Bytes:
             "text": texts,
         }
         with tempfile.TemporaryDirectory() as folder:
-            write_columns(Path(folder) / "texts.parquet", columns)
+            write_parquet_columns(Path(folder) / "texts.parquet", columns)
             each.append((Path(folder) / "texts.parquet").stat().st_size / len(texts))
     return _bytes("disk of a document beside the items", each, samples)
 

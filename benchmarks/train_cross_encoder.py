@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from embassay.data import open_dataset
-from embassay.machine import choose_card
+from embassay.machine import choose_cuda_card
 from embassay.search.bm25 import BM25Index
 from embassay.text.chunking import sentence_ends
 
@@ -160,7 +160,8 @@ def _model(layers: int, max_length: int, seed: int) -> Any:
 
     torch.manual_seed(seed)
     return CrossEncoder(
-        str(get_model_path()), num_labels=1, config_kwargs={"num_hidden_layers": layers}, device=choose_card() or "cpu",
+        str(get_model_path()), num_labels=1, config_kwargs={"num_hidden_layers": layers},
+        device=choose_cuda_card() or "cpu",
         max_length=max_length,
     )  # fmt: skip
 

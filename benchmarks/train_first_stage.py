@@ -32,7 +32,7 @@ from train_cross_encoder import (
     scheduled,
 )
 
-from embassay.machine import choose_card
+from embassay.machine import choose_cuda_card
 
 BATCH = 8
 DIM = 64
@@ -162,10 +162,10 @@ def _splade(layers: int, length: int) -> tuple[Any, Loss]:
     from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
 
     first = MLMTransformer(str(get_model_path()), config_kwargs={"num_hidden_layers": layers})
-    model = SparseEncoder(modules=[first, SpladePooling()], device=choose_card() or "cpu")
+    model = SparseEncoder(modules=[first, SpladePooling()], device=choose_cuda_card() or "cpu")
     model.max_seq_length = length
     head = first.auto_model.cls.predictions.transform
-    torch.nn.init.eye_(head.dense.weight)  # a word begins by standing for itself
+    torch.nn.init.eye_(head.dense_hits_path.weight)  # a word begins by standing for itself
     document, query = SPARSE
     whole = SpladeLoss(model, SparseMultipleNegativesRankingLoss(model), document, query)
 
@@ -194,7 +194,7 @@ def _colbert(layers: int, length: int) -> tuple[Any, Loss]:
         MultiVectorMask(skiplist_words=list(string.punctuation)), Normalize(**at),
     ]  # fmt: skip
     model = MultiVectorEncoder(
-        modules=modules, device=choose_card() or "cpu", prompts={"query": "[Q] ", "document": "[D] "}
+        modules=modules, device=choose_cuda_card() or "cpu", prompts={"query": "[Q] ", "document": "[D] "}
     )
     whole = MultiVectorMultipleNegativesRankingLoss(model)
     return model, lambda columns, _: whole(columns, None)

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from watch_power import PREFIX, Vectors, print_or_write, retrained, tuned_vectors, vectors_of
 
 from embassay.data import open_dataset
-from embassay.protocols.watch.impact import ANEW, HALF, KEPT, Impact, impact_of
+from embassay.protocols.watch.impact import ANEW, HALF, KEPT, ListImpact, compute_list_impact
 from embassay.protocols.watch.options import OwnData
-from embassay.protocols.watch.own import OwnTexts, make_lists, read_own
+from embassay.protocols.watch.own import OwnTexts, make_own_lists, read_own_texts
 from embassay.protocols.watch.respondents import Replies
 from embassay.records import RetrievalSet
 from embassay.search.exact import exact_search
-from embassay.systems.cosine import Transform, scale_rows
+from embassay.systems.cosine import VectorTransform, scale_rows
 from embassay.systems.encoders.minilm import MiniLM
 from embassay.systems.encoders.wordllama import WordLlama
 
@@ -39,10 +39,10 @@ DESCRIBED = {"cranfield": Path(__file__).parent / "datasets" / "cranfield.yaml"}
 """Collections whose judgements say what they mean only in a description."""
 HALVES = 10
 STEPS = {
-    "float16": Transform(quantize="float16"),
-    "int8": Transform(quantize="int8"),
-    "binary": Transform(quantize="binary"),
-    "dims cut to 256": Transform(dims=256),
+    "float16": VectorTransform(quantize="float16"),
+    "int8": VectorTransform(quantize="int8"),
+    "binary": VectorTransform(quantize="binary"),
+    "dims cut to 256": VectorTransform(dims=256),
 }
 
 
@@ -68,7 +68,7 @@ def pooled(model: MiniLM, texts: Sequence[str], most: int, *, is_cls: bool = Fal
     for rows in by_length.values():
         for start in range(0, len(rows), 32):
             part = rows[start : start + 32]
-            states = model._hidden([ids[row] for row in part])
+            states = model._compute_hidden_states([ids[row] for row in part])
             vectors[part] = states[:, 0] if is_cls else states.mean(axis=1)
     return scale_rows(vectors)
 
@@ -153,7 +153,7 @@ def true_ndcg(lists: Sequence[Sequence[int]], data: RetrievalSet) -> NDArray[np.
     return np.array(values)
 
 
-def predict(own: OwnTexts, data: RetrievalSet, base: Sides, changed: Sides, seed: int) -> Impact:
+def predict(own: OwnTexts, data: RetrievalSet, base: Sides, changed: Sides, seed: int) -> ListImpact:
     """What a check of a fingerprint of these questions says."""
     row_of = {key: row for row, key in enumerate(data.queries.ids)}
     rows = [row_of[key] for key in own.query_ids]
@@ -165,10 +165,10 @@ def predict(own: OwnTexts, data: RetrievalSet, base: Sides, changed: Sides, seed
 
         return SimpleNamespace(encode=encode, kept=None)
 
-    lists = make_lists(own, answers(base), base.questions[rows], range(len(rows)), seed)
+    lists = make_own_lists(own, answers(base), base.questions[rows], range(len(rows)), seed)
     fingerprint: Any = SimpleNamespace(values=base.questions[rows], seed=seed, width=base.questions.shape[1])
     pool, others = (answers(changed).encode(texts, None, None).values for texts in (lists.pool, lists.others))
-    return impact_of(fingerprint, lists, changed.questions[rows], pool, others)
+    return compute_list_impact(fingerprint, lists, changed.questions[rows], pool, others)
 
 
 def collection_rows(
@@ -180,7 +180,9 @@ def collection_rows(
     base = sides.pop("minilm")
     before = first_ten(base)
     scores = true_ndcg(before, data)
-    owns = [read_own(OwnData(corpus=source, seed=seed, passages=10**6)) for seed in range(asked.samples)]
+    owns = [
+        read_own_texts(OwnData(corpus=source, seed=seed, passages=10**6)) for seed in range(asked.samples)
+    ]
     for change, changed in sides.items():
         impacts = [
             predict(own, data, base, changed, seed) for seed, own in enumerate(owns) if own is not None

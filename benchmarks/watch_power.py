@@ -26,20 +26,20 @@ from embassay.protocols.watch.check import (
     BY_GROUP,
     OUTLIERS,
     WINDOWS,
-    tested_groups,
-    weigh_answers,
+    list_tested_groups,
+    run_answer_tests,
 )
-from embassay.protocols.watch.distances import FLOOR, form_of, relative_distances
+from embassay.protocols.watch.distances import FLOOR, compute_relative_distances, measure_answer_form
 from embassay.protocols.watch.fingerprint import WatchItem
-from embassay.protocols.watch.kinds import contrasts_of, name_changes
+from embassay.protocols.watch.kinds import make_answer_contrasts, name_vector_changes
 from embassay.protocols.watch.options import OwnData
-from embassay.protocols.watch.recording import items_for
+from embassay.protocols.watch.recording import list_items_to_ask
 from embassay.stats.intervals import wilson
-from embassay.stats.repeats import FAR, outlier_p, window_p
-from embassay.systems.cosine import Transform, scale_rows
+from embassay.stats.repeats import FAR, outlier_p, window_exceedance_p
+from embassay.systems.cosine import VectorTransform, scale_rows
 from embassay.systems.encoders import minilm as package
 from embassay.systems.encoders.minilm import MiniLM
-from embassay.systems.encoders.onnx_model import Computation, bert_graph, load_graph
+from embassay.systems.encoders.onnx_model import OnnxComputation, bert_graph, load_graph
 from embassay.systems.encoders.wordllama import WordLlama
 from embassay.systems.models import package_folder, read_verified
 
@@ -68,7 +68,7 @@ class World:
 @cache
 def fixed_items() -> tuple[WatchItem, ...]:
     """The fixed texts in their roles."""
-    return items_for("vectors", None, OwnData())
+    return list_items_to_ask("vectors", None, OwnData())
 
 
 def hidden_states(model: MiniLM, texts: Sequence[str], most: int = 256) -> list[Vectors]:
@@ -76,7 +76,7 @@ def hidden_states(model: MiniLM, texts: Sequence[str], most: int = 256) -> list[
     states = []
     for encoding in model.tokenizer.encode_batch(list(texts)):
         ids = encoding.ids if len(encoding.ids) <= most else [*encoding.ids[: most - 1], encoding.ids[-1]]
-        states.append(model._hidden([ids])[0])
+        states.append(model._compute_hidden_states([ids])[0])
     return states
 
 
@@ -100,7 +100,7 @@ def retrained(scale: float, seed: int = 0) -> MiniLM:
     }
     model = MiniLM()
     model._graph = load_graph(
-        bert_graph(moved, heads=12), Computation("minilm", "auto", "float32", beside="")
+        bert_graph(moved, heads=12), OnnxComputation("minilm", "auto", "float32", beside="")
     )
     return model
 
@@ -197,9 +197,9 @@ def make_worlds(models: Mapping[str, Vectors] | None = None) -> tuple[World, ...
         World("prefix of all texts off", prefixed, always(base), kind="prefix or prompt"),
         World("CLS for mean", base, always(classes), kind="pooling"),
         World("no normalisation", base, always(raw), is_unit=False, kind="normalisation"),
-        World("int8", base, always(base), Transform(quantize="int8"), kind="int8"),
-        World("float16", base, always(base), Transform(quantize="float16"), kind="float16"),
-        World("dims cut to 256", base, always(base), Transform(dims=256), kind="dimensions"),
+        World("int8", base, always(base), VectorTransform(quantize="int8"), kind="int8"),
+        World("float16", base, always(base), VectorTransform(quantize="float16"), kind="float16"),
+        World("dims cut to 256", base, always(base), VectorTransform(dims=256), kind="dimensions"),
         World("cut at 128 tokens", base, always(shorter), kind="cut length"),
         *(
             World(
@@ -230,7 +230,10 @@ def jitter(vectors: Vectors, noise: float, rng: np.random.Generator, *, is_unit:
 def record_world(world: World, noise: float, rng: np.random.Generator) -> Any:
     """What a fingerprint holds that checks look at."""
     first = jitter(world.then, noise, rng, is_unit=True)
-    again = [relative_distances(jitter(world.then, noise, rng, is_unit=True), first) for _ in range(REPEATS)]
+    again = [
+        compute_relative_distances(jitter(world.then, noise, rng, is_unit=True), first)
+        for _ in range(REPEATS)
+    ]
     return SimpleNamespace(
         kind="vectors", items=fixed_items(), values=first, noise=np.stack(again, axis=1), repeats=REPEATS,
         width=first.shape[1]
@@ -245,7 +248,7 @@ def nights_until_found(world: World, noise: float, rng: np.random.Generator) -> 
     earlier: list[Any] = []
     for night in range(1, NIGHTS + 1):
         now = world.step(jitter(world.now(rng), larger, rng, is_unit=world.is_unit))
-        evidence = weigh_answers(fingerprint, rows, now, earlier)
+        evidence = run_answer_tests(fingerprint, rows, now, earlier)
         if evidence.is_alarm(LEVEL):
             return night, named_kind(fingerprint, evidence, larger > noise)
         earlier.append(SimpleNamespace(mask="".join(str(int(moved)) for moved in evidence.moved)))
@@ -256,8 +259,8 @@ def named_kind(fingerprint: Any, evidence: Any, is_noise: bool) -> str:
     """What the check would call the change; more noise is told by asking again, which is not simulated."""
     if is_noise:
         return "more noise"
-    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed)
-    told = name_changes(seen, form_of(seen.then), form_of(seen.now))
+    seen = make_answer_contrasts(fingerprint, evidence.rows, evidence.values, evidence.changed)
+    told = name_vector_changes(seen, measure_answer_form(seen.then), measure_answer_form(seen.now))
     return " + ".join(change.kind for change in told)
 
 
@@ -266,7 +269,7 @@ def critical_totals(subset: int, windows: Mapping[int, float]) -> dict[int, int]
     return {
         looks: next(
             (total for total in range(subset * looks + 1)
-             if window_p(total, subset, REPEATS, looks) / part <= LEVEL),
+             if window_exceedance_p(total, subset, REPEATS, looks) / part <= LEVEL),
             subset * looks + 1,
         )
         for looks, part in windows.items()
@@ -303,7 +306,7 @@ def _fires(exceeds: NDArray[np.bool_]) -> bool:
 def _subsets() -> tuple[tuple[list[int], dict[int, int]], ...]:
     """All items, and those of each group, with the totals that are alarms."""
     rows = range(len(fixed_items()))
-    groups = tested_groups(fixed_items())
+    groups = list_tested_groups(fixed_items())
     shared = dict.fromkeys(WINDOWS, BY_GROUP / len(groups))
     return (
         (list(rows), critical_totals(len(rows), WINDOWS)),

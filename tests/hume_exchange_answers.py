@@ -16,7 +16,7 @@ def answers(path, annotator, shift=0):
     """Rows: the second item of a task cannot be judged, the third has a comment that provokes."""
     folder, rows = read_study(path), []
     for task in folder.study.tasks:
-        for at, item in enumerate(folder.items_of(task.name)):
+        for at, item in enumerate(folder.select_task_items(task.name)):
             refused = at == 1
             rows.append(
                 AnnotationRow(

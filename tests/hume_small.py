@@ -10,7 +10,7 @@ from embassay.protocols.hume.study import (
     GoldRow,
     ItemRow,
     LabelChoice,
-    Practice,
+    PracticeItem,
     Scale,
     Source,
     StudyFile,
@@ -55,7 +55,7 @@ def _task(family: Family, n: int) -> tuple[StudyTask, list[ItemRow], list[GoldRo
         name=name, family=family, lang="eng", title=f"The {name} task", question=question, guidelines=guidelines, n=n,
         labels=LABELS if family == "classification" else [],
         scale=Scale(anchors=ANCHORS) if family == "sts" else None,
-        practice=[Practice(payload={"text": "A practice text."}, answer=1, explanation="It is glad.")]
+        practice=[PracticeItem(payload={"text": "A practice text."}, answer=1, explanation="It is glad.")]
         if family == "classification" else [],
         source=Source(dataset=name),
     )  # fmt: skip

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from embassay.web.leaderboard.contract import (
-    Board,
     BoardCell,
     BoardColumn,
     BoardDataset,
     BoardLine,
-    Boards,
+    BoardList,
     BoardVerdict,
-    Broken,
-    Elsewhere,
-    Facts,
+    BrokenRunFolder,
+    ColumnStanding,
+    Leaderboard,
     ListedRun,
-    Stand,
+    OtherBoardStanding,
+    SystemFacts,
     SystemProfile,
     SystemRow,
 )
@@ -27,9 +27,9 @@ TITLES = {
 }
 
 
-def example_boards() -> Boards:
+def example_boards() -> BoardList:
     """Two versions of SAGE's data, a board of imported results, and a folder that cannot be read."""
-    return Boards(
+    return BoardList(
         "runs",
         "2026-11-22T01:40:00+00:00",
         (
@@ -46,11 +46,11 @@ def example_boards() -> Boards:
                 "2026-10-01T10:00:00+00:00", 2, 6, 2, None, 6, 6,
             ),
         ),
-        (Broken("old/run <7>", "the manifest cannot be read: Expecting value: line 1 column 1"),),
+        (BrokenRunFolder("old/run <7>", "the manifest cannot be read: Expecting value: line 1 column 1"),),
     )  # fmt: skip
 
 
-def example_board() -> Board:
+def example_board() -> Leaderboard:
     """Six systems: two that cannot be told apart, a running one, a failed one, one with script as its name, chance."""
     names = (
         "minilm",
@@ -60,7 +60,7 @@ def example_board() -> Board:
         "<script>alert(1)</script>",
         "random",
     )
-    return Board(
+    return Leaderboard(
         "sage-1f2e3d4c", "SAGE on sample", "sage", "1f2e3d4c", "live", "2026-11-22T01:39:41+00:00", "stamp-1", None,
         BoardVerdict(
             "minilm and wordllama may be first",
@@ -101,11 +101,13 @@ def example_card() -> SystemProfile:
     """The first system of the example."""
     board = example_board()
     stands = tuple(
-        Stand(column, board.cells[column.key][0], board.ranks[column.key][0], 2, board.best[column.key][0], 2)
+        ColumnStanding(
+            column, board.cells[column.key][0], board.ranks[column.key][0], 2, board.best[column.key][0], 2
+        )
         for column in board.columns
         if column.overview
     )
-    elsewhere = Elsewhere(
+    elsewhere = OtherBoardStanding(
         "sage-99aa00bb", "SAGE on sample", "99aa00bb", board.columns[0], board.cells["overall"][0], (1, 1), 3
     )
     return SystemProfile(
@@ -122,13 +124,13 @@ def _row(index: int, name: str) -> SystemRow:
     if index == 4:
         state, note = "running", "2 of 3 tasks finished"
     kind = group if group else "embedding"
-    facts = Facts(
+    facts = SystemFacts(
         384, 256, 22_713_216, 0.02, None, None, 12.5, 800.0, "Apache-2.0", "a small sentence transformer"
     )
     return SystemRow(
         index, name, name if len(name) <= 28 else name.partition("/")[2] or name, kind, group, index < 3,
         state, note, "a/sage" if index != 1 else "b", None if index != 1 else "runs/b/report.html",
-        ("b",) if index == 0 else (), facts if kind == "embedding" else Facts(),
+        ("b",) if index == 0 else (), facts if kind == "embedding" else SystemFacts(),
     )  # fmt: skip
 
 

@@ -12,13 +12,13 @@ from embassay.protocols.kernel.comparisons import (
     OVERALL,
     RANKED,
     REFERENCE,
-    Headline,
     Standing,
+    SystemHeadline,
     write_standings,
 )
 from embassay.randomness import make_generator
-from embassay.records import Component, Result, Score
-from embassay.runs.folder import Cell, CellRecord, RunFolder, failed_record, write_columns
+from embassay.records import HeadlineComponent, Result, Score
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, make_failed_record, write_parquet_columns
 from embassay.stats import percentile_interval, resample_means
 
 TASKS = {
@@ -47,10 +47,10 @@ def write_sage(
     path.mkdir(parents=True, exist_ok=True)
     for name, level in systems.items():
         group = {"reference": REFERENCE, "classical": RANKED}.get(kinds.get(name, ""), RANKED)
-        parts: list[Headline] = []
+        parts: list[SystemHeadline] = []
         for place, (task, measure) in enumerate(TASKS.items()):
             if (name, task) in failing:
-                headline = Headline.none(name, "sample: out of memory")
+                headline = SystemHeadline.none(name, "sample: out of memory")
             else:
                 headline = _headline(folder, task, measure, name, level, seed, place)
                 rows += [_row(headline, task, dataset, measure, seed) for dataset in ("sample", "")]
@@ -122,16 +122,16 @@ def write_hume(
     return path
 
 
-def _scored(name: str, dataset: str, level: float | None, items: int) -> Headline:
+def _scored(name: str, dataset: str, level: float | None, items: int) -> SystemHeadline:
     if level is None:
-        return Headline.none(name, "out of memory")
+        return SystemHeadline.none(name, "out of memory")
     hard = make_generator(7, "hard", dataset).normal(0, 0.1, items)
     own = level + hard + make_generator(7, dataset, name).normal(0, 0.02, items)
     draws = resample_means(own[:, None], n_resamples=400, rng=make_generator(7, "draws", dataset)).T[0]
-    return Headline(name, float(own.mean()), items, draws, "bootstrap over items")
+    return SystemHeadline(name, float(own.mean()), items, draws, "bootstrap over items")
 
 
-def _hume_row(one: Headline, task: str, dataset: str, measure: str) -> Result:
+def _hume_row(one: SystemHeadline, task: str, dataset: str, measure: str) -> Result:
     low, high = one.interval
     return Result(
         "hume", task, dataset, "", "eng" if dataset else "", "", one.system, measure, one.value, one.n, low, high,
@@ -158,7 +158,7 @@ class Running:
         measure = TASKS[task]
         headline = _headline(self.folder, task, measure, system, level, self.seed, list(TASKS).index(task))
         score = Score(measure, headline.value, headline.n, method="b")
-        part = Component(headline.value, headline.n, headline.replicates)
+        part = HeadlineComponent(headline.value, headline.n, headline.replicates)
         record = CellRecord(
             _key(system, task), task, "sample", system, "done", "", 1.0, (score,), {measure: part}
         )
@@ -167,7 +167,7 @@ class Running:
 
     def fail_cell(self, system: str, task: str, reason: str) -> None:
         """A cell has failed."""
-        self.folder.write_cell(_cell(system, task), failed_record(_cell(system, task), reason, 1.0))
+        self.folder.write_cell(_cell(system, task), make_failed_record(_cell(system, task), reason, 1.0))
 
 
 def manifest(
@@ -204,7 +204,7 @@ def manifest(
 
 def _headline(
     folder: RunFolder, task: str, measure: str, name: str, level: float, seed: int, place: int
-) -> Headline:
+) -> SystemHeadline:
     """A value with replicates and its items; the items are as hard for every system."""
     hard = make_generator(seed, "items", task).normal(0, 0.1, ITEMS)
     own = level + hard + make_generator(seed, "own", task, name).normal(0, 0.02, ITEMS)
@@ -213,19 +213,21 @@ def _headline(
         "item_id": [f"d{i:04}" for i in range(ITEMS)], "variant": [""] * ITEMS, "measure": [measure] * ITEMS,
         "value": own.tolist(),
     }  # fmt: skip
-    write_columns(folder.items_path(task, "sample", name), items)
-    return Headline(name, float(own.mean()), ITEMS, draws, "bootstrap over documents")
+    write_parquet_columns(folder.items_path(task, "sample", name), items)
+    return SystemHeadline(name, float(own.mean()), ITEMS, draws, "bootstrap over documents")
 
 
-def _overall(name: str, parts: Sequence[Headline]) -> Headline:
+def _overall(name: str, parts: Sequence[SystemHeadline]) -> SystemHeadline:
     missing = [part for part in parts if part.value is None]
     if missing:
-        return Headline.none(name, missing[0].reason)
+        return SystemHeadline.none(name, missing[0].reason)
     value = float(np.mean([part.value for part in parts]))
-    return Headline(name, value, len(parts), np.mean([part.replicates for part in parts], axis=0), "mean")
+    return SystemHeadline(
+        name, value, len(parts), np.mean([part.replicates for part in parts], axis=0), "mean"
+    )
 
 
-def _row(headline: Headline, task: str, dataset: str, measure: str, seed: int) -> Result:
+def _row(headline: SystemHeadline, task: str, dataset: str, measure: str, seed: int) -> Result:
     low, high = percentile_interval(headline.replicates) if len(headline.replicates) else (None, None)
     return Result(
         "sage", task, dataset, "", "en" if dataset else "", "", headline.system, measure, headline.value, headline.n,
@@ -244,5 +246,5 @@ def hash_of(text: str) -> int:
     return int(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:30], 16)
 
 
-def _cell(system: str, task: str) -> Cell:
-    return Cell(task, "sample", system, _key(system, task), 100, None)
+def _cell(system: str, task: str) -> RunCell:
+    return RunCell(task, "sample", system, _key(system, task), 100, None)

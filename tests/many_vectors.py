@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from embassay.contracts import make_ragged
+from embassay.contracts import make_ragged_array
 from embassay.randomness import make_generator
 
 TERMS = 4096
@@ -20,7 +20,7 @@ class Tokens:
     similarity, max_tokens, chunk_size = "maxsim", None, 1
 
     def encode(self, texts, *, role=None):
-        return make_ragged([self.rows(text, role) for text in texts])
+        return make_ragged_array([self.rows(text, role) for text in texts])
 
     def rows(self, text, role):
         made = [self.one(word, role) for word in words(text)] or [np.ones(16)]
@@ -58,5 +58,5 @@ def words(text):
 
 def install(monkeypatch):
     """`splade:any` and `colbert:any` are these."""
-    monkeypatch.setattr("embassay.systems.encoders.colbert.MultiVector", lambda target, name="": Tokens())
+    monkeypatch.setattr("embassay.systems.encoders.colbert.ColbertEncoder", lambda target, name="": Tokens())
     monkeypatch.setattr("embassay.systems.encoders.splade.Splade", lambda target, name="": Terms())

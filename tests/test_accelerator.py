@@ -28,7 +28,7 @@ def test_other_names_are_refused(monkeypatch, said):
     """With the names that there are."""
     monkeypatch.setenv(accelerator.VARIABLE, said)
     with pytest.raises(UsageError, match="not a device") as refused:
-        accelerator.choose_card()
+        accelerator.choose_cuda_card()
     assert "cuda:1" in refused.value.mend
 
 
@@ -36,7 +36,7 @@ def test_the_processor_is_never_a_card(monkeypatch):
     """Not even where there is one."""
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
     monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "")
-    assert accelerator.choose_card() is None
+    assert accelerator.choose_cuda_card() is None
 
 
 def test_a_card_that_is_not_there_is_an_error_only_where_it_was_asked_for(monkeypatch):
@@ -44,12 +44,12 @@ def test_a_card_that_is_not_there_is_an_error_only_where_it_was_asked_for(monkey
     monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "torch finds no CUDA card")
     monkeypatch.setattr(accelerator, "_may_have_card", lambda: True)
     monkeypatch.delenv(accelerator.VARIABLE, raising=False)
-    assert accelerator.choose_card() is None
+    assert accelerator.choose_cuda_card() is None
     monkeypatch.setenv(accelerator.VARIABLE, "cuda")
     with pytest.raises(UsageError, match="finds no CUDA card"):
-        accelerator.choose_card()
+        accelerator.choose_cuda_card()
     monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "")
-    assert accelerator.choose_card() == "cuda"
+    assert accelerator.choose_cuda_card() == "cuda"
 
 
 def test_a_number_beyond_the_cards_is_refused(monkeypatch):

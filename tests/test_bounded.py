@@ -28,13 +28,13 @@ from embassay.limits import (
     TIMES,
     WHOLE,
     announce_reading,
-    bounded_entries,
-    bounded_lines,
-    bounded_walk,
-    current_reading,
+    find_current_reading,
+    list_bounded_entries,
     open_gzip,
-    read_bounded,
+    read_bounded_file,
+    read_bounded_lines,
     unpack_gzip,
+    walk_bounded_folder,
 )
 from embassay.parquet import parquet_batches
 
@@ -52,13 +52,13 @@ def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_files_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its last byte counts; one more is refused."""
-    monkeypatch.setenv(DOCUMENT.variable, "1000")
+    monkeypatch.setenv(DOCUMENT.environment_variable, "1000")
     path = tmp_path / "x"
     path.write_bytes(b"a" * 1000)
-    assert read_bounded(path) == b"a" * 1000
+    assert read_bounded_file(path) == b"a" * 1000
     path.write_bytes(b"a" * 1001)
     with pytest.raises(DataError, match=r"expected at most 1,000 bytes.*EMBASSAY_LIMIT_DOCUMENT=2000"):
-        read_bounded(path)
+        read_bounded_file(path)
 
 
 def test_what_has_no_size_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,11 +67,11 @@ def test_what_has_no_size_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(b"abc" * 1000))
     writer.start()
-    assert read_bounded(pipe) == b"abc" * 1000
+    assert read_bounded_file(pipe) == b"abc" * 1000
     writer.join()
-    monkeypatch.setenv(DOCUMENT.variable, "1MiB")
+    monkeypatch.setenv(DOCUMENT.environment_variable, "1MiB")
     with pytest.raises(DataError, match="larger than Embassay's limit"):
-        read_bounded(Path("/dev/zero"))
+        read_bounded_file(Path("/dev/zero"))
 
 
 def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_bomb_is_refused(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By every reader that unpacks, long before the machine suffers: 10 MB that stand for 10 GB."""
     assert bomb.stat().st_size < 12_000_000
     monkeypatch.setattr(bounded, "SMALL", 2**25)
-    monkeypatch.setenv(TIMES.variable, "3")
+    monkeypatch.setenv(TIMES.environment_variable, "3")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for read in (
         lambda: open_dataset(str(bomb)).load("documents"),
@@ -102,7 +102,7 @@ def test_a_bomb_is_refused(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_unpacks_to_more_than_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text that packs as text does, but is longer than the limit."""
-    monkeypatch.setenv(WHOLE.variable, "1000")
+    monkeypatch.setenv(WHOLE.environment_variable, "1000")
     with pytest.raises(DataError, match="EMBASSAY_LIMIT_WHOLE"):
         unpack_gzip(gzip.compress(os.urandom(2000)), tmp_path)
 
@@ -110,7 +110,7 @@ def test_what_unpacks_to_more_than_is_held(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv"])
 def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its number is said."""
-    monkeypatch.setenv(LINE.variable, "1000")
+    monkeypatch.setenv(LINE.environment_variable, "1000")
     path = tmp_path / name
     head = b'{"id": "1", "text": "b"}\n' if name.endswith("jsonl") else b"id,text\n"
     path.write_bytes(head + b"a" * 2000)
@@ -118,7 +118,7 @@ def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.Monke
         DataError, match=rf"{name}:2: a line larger than Embassay's limit.*EMBASSAY_LIMIT_LINE"
     ):
         open_dataset(str(path)).load("documents")
-    assert list(bounded_lines(io.BytesIO(b"a\nb"), path)) == [b"a\n", b"b"]
+    assert list(read_bounded_lines(io.BytesIO(b"a\nb"), path)) == [b"a\n", b"b"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.Monke
 )
 def test_a_row_without_end(body: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row may go on over many lines, each of them short."""
-    monkeypatch.setenv(LINE.variable, "1000")
+    monkeypatch.setenv(LINE.environment_variable, "1000")
     path = tmp_path / "x.csv"
     path.write_bytes(b"id,text\n0,x\n" + body)
     with pytest.raises(DataError, match=r"x.csv:3: a line larger"):
@@ -150,13 +150,16 @@ def test_columns_by_the_million(name: str, tmp_path: Path) -> None:
 
 def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By listing and by walking."""
-    monkeypatch.setenv(FILES.variable, "10")
+    monkeypatch.setenv(FILES.environment_variable, "10")
     for number in range(10):
         (tmp_path / str(number)).touch()
-    assert len(bounded_entries(tmp_path.iterdir(), tmp_path)) == 10
-    assert len(list(bounded_walk(tmp_path))) == 1
+    assert len(list_bounded_entries(tmp_path.iterdir(), tmp_path)) == 10
+    assert len(list(walk_bounded_folder(tmp_path))) == 1
     (tmp_path / "another").touch()
-    for seen in (lambda: bounded_entries(tmp_path.iterdir(), tmp_path), lambda: list(bounded_walk(tmp_path))):
+    for seen in (
+        lambda: list_bounded_entries(tmp_path.iterdir(), tmp_path),
+        lambda: list(walk_bounded_folder(tmp_path)),
+    ):
         with pytest.raises(
             DataError, match=r"more files in a folder than Embassay's limit \(expected at most 10"
         ):
@@ -168,7 +171,7 @@ def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_too_many_rows(name: str, sampled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Are refused, and said how to allow; as many as are allowed are read."""
     monkeypatch.setattr(lines, "_SAMPLED", sampled)
-    monkeypatch.setenv(ROWS.variable, "1001")
+    monkeypatch.setenv(ROWS.environment_variable, "1001")
     path = tmp_path / name
 
     def write(rows: int) -> None:
@@ -191,7 +194,7 @@ def test_too_many_rows(name: str, sampled: int, tmp_path: Path, monkeypatch: pyt
 
 def test_a_run_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Likewise."""
-    monkeypatch.setenv(ROWS.variable, "10")
+    monkeypatch.setenv(ROWS.environment_variable, "10")
     path = tmp_path / "x.run"
     path.write_text("".join(f"q1 Q0 d{i} {i} {1 / i} x\n" for i in range(1, 12)))
     with pytest.raises(DataError, match="EMBASSAY_LIMIT_ROWS=20"):
@@ -200,14 +203,14 @@ def test_a_run_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_being_read_is_known() -> None:
     """The innermost, how far it is, and nothing afterwards."""
-    rows = bounded_lines(io.BytesIO(b"a\nb\n"), Path("x.csv"))
+    rows = read_bounded_lines(io.BytesIO(b"a\nb\n"), Path("x.csv"))
     next(rows)
     next(rows)
-    assert str(current_reading()) == "reading x.csv, line 2"
+    assert str(find_current_reading()) == "reading x.csv, line 2"
     with announce_reading("y"):
-        assert str(current_reading()) == "reading y"
+        assert str(find_current_reading()) == "reading y"
     rows.close()
-    assert current_reading() is None
+    assert find_current_reading() is None
 
 
 def test_the_root_is_no_folder_of_data() -> None:
@@ -276,7 +279,7 @@ def test_a_parquet_file_and_a_folder_that_take_too_long(
     for place in range(5):
         (tmp_path / "folder" / str(place)).mkdir(parents=True)
     with pytest.raises(DataError, match=r"found folder 2 after 2,"):
-        list(bounded_walk(tmp_path / "folder"))
+        list(walk_bounded_folder(tmp_path / "folder"))
 
 
 def test_a_pipe_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +288,7 @@ def test_a_pipe_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     os.write(ends[1], b"q Q0 d 1 1.0 x\n")
     monkeypatch.setattr(bounded.time, "monotonic", Clock(2_000.0))
     with pytest.raises(DataError, match="longer than allowed"):
-        read_bounded(Path(f"/dev/fd/{ends[0]}"))
+        read_bounded_file(Path(f"/dev/fd/{ends[0]}"))
     for end in ends:
         os.close(end)
 
@@ -294,5 +297,5 @@ def test_what_is_done_with_the_rows_hardly_counts(monkeypatch: pytest.MonkeyPatc
     """A corpus that is encoded as it is read takes as long as it takes."""
     now = Clock(0.0)
     monkeypatch.setattr(bounded.time, "monotonic", now)
-    for _ in bounded_lines(io.BytesIO(b"a\n" * 100), Path("x.csv")):
+    for _ in read_bounded_lines(io.BytesIO(b"a\n" * 100), Path("x.csv")):
         now.now += 3_600.0

@@ -296,10 +296,10 @@ def test_the_list_of_commands_says_what_they_say() -> None:
     from typer.main import get_group
     from typer.testing import CliRunner
 
-    from embassay.cli.main import app, with_commands
+    from embassay.cli.main import app, build_app_with_commands
 
-    assert [*get_group(app).commands] == [*get_group(with_commands()).commands]
-    listed, whole = (CliRunner().invoke(one, ["--help"]).output for one in (app, with_commands()))
+    assert [*get_group(app).commands] == [*get_group(build_app_with_commands()).commands]
+    listed, whole = (CliRunner().invoke(one, ["--help"]).output for one in (app, build_app_with_commands()))
     assert listed == whole
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.lines import open_file
+from embassay.data.lines import open_unpacked_file
 from embassay.errors import DataError, UsageError
 from embassay.limits import (
     COLUMNS,
@@ -19,11 +19,11 @@ from embassay.limits import (
     LIMITS,
     TABLE,
     Limit,
-    bounded_json,
+    format_size,
+    parse_bounded_json,
+    parse_record_json,
     parse_size,
-    read_bounded,
-    record_json,
-    shown_size,
+    read_bounded_file,
 )
 
 DOCS = Path(__file__).parents[1] / "docs" / "limits.md"
@@ -32,7 +32,9 @@ DOCS = Path(__file__).parents[1] / "docs" / "limits.md"
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
 def test_every_limit_is_documented(limit: Limit) -> None:
     """With its variable and what it is by default."""
-    line = next(line for line in DOCS.read_text("utf-8").splitlines() if f"`{limit.variable}`" in line)
+    line = next(
+        line for line in DOCS.read_text("utf-8").splitlines() if f"`{limit.environment_variable}`" in line
+    )
     assert limit.shown(limit.usual) in line
     assert limit.why
 
@@ -40,18 +42,18 @@ def test_every_limit_is_documented(limit: Limit) -> None:
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
 def test_a_refusal_says_how_to_allow_more(limit: Limit, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it says to export is read as twice as much."""
-    said = limit.exceeded(Path("x"), 3)
+    said = limit.make_exceeded_error(Path("x"), 3)
     variable, _, value = said.mend.rpartition("export ")[2].partition("=")
-    assert variable == limit.variable
+    assert variable == limit.environment_variable
     monkeypatch.setenv(variable, value)
     assert limit.most == 2 * limit.usual
 
 
 def test_a_variable_that_is_no_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(DOCUMENT.variable, "much")
+    monkeypatch.setenv(DOCUMENT.environment_variable, "much")
     with pytest.raises(UsageError, match="EMBASSAY_LIMIT_DOCUMENT cannot be 'much'"):
         _ = DOCUMENT.most
-    monkeypatch.setenv(DOCUMENT.variable, " ")
+    monkeypatch.setenv(DOCUMENT.environment_variable, " ")
     assert DOCUMENT.most == DOCUMENT.usual
 
 
@@ -72,7 +74,7 @@ def test_what_is_no_size(text: str) -> None:
 @given(st.integers(1, 2**45))
 def test_a_size_that_is_shown_is_read(number: int) -> None:
     """Nothing is lost by showing it."""
-    assert parse_size(shown_size(number).replace(" bytes", "")) == number
+    assert parse_size(format_size(number).replace(" bytes", "")) == number
 
 
 def test_counts_are_shown_as_numbers() -> None:
@@ -85,7 +87,10 @@ def test_counts_are_shown_as_numbers() -> None:
 )
 def test_json_that_is_read(content: str) -> None:
     assert (
-        bounded_json(content) == bounded_json(content.encode()) == record_json(content) == json.loads(content)
+        parse_bounded_json(content)
+        == parse_bounded_json(content.encode())
+        == parse_record_json(content)
+        == json.loads(content)
     )
 
 
@@ -101,16 +106,16 @@ def test_json_that_is_refused(content: str, fault: str) -> None:
     """As text and as bytes: what is no JSON, and what nothing behind can take."""
     for form in (content, content.encode()):
         with pytest.raises(ValueError, match=fault):
-            bounded_json(form)
+            parse_bounded_json(form)
 
 
 def test_json_of_ours() -> None:
     """A text may hold half of a pair, and no number is infinite; what others write may hold both."""
-    assert record_json(r'"a\ud83d"') == "a\ud83d"
+    assert parse_record_json(r'"a\ud83d"') == "a\ud83d"
     for content in ("NaN", "[-Infinity]", '{"a": 1e999}'):
-        bounded_json(content)
+        parse_bounded_json(content)
         with pytest.raises(ValueError, match="no number"):
-            record_json(content)
+            parse_record_json(content)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -126,9 +131,9 @@ def test_a_pipe_is_read_once_and_kept(tmp_path: Path) -> None:
 
     writer = threading.Thread(target=write)
     writer.start()
-    assert read_bounded(tmp_path / "pipe") == b"one\ntwo\n"
+    assert read_bounded_file(tmp_path / "pipe") == b"one\ntwo\n"
     writer.join()
-    assert read_bounded(tmp_path / "pipe") == b"one\ntwo\n"
+    assert read_bounded_file(tmp_path / "pipe") == b"one\ntwo\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -137,6 +142,6 @@ def test_a_silent_pipe_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("EMBASSAY_LIMIT_READING", "1")
     os.mkfifo(tmp_path / "pipe.jsonl")
     with pytest.raises(DataError, match="longer than allowed"):
-        read_bounded(tmp_path / "pipe.jsonl")
+        read_bounded_file(tmp_path / "pipe.jsonl")
     with pytest.raises(DataError, match="pipe"):
-        open_file(tmp_path / "pipe.jsonl")
+        open_unpacked_file(tmp_path / "pipe.jsonl")

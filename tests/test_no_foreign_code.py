@@ -100,9 +100,9 @@ def test_the_loader_of_yaml_is_a_safe_one() -> None:
 
     from embassay.data import yaml as yaml12
 
-    assert issubclass(yaml12._Loader, yaml.SafeLoader | getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    assert issubclass(yaml12._Yaml12Loader, yaml.SafeLoader | getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     with pytest.raises(yaml.YAMLError):
-        yaml.load("!!python/object/apply:os.getcwd []", Loader=yaml12._Loader)
+        yaml.load("!!python/object/apply:os.getcwd []", Loader=yaml12._Yaml12Loader)
 
 
 @pytest.mark.parametrize(

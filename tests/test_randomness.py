@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.randomness import make_generator, random_bytes
+from embassay.randomness import draw_random_bytes, make_generator
 
 GOLDEN = [
     ((1337, "word_shuffle", "doc-1"), "810674a09874a6aed85ace6c39889df6"),
@@ -21,19 +21,19 @@ GOLDEN = [
 @pytest.mark.parametrize(("key", "expected"), GOLDEN)
 def test_golden_bytes(key: tuple, expected: str) -> None:
     """The stream of a seed and its names never changes: published runs depend on it."""
-    assert random_bytes(len(expected) // 2, *key).hex() == expected
+    assert draw_random_bytes(len(expected) // 2, *key).hex() == expected
 
 
 def test_the_stream_is_shake_128_of_the_joined_key() -> None:
     """Anyone can make the same bytes: SHAKE-128 of seed and names joined by the unit separator."""
-    assert random_bytes(16, 7, "a", "b") == hashlib.shake_128(b"7\x1fa\x1fb").digest(16)
+    assert draw_random_bytes(16, 7, "a", "b") == hashlib.shake_128(b"7\x1fa\x1fb").digest(16)
 
 
 @given(st.integers(), st.lists(st.text(), max_size=3), st.integers(0, 40), st.integers(0, 40))
 def test_a_shorter_draw_is_the_start_of_a_longer_one(seed: int, names: list[str], n: int, m: int) -> None:
     """How many bytes are asked for does not change them."""
     short, long = sorted((n, m))
-    assert random_bytes(long, seed, *names)[:short] == random_bytes(short, seed, *names)
+    assert draw_random_bytes(long, seed, *names)[:short] == draw_random_bytes(short, seed, *names)
 
 
 def test_streams_differ_by_seed_and_by_every_name() -> None:
@@ -49,7 +49,7 @@ def test_streams_differ_by_seed_and_by_every_name() -> None:
         (11, "a"),
         (1, "1", "a"),
     ]
-    assert len({random_bytes(16, *key) for key in keys}) == len(keys)
+    assert len({draw_random_bytes(16, *key) for key in keys}) == len(keys)
 
 
 def test_the_generator_is_a_fixed_bit_stream() -> None:
@@ -77,7 +77,9 @@ def test_streams_of_neighbouring_items_are_unrelated() -> None:
 
 def test_bytes_are_uniform() -> None:
     """Over many items every value of a byte is about as frequent (chi-square, far from its 255 expected)."""
-    drawn = np.frombuffer(b"".join(random_bytes(16, 1, "x", str(i)) for i in range(4000)), dtype=np.uint8)
+    drawn = np.frombuffer(
+        b"".join(draw_random_bytes(16, 1, "x", str(i)) for i in range(4000)), dtype=np.uint8
+    )
     counts = np.bincount(drawn, minlength=256)
     chi_square = ((counts - 250) ** 2 / 250).sum()
     assert 150 < chi_square < 370

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay import records
-from embassay.records import Component, Documents, Result, RetrievalSet, Score, TaskOutcome
+from embassay.records import Documents, HeadlineComponent, Result, RetrievalSet, Score, TaskOutcome
 
 COLUMNS = [
     "protocol",
@@ -86,5 +86,5 @@ def test_defaults_are_not_shared() -> None:
     """Two outcomes or components never share a mutable default."""
     one, other = (TaskOutcome((Score("m", None, 0),), {}, {}) for _ in range(2))
     assert one.counts is not other.counts
-    assert Component(1.0, 1).replicates is not Component(1.0, 1).replicates
-    assert Component(1.0, 1).replicates.dtype == np.float64
+    assert HeadlineComponent(1.0, 1).replicates is not HeadlineComponent(1.0, 1).replicates
+    assert HeadlineComponent(1.0, 1).replicates.dtype == np.float64

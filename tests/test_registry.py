@@ -14,12 +14,12 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.registry import Registry
-from embassay.spec import CALL, COLON, QUERY, Spec, Style
+from embassay.spec import CALL, COLON, QUERY, Spec, SpecStyle
 
 Make = Callable[..., Any]
 
 
-def _registry(factory: Make | str, name: str = "thing", style: Style = QUERY) -> Registry[Any]:
+def _registry(factory: Make | str, name: str = "thing", style: SpecStyle = QUERY) -> Registry[Any]:
     registry: Registry[Any] = Registry("test system", style)
     registry.add(name, factory)
     return registry
@@ -69,7 +69,7 @@ def test_a_kind_is_spelled_as_english_spells_it() -> None:
 def test_a_far_name_suggests_nothing() -> None:
     """A name like no other gets no misleading suggestion."""
     with pytest.raises(UsageError) as caught:
-        _registry(typed).parse("zzzzzz?x=1")
+        _registry(typed).parse_spec("zzzzzz?x=1")
     assert "Did you mean" not in caught.value.mend
 
 
@@ -97,7 +97,7 @@ def test_a_lazy_factory_is_imported_when_built(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.syspath_prepend(str(tmp_path))
     registry = _registry("lazy_module_of_a_test:make")
     assert [entry.name for entry in registry] == ["thing"]
-    registry.parse("thing?size=2")
+    registry.parse_spec("thing?size=2")
     assert "lazy_module_of_a_test" not in sys.modules
     assert registry.build("thing?size=2") == [2]
 
@@ -211,7 +211,7 @@ def test_the_style_is_the_registrys() -> None:
     """Each registry reads and writes its own spelling."""
     registry = _registry(lambda p: p, "insertion", COLON)
     assert registry.build("insertion:p=0.15") == 0.15
-    assert registry.format(registry.parse("insertion:p=0.15")) == "insertion:p=0.15"
+    assert registry.format(registry.parse_spec("insertion:p=0.15")) == "insertion:p=0.15"
 
 
 PLUGIN = """
@@ -306,12 +306,12 @@ def test_common_parameters_are_split_off():
     def common(dims: int | None = None, scale: float = 1.0):
         return dims, scale
 
-    rest, made = registry.split(registry.parse("plain?dims=2&scale=3&size=4"), common)
+    rest, made = registry.split(registry.parse_spec("plain?dims=2&scale=3&size=4"), common)
     assert (registry.format(rest), made) == ("plain?size=4", (2, 3.0))
-    rest, made = registry.split(registry.parse("own?dims=2"), common)
+    rest, made = registry.split(registry.parse_spec("own?dims=2"), common)
     assert (registry.format(rest), made) == ("own?dims=2", (None, 1.0))
     with pytest.raises(UsageError, match="needs dims as int"):
-        registry.split(registry.parse("plain?dims=few"), common)
+        registry.split(registry.parse_spec("plain?dims=few"), common)
     with pytest.raises(UsageError, match=r"has no parameter 'x'\. It takes size, dims\."):
         registry.build("plain?x=1", ("dims",))
 
@@ -352,7 +352,7 @@ def test_every_numeric_parameter_has_a_range() -> None:
     found: set[str] = set()
     for registry in (MEASURES, JUDGES, ENGINES, INDEXES, SYSTEMS, CHAT_MODELS, RERANKERS, PERTURBATIONS):
         for entry in registry:
-            for name, one in _list_parameters(registry._load(entry.name))[0].items():
+            for name, one in _list_parameters(registry._load_factory(entry.name))[0].items():
                 kinds = getattr(one.annotation, "__args__", (one.annotation,))
                 # Neither a target, which is a text, nor what only code gives.
                 if {int, float} & set(kinds) and str not in kinds:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.kernel.comparisons import OVERALL, RANKED, Headline, Standing, write_standings
+from embassay.protocols.kernel.comparisons import OVERALL, RANKED, Standing, SystemHeadline, write_standings
 from embassay.randomness import make_generator
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, write_columns
+from embassay.runs.folder import RunFolder, write_parquet_columns
 from embassay.stats import percentile_interval, resample_means
 
 TASK, MEASURE = "robustness", "robustness"
@@ -32,7 +32,7 @@ def write_run(
     draws = resample_means(columns, n_resamples=1000, rng=make_generator(seed, "written")).T
     standings, rows = [], []
     for name, own, replicates in zip(values, columns.T, draws, strict=True):
-        headline = Headline(name, float(own.mean()), len(own), replicates, "bootstrap over documents")
+        headline = SystemHeadline(name, float(own.mean()), len(own), replicates, "bootstrap over documents")
         standings += [Standing(TASK, "", MEASURE, headline), Standing(OVERALL, "", OVERALL, headline, RANKED)]
         ends = percentile_interval(replicates)
         low, high = (None, None) if np.isnan(ends[0]) else ends
@@ -63,7 +63,7 @@ def write_run(
             "measure": [MEASURE] * len(ids),
             "value": own.tolist(),
         }
-        write_columns(folder.items_path(TASK, "sample", name), items)
+        write_parquet_columns(folder.items_path(TASK, "sample", name), items)
     write_standings(path, standings)
     folder.write_results(rows)
     folder.write_manifest({

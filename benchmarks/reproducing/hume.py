@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embassay.interchange.reproduction import ReproducedFigure, make_figure
+from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
 from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import paper_study, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     ScoreMatrix,
     people_ranks,
-    rank_places,
+    rank_by_mean_score,
     score_matrix,
     win_rates,
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
-    column_groups,
-    compare_difficulty,
+    correlate_llm_difficulty,
     dataset_table,
     family_table,
+    group_pairs_by_column,
     main_table,
     read_llm_scores,
 )
@@ -35,7 +35,9 @@ IN_TABLE_8 = ("human", "ci_low", "ci_high", "iaa", "best_model_score")
 def human_leads(matrix: ScoreMatrix) -> list[str]:
     """The columns of table 1, overall left out, where people are strictly above every model."""
     means = {
-        name: matrix.means(wanted) for name, wanted in column_groups(matrix).items() if name != "overall"
+        name: matrix.means(wanted)
+        for name, wanted in group_pairs_by_column(matrix).items()
+        if name != "overall"
     }
     return [name for name, mean in means.items() if all(mean[HUMAN] > mean[m] for m in matrix.models)]
 
@@ -63,7 +65,9 @@ def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[ReproducedFigu
     for row in rows(path):
         for column, value in row.items():
             if column != "model" and row["model"] != "n_datasets":
-                yield make_figure("HUME", name, row["model"], column, value, ours[row["model"]][column])
+                yield make_reproduced_figure(
+                    "HUME", name, row["model"], column, value, ours[row["model"]][column]
+                )
 
 
 def _families(folder: Path, llms: ScoreMatrix, matrix: ScoreMatrix) -> Iterator[ReproducedFigure]:
@@ -73,7 +77,9 @@ def _families(folder: Path, llms: ScoreMatrix, matrix: ScoreMatrix) -> Iterator[
         ours = dict(zip(names, values, strict=True))
         for column, value in row.items():
             if value and column not in ("category", "best_embedding_model"):
-                yield make_figure("HUME", "table 2", row["category"], column, value, float(ours[column] or 0))
+                yield make_reproduced_figure(
+                    "HUME", "table 2", row["category"], column, value, float(ours[column] or 0)
+                )
 
 
 def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[ReproducedFigure]:
@@ -81,17 +87,19 @@ def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[Reprod
         where = f"{row['task']} ({row['lang']})"
         for column in IN_TABLE_8:
             if row[column]:
-                yield make_figure("HUME", "table 8", where, column, row[column], mine[column])
-        yield make_figure(
+                yield make_reproduced_figure("HUME", "table 8", where, column, row[column], mine[column])
+        yield make_reproduced_figure(
             "HUME", "table 8", where, "outside the interval", row["significant"], mine["outside_interval"]
         )
 
 
 def _difficulty(folder: Path, llms: ScoreMatrix) -> Iterator[ReproducedFigure]:
-    for one, row in zip(compare_difficulty(llms), rows(folder / "table13.csv"), strict=True):
+    for one, row in zip(correlate_llm_difficulty(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
-            yield make_figure("HUME", "table 13", row["llm"], column, row[column], float(value or 0))
+            yield make_reproduced_figure(
+                "HUME", "table 13", row["llm"], column, row[column], float(value or 0)
+            )
 
 
 def _text(
@@ -101,14 +109,14 @@ def _text(
     for row in rows(folder / "figure_stats.csv"):
         if row["quantity"] in ours:
             said = row["quantity"].replace("_", " ")
-            yield make_figure(
+            yield make_reproduced_figure(
                 "HUME", "text and figures", row["source"], said, row["value"], ours[row["quantity"]]
             )
 
 
 def _said(matrix: ScoreMatrix, people: Sequence[Mapping[str, str]]) -> Mapping[str, float]:
     """What abstract, text and captions say in numbers."""
-    order = rank_places(matrix)
+    order = rank_by_mean_score(matrix)
     human = next(one for one in order if one.system == HUMAN)
     every = people_ranks(matrix)
     best, median, mean = win_rates(every)
@@ -151,6 +159,9 @@ def _said(matrix: ScoreMatrix, people: Sequence[Mapping[str, str]]) -> Mapping[s
 def _written(table: ColumnTable) -> list[dict[str, str]]:
     """The table as people read it."""
     return [
-        {column.name: column.written(value) for column, value in zip(table.columns, row, strict=True)}
+        {
+            column.name: column.format_value_for_people(value)
+            for column, value in zip(table.columns, row, strict=True)
+        }
         for row in table.rows
     ]

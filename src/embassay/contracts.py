@@ -21,7 +21,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Spread(Protocol):
+class CellPartExecutor(Protocol):
     """Where the parts of one cell are done: in this process, or on the machines of a cluster. What it gives does not
     depend on where that is."""
 
@@ -35,7 +35,7 @@ class Spread(Protocol):
         """An encoder of the same name, identity and vectors; `made` makes `encoder` on another machine."""
         ...
 
-    def opened(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder | None:
+    def open_encoder_remotely(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder | None:
         """The encoder that `made` makes, opened where the work is done and not here; `accelerated` says whether it can
         use a GPU. None where that is this process, which then makes it, and asks `encoder`."""
         ...
@@ -94,7 +94,7 @@ class Encoder(Protocol):
         ...
 
 
-class ReplacedEncoder:
+class EncoderStandIn:
     """`encoder`, by its name and with its facts, for what answers in its place."""
 
     encoder: Encoder
@@ -128,7 +128,7 @@ Ragged = NDArray[Any]
 """Of each text an array (rows, width) float32, all of them in one array of objects, (n,)."""
 
 
-def make_ragged(rows: Sequence[NDArray[np.float32]]) -> Ragged:
+def make_ragged_array(rows: Sequence[NDArray[np.float32]]) -> Ragged:
     """Arrays with any numbers of rows as one array of objects."""
     # One by one: of arrays of equal shape, np.array would make one block.
     column = np.empty(len(rows), dtype=object)
@@ -137,7 +137,7 @@ def make_ragged(rows: Sequence[NDArray[np.float32]]) -> Ragged:
     return column
 
 
-class RaggedEncoder(Protocol):
+class MultiVectorEncoder(Protocol):
     """A model that gives many vectors for a text: one for each token (ColBERT), or a term and its weight in each row
     (SPLADE). `kind` says which, and so how two texts are compared."""
 
@@ -219,7 +219,7 @@ class RemoteEncoder(Encoder, Protocol):
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedCandidates:
     """The best k candidates of each query: `indices` (q, k) int64, -1 where there are fewer; `scores` (q, k)
     float64, -inf there. Rows are sorted by score, descending; ties by index, ascending."""
 
@@ -252,13 +252,18 @@ class Similarity(Protocol):
         """1 - similarity of every two texts, clipped to [0, inf), in scipy's condensed order, n(n-1)/2."""
         ...
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k most similar corpus texts of each query."""
         ...
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
-    ) -> Iterator[Ranked]:
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order, with scores comparable across shards: collection statistics
         (bm25) are those of all shards together. Indices are local to the shard.
 
@@ -296,7 +301,7 @@ class Index(Protocol):
     @property
     def facts(self) -> IndexFacts: ...
 
-    def search(self, queries: NDArray[np.float32], k: int) -> Ranked:
+    def search(self, queries: NDArray[np.float32], k: int) -> RankedCandidates:
         """The best k of the indexed vectors for each query (q, dim), exactly or nearly; scores are inner products as
         the index knows them. One query at a time is a call with one row. ModelError where a server does not answer."""
         ...
@@ -337,7 +342,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class SamplingSettings:
     """How an answer is drawn; None leaves the server's default. `max_tokens` limits the answer, `top_k` the tokens that
     each of its tokens is drawn from."""
 
@@ -381,27 +386,31 @@ class Usage:
         )
 
 
-class Journal(Protocol):
+class SpendingJournal(Protocol):
     """Keeps what a ledger does, durably: a request is noted before it is sent and again when it has ended, so
     that a killed process forgets no money. Called from one thread at a time."""
 
-    def reserved(self, number: int, model: str, usd: float) -> None:
+    def note_request_reserved(self, number: int, model: str, usd: float) -> None:
         """Request `number` of this process is about to be sent and may cost `usd`."""
         ...
 
-    def settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
+    def note_request_settled(
+        self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float
+    ) -> None:
         """It was answered, or refused: this is what it cost."""
         ...
 
-    def unanswered(self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float) -> None:
+    def note_request_unanswered(
+        self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float
+    ) -> None:
         """It was sent and brought nothing that can be used: up to `usd` may be billed for it."""
         ...
 
-    def released(self, number: int) -> None:
+    def note_request_released(self, number: int) -> None:
         """It was never sent."""
         ...
 
-    def gave_up(self, model: str) -> None:
+    def note_call_failed(self, model: str) -> None:
         """A call, with all its requests, has failed for good."""
         ...
 
@@ -432,7 +441,11 @@ class ChatModel(Protocol):
         ...
 
     async def complete(
-        self, messages: Sequence[Message], *, sampling: Sampling = Sampling(), schema: Any = None
+        self,
+        messages: Sequence[Message],
+        *,
+        sampling: SamplingSettings = SamplingSettings(),
+        schema: Any = None,
     ) -> Completion:
         """One answer. `schema` is a pydantic model class: the answer is JSON checked with it, asked for again
         at most once when it does not fit. ModelError, with the reason, when the call fails for good."""

@@ -15,26 +15,26 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.machine import VARIABLE, choose_card
+from embassay.machine import VARIABLE, choose_cuda_card
 from embassay.runs.cluster.connection import (
     NodeFindings,
     check_nodes,
     connect_cluster,
     count_cpus,
     list_nodes,
-    node_strategy,
+    schedule_on_node,
     thread_settings,
 )
-from embassay.runs.cluster.connection import look_at_nodes as look_at
-from embassay.runs.cluster.pools import plan_seats
-from embassay.runs.execution import Ray
-from embassay.runs.folder import built_in_memory
+from embassay.runs.cluster.connection import inspect_nodes as look_at
+from embassay.runs.cluster.pools import plan_actor_seats
+from embassay.runs.execution import RayWorkers
+from embassay.runs.folder import measure_installed_memory
 
 State = Literal["ok", "absent", "broken"]
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """What was tried and what came of it: `absent` is what a user may add, `broken` what should work and does not."""
 
     name: str
@@ -43,26 +43,26 @@ class Check:
     mend: str = ""
 
 
-def examine(cache: Path) -> Iterator[Check]:
+def examine_installation(cache: Path) -> Iterator[DoctorCheck]:
     """Try the sample data, the bundled encoder, minilm, the paper's tokenizer, the cache and the vendors' keys."""
     yield _run_check("sample data", _check_sample, "broken")
     yield _run_check("wordllama", lambda: _check_encoder("wordllama"), "broken")
     yield _run_check("minilm", lambda: _check_encoder("minilm"), "absent")
-    yield _run_check("cl100k", _check_vocabulary, "absent")
-    yield _run_check("cache", lambda: _check_writable(cache), "broken")
-    yield _check_keys()
+    yield _run_check("cl100k", _check_tokenizer_vocabulary, "absent")
+    yield _run_check("cache", lambda: _check_cache_writable(cache), "broken")
+    yield _check_vendor_keys()
 
 
-def _run_check(name: str, do: Callable[[], str], otherwise: State) -> Check:
+def _run_check(name: str, do: Callable[[], str], otherwise: State) -> DoctorCheck:
     """`do` tells what it found, or raises."""
     from embassay.errors import EmbassayError
 
     try:
-        return Check(name, "ok", do())
+        return DoctorCheck(name, "ok", do())
     except EmbassayError as error:
-        return Check(name, otherwise, error.message, error.mend or "")
+        return DoctorCheck(name, otherwise, error.message, error.mend or "")
     except Exception as error:  # a damaged installation fails in any way
-        return Check(
+        return DoctorCheck(
             name, "broken", f"{type(error).__name__}: {error}".partition("\n")[0], "Install it again."
         )
 
@@ -85,7 +85,7 @@ def _check_encoder(name: str) -> str:
     return f"similar {similar[0]:.2f}, unrelated {similar[1]:.2f}"
 
 
-def _check_vocabulary() -> str:
+def _check_tokenizer_vocabulary() -> str:
     from embassay.errors import ModelError
     from embassay.text import open_tokenizer
     from embassay.text.tokenizers import is_vocabulary_cached
@@ -98,7 +98,7 @@ def _check_vocabulary() -> str:
     return f"{len(open_tokenizer('cl100k').encode('Hello world'))} tokens in Hello world"
 
 
-def _check_writable(cache: Path) -> str:
+def _check_cache_writable(cache: Path) -> str:
     """A file can be made, read and removed."""
     cache.mkdir(parents=True, exist_ok=True)
     probe = cache / f".doctor-{os.getpid()}"
@@ -111,15 +111,17 @@ def _check_writable(cache: Path) -> str:
     return "can be written"
 
 
-def _check_keys() -> Check:
+def _check_vendor_keys() -> DoctorCheck:
     """Which vendors' keys are set; a key itself is never looked at."""
     from embassay.systems.remote.http import COHERE, GEMINI, JINA, VOYAGE
 
     names = ("OPENAI_API_KEY", *(name for vendor in (COHERE, VOYAGE, JINA, GEMINI) for name in vendor.keys))
     present = [name for name in names if os.environ.get(name, "").strip()]
     if present:
-        return Check("keys", "ok", f"{', '.join(present)} set")
-    return Check("keys", "absent", "none is set: models behind a server need one", f"export {names[0]}=...")
+        return DoctorCheck("keys", "ok", f"{', '.join(present)} set")
+    return DoctorCheck(
+        "keys", "absent", "none is set: models behind a server need one", f"export {names[0]}=..."
+    )
 
 
 PURPOSES: Mapping[str, str] = MappingProxyType({
@@ -155,7 +157,7 @@ _LEAST = re.compile(r">=\s*([0-9][0-9.]*)")
 
 
 @dataclass(frozen=True)
-class Extra:
+class PackageExtra:
     """An extra. `missing` are its packages that are not installed, `old` those below the version that is needed, each
     with both versions."""
 
@@ -165,7 +167,7 @@ class Extra:
     old: tuple[str, ...] = ()
 
     @property
-    def here(self) -> bool:
+    def is_installed(self) -> bool:
         """Whether all of it is installed."""
         return not self.missing and not self.old
 
@@ -175,7 +177,7 @@ class Extra:
         return f"pip install 'embassay[{self.name}]'"
 
 
-def extras(distribution: str = "embassay") -> tuple[Extra, ...]:
+def list_extras(distribution: str = "embassay") -> tuple[PackageExtra, ...]:
     """The extras of an installed distribution, in the order of PURPOSES; empty where it is not installed."""
     try:
         lines = metadata.requires(distribution) or []
@@ -189,7 +191,7 @@ def extras(distribution: str = "embassay") -> tuple[Extra, ...]:
     return tuple(_check_extra(name, packages[name]) for name in PURPOSES if name in packages)
 
 
-def _check_extra(name: str, packages: list[tuple[str, str]]) -> Extra:
+def _check_extra(name: str, packages: list[tuple[str, str]]) -> PackageExtra:
     missing, old = [], []
     for package, versions in packages:
         try:
@@ -200,7 +202,7 @@ def _check_extra(name: str, packages: list[tuple[str, str]]) -> Extra:
         least = _LEAST.search(versions)
         if least and _parse_version(installed) < _parse_version(least[1]):
             old.append(f"{package} {installed} (needs {least[1]})")
-    return Extra(name, PURPOSES[name], tuple(missing), tuple(old))
+    return PackageExtra(name, PURPOSES[name], tuple(missing), tuple(old))
 
 
 def _parse_version(version: str) -> tuple[int, ...]:
@@ -244,22 +246,23 @@ class ClusterFacts:
     accelerated: int
     threads: int
     device: str
-    check: Check
+    check: DoctorCheck
 
 
 def examine_cluster(address: str | None) -> ClusterFacts:
     """Join the cluster, or start the one that a run of this machine alone would have, look, and leave. UsageError where
     there is none."""
-    device = choose_card() or "cpu"
-    with connect_cluster(Ray(address)) as ray:
+    device = choose_cuda_card() or "cpu"
+    with connect_cluster(RayWorkers(address)) as ray:
         machines = list_nodes(ray)
         seen = look_at(ray, machines)
         gpus = sum(int(node.gpus) for node in machines)
-        used = len(plan_seats(machines, accelerated=True, models=1)) if gpus and device != "cpu" else 0
+        used = len(plan_actor_seats(machines, accelerated=True, models=1)) if gpus and device != "cpu" else 0
         return ClusterFacts(
             "started for the run" if address is None else ray.get_runtime_context().gcs_address,
             tuple(_read_node_facts(ray, node) for node in seen),
-            sum(node.cpus for node in machines), gpus, len(plan_seats(machines, accelerated=False, models=1)), used,
+            sum(node.cpus for node in machines), gpus,
+            len(plan_actor_seats(machines, accelerated=False, models=1)), used,
             int(thread_settings()["OMP_NUM_THREADS"]), device, _check_nodes(seen)
         )  # fmt: skip
 
@@ -268,31 +271,35 @@ def _read_node_facts(ray: Any, seen: NodeFindings) -> NodeFacts:
     """What Embassay finds on a node; nothing where it is not there or does not answer."""
     if seen.error:
         return NodeFacts(seen)
-    strategy = node_strategy(ray, seen.node.id)
+    strategy = schedule_on_node(ray, seen.node.id)
     answer = ray.remote(_examine_node).options(num_cpus=0, scheduling_strategy=strategy).remote()
     try:
         accelerators, installed, disk_free = ray.get(answer, timeout=_SECONDS)
     except (ray.exceptions.RayError, ValueError):  # another version of Embassay; that is said elsewhere
         return NodeFacts(seen)
-    lacks = tuple(extra.name for extra in extras() if extra.here and extra.name not in installed)
+    lacks = tuple(extra.name for extra in list_extras() if extra.is_installed and extra.name not in installed)
     return NodeFacts(seen, accelerators, installed, lacks, disk_free)
 
 
 def _examine_node() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
     """On a node: accelerators, extras, free bytes."""
-    from embassay.machine import cache_folder
+    from embassay.machine import find_cache_folder
 
-    machine = examine_machine(cache_folder())
-    return machine.accelerators, tuple(extra.name for extra in extras() if extra.here), machine.disk_free
+    machine = examine_machine(find_cache_folder())
+    return (
+        machine.accelerators,
+        tuple(extra.name for extra in list_extras() if extra.is_installed),
+        machine.disk_free,
+    )
 
 
-def _check_nodes(seen: Sequence[NodeFindings]) -> Check:
+def _check_nodes(seen: Sequence[NodeFindings]) -> DoctorCheck:
     try:
         count_cpus([node.node for node in seen])
         check_nodes(seen)
     except UsageError as error:
-        return Check("cluster", "broken", error.message, error.mend)
-    return Check("cluster", "ok", "every node can do the work of a run")
+        return DoctorCheck("cluster", "broken", error.message, error.mend)
+    return DoctorCheck("cluster", "ok", "every node can do the work of a run")
 
 
 _GROUP = Path("/sys/fs/cgroup")
@@ -322,7 +329,7 @@ class Machine:
 
 def examine_machine(cache: Path) -> Machine:
     """Look at this machine; `cache` need not exist yet."""
-    total, free = _read_memory()
+    total, free = _read_memory_sizes()
     built_in = os.cpu_count() or 1
     accelerators = _find_accelerators()
     device, words = choose_device(accelerators)
@@ -337,7 +344,7 @@ def choose_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
     `accelerators` are those that the driver names."""
     named = os.environ.get(VARIABLE, "").strip()
     try:
-        device = choose_card()
+        device = choose_cuda_card()
     except UsageError as error:
         return None, f"none, and every run with vectors stops. {error}"
     if device is not None:
@@ -361,11 +368,11 @@ def _count_cores(built_in: int) -> int:
     return affinity
 
 
-def _read_memory() -> tuple[int | None, int | None]:
+def _read_memory_sizes() -> tuple[int | None, int | None]:
     """What is built in, and what /proc calls available; less where a container allows less."""
     rows = (line.split() for line in _read_first_line(Path("/proc/meminfo")).splitlines())
     available = next((row[1] for row in rows if row[:1] == ["MemAvailable:"] and row[1:]), "")
-    total, free = built_in_memory(), int(available) * 1024 if available.isdigit() else None
+    total, free = measure_installed_memory(), int(available) * 1024 if available.isdigit() else None
     limit = _read_number(_GROUP / "memory.max") or _read_number(_GROUP / "memory" / "memory.limit_in_bytes")
     if total is None or limit is None or limit >= min(total, _UNLIMITED):
         return total, free

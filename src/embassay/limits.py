@@ -40,32 +40,32 @@ class Limit:
     bytes: bool = True
 
     @property
-    def variable(self) -> str:
+    def environment_variable(self) -> str:
         """The environment variable that raises it."""
         return f"EMBASSAY_LIMIT_{self.name.upper()}"
 
     @property
     def most(self) -> int:
         """What is allowed now; UsageError where the variable holds no number."""
-        value = os.environ.get(self.variable, "").strip()
-        return parse_size(value, self.variable) if value else self.usual
+        value = os.environ.get(self.environment_variable, "").strip()
+        return parse_size(value, self.environment_variable) if value else self.usual
 
     @property
-    def raised(self) -> str:
+    def raising_setting(self) -> str:
         """The variable set to twice what is allowed now, as a shell exports it."""
-        shown = shown_size(2 * self.most) if self.bytes else str(2 * self.most)
-        return f"{self.variable}={shown.removesuffix(' bytes').replace(' ', '').replace(',', '')}"
+        shown = format_size(2 * self.most) if self.bytes else str(2 * self.most)
+        return f"{self.environment_variable}={shown.removesuffix(' bytes').replace(' ', '').replace(',', '')}"
 
     def shown(self, number: int) -> str:
         """`number` of what is limited, in words."""
-        return shown_size(number) if self.bytes else f"{number:,}"
+        return format_size(number) if self.bytes else f"{number:,}"
 
-    def exceeded(self, path: Path | str | None = None, line: int | None = None) -> DataError:
+    def make_exceeded_error(self, path: Path | str | None = None, line: int | None = None) -> DataError:
         """The refusal of what is larger, which names the variable."""
         return DataError(
             f"{self.of} larger than Embassay's limit" if self.bytes else f"more {self.of} than Embassay's limit",
             path=path, line=line, expected=f"at most {self.shown(self.most)}",
-            mend=f"If the file is correct, raise the limit: export {self.raised}"
+            mend=f"If the file is correct, raise the limit: export {self.raising_setting}"
         )  # fmt: skip
 
 
@@ -172,10 +172,10 @@ def parse_size(text: str, what: str = "The size") -> int:
     return number
 
 
-def shown_size(number: int) -> str:
+def format_size(number: int) -> str:
     """Bytes in the largest unit that leaves a whole number, or nearly.
 
-    >>> shown_size(64 * 2**20), shown_size(10_000), shown_size(3 * 2**30 // 2)
+    >>> format_size(64 * 2**20), format_size(10_000), format_size(3 * 2**30 // 2)
     ('64 MiB', '10,000 bytes', '1.5 GiB')
     """
     for unit, power in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
@@ -191,7 +191,7 @@ T = TypeVar("T")
 _PIECE, _BUFFER = 2**24, 2**17
 
 
-def read_bounded(path: Path, limit: Limit = DOCUMENT) -> bytes:
+def read_bounded_file(path: Path, limit: Limit = DOCUMENT) -> bytes:
     """All bytes of a file, also of one that has no size of its own (a pipe, a device). DataError above `limit`; OSError
     as `open` raises it."""
     most = limit.most
@@ -200,17 +200,17 @@ def read_bounded(path: Path, limit: Limit = DOCUMENT) -> bytes:
     with path.open("rb") as stream:
         status = os.fstat(stream.fileno())
         if stat.S_ISREG(status.st_mode) and status.st_size > most:
-            raise limit.exceeded(path)
+            raise limit.make_exceeded_error(path)
         # A regular file in one read, which holds it once only.
         content = stream.read(status.st_size + 1) if status.st_size else _read_up_to(stream, most + 1, path)
     if len(content) > most:
-        raise limit.exceeded(path)
+        raise limit.make_exceeded_error(path)
     return content
 
 
 def _read_up_to(stream: IO[bytes], most: int, path: Path) -> bytes:
     """At most so many bytes. A read of the whole limit at once would ask for its memory."""
-    pieces = list(limit_time(_read_pieces(stream, most), path, "piece"))
+    pieces = list(limit_reading_time(_read_pieces(stream, most), path, "piece"))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -237,9 +237,9 @@ def _read_pipe_once(path: Path, limit: Limit) -> bytes:
     key = status.st_dev, status.st_ino
     if key not in _piped:
         with announce_reading(path.name):
-            content = b"".join(limit_time(_read_pipe(path, limit.most + 1), path, "piece"))
+            content = b"".join(limit_reading_time(_read_pipe(path, limit.most + 1), path, "piece"))
         if len(content) > limit.most:
-            raise limit.exceeded(path)
+            raise limit.make_exceeded_error(path)
         _piped[key] = content
     return _piped[key]
 
@@ -265,7 +265,7 @@ def _read_pipe(path: Path, most: int) -> Iterator[bytes]:
 _PAUSE = 0.01
 
 
-def limit_time(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]:
+def limit_reading_time(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]:
     """The parts of a file as they come, of which `unit` is one (line, table); DataError that says how many came once
     reading them has taken longer than READING.
 
@@ -279,7 +279,7 @@ def limit_time(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterat
             raise DataError(
                 "reading takes longer than allowed", path=path, expected=f"{most:,} seconds at most",
                 found=f"{unit} {number:,} after {taken:,.0f} seconds",
-                mend=f"If the file is correct, raise the limit: export {READING.raised}"
+                mend=f"If the file is correct, raise the limit: export {READING.raising_setting}"
             )  # fmt: skip
         yield part
         resumed = time.monotonic()
@@ -297,7 +297,7 @@ def unpack_gzip(content: bytes, path: Path, limit: Limit = WHOLE) -> bytes:
     with open_gzip(io.BytesIO(content), path, len(content)) as stream:
         whole = _read_up_to(stream, limit.most + 1, path)
     if len(whole) > limit.most:
-        raise limit.exceeded(path)
+        raise limit.make_exceeded_error(path)
     return whole
 
 
@@ -339,21 +339,21 @@ class UnpackingRatio:
             raise DataError(
                 "the file unpacks to far more data than any text would", path=self._path,
                 expected=f"at most {TIMES.most:,} times its own size",
-                mend=f"If the file is correct, raise the limit: export {TIMES.raised}"
+                mend=f"If the file is correct, raise the limit: export {TIMES.raising_setting}"
             )  # fmt: skip
 
 
-def bounded_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
+def read_bounded_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
     r"""The lines of a stream, cut after \n; DataError with its number for one longer than LINE, and beyond ROWS and
     READING."""
     most, rows = LINE.most, ROWS.most
     lines = iter(lambda: stream.readline(most + 1), b"")
     with announce_reading(path.name, "line") as progress:
-        for number, line in enumerate(limit_time(lines, path, "line"), start=1):
+        for number, line in enumerate(limit_reading_time(lines, path, "line"), start=1):
             if len(line) > most:
-                raise LINE.exceeded(path, number)
+                raise LINE.make_exceeded_error(path, number)
             if number > rows:
-                raise ROWS.exceeded(path, number)
+                raise ROWS.make_exceeded_error(path, number)
             progress.done = number
             yield line
 
@@ -376,7 +376,7 @@ _read_now: list[ReadingProgress] = []
 
 @contextmanager
 def announce_reading(what: str, unit: str = "") -> Iterator[ReadingProgress]:
-    """Have it known to `current_reading` that this is being read, for as long as the block runs."""
+    """Have it known to `find_current_reading` that this is being read, for as long as the block runs."""
     progress = ReadingProgress(what, unit)
     _read_now.append(progress)
     try:
@@ -386,7 +386,7 @@ def announce_reading(what: str, unit: str = "") -> Iterator[ReadingProgress]:
         _read_now[:] = [other for other in _read_now if other is not progress]
 
 
-def current_reading() -> ReadingProgress | None:
+def find_current_reading() -> ReadingProgress | None:
     """What this process is reading now, for whoever tells people that wait."""
     now = _read_now[-1:]
     return now[0] if now else None
@@ -398,39 +398,39 @@ _LONG_NUMBER, _LARGE_NUMBER = r"\d{309}", r"\d{309}|[eE]\+?\d{3}"
 _HALF = r"\\u[dD][89a-fA-F]"
 
 
-def bounded_json(content: str | bytes, *, halves: bool = False) -> Any:
+def parse_bounded_json(content: str | bytes, *, halves: bool = False) -> Any:
     """The value that JSON holds, as `json.loads` gives it.
 
     ValueError for what is no JSON, and for what nothing behind can take: brackets more than DEPTH deep, an integer that
     no float holds, and half of a surrogate pair in a text, which no file in UTF-8 can hold, unless `halves` are kept.
 
-    >>> bounded_json('{"a": [1, 2.5]}')
+    >>> parse_bounded_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
-    >>> bounded_json("[" * 101 + "]" * 101)
+    >>> parse_bounded_json("[" * 101 + "]" * 101)
     Traceback (most recent call last):
     ValueError: brackets are more than 100 deep
     """
     value = _parse_json(content)
     # Most lines have too few brackets, digits and escapes to be looked through.
     if _count_signs(content, "[") + _count_signs(content, "{") > DEPTH:
-        _check_depth(value)
+        _check_nesting_depth(value)
     if _pattern_occurs(_LONG_NUMBER, content):
         _check_numbers(value)
-    if not halves and may_hold_halves(content):
+    if not halves and has_surrogate_escapes(content):
         _check_characters(value)
     return value
 
 
-def record_json(content: str | bytes) -> Any:
+def parse_record_json(content: str | bytes) -> Any:
     """The value in a file that Embassay wrote: halves of pairs are kept, as a text may hold them. ValueError as of
-    `bounded_json`, and for a number that is not finite: somebody changed it."""
-    value = bounded_json(content, halves=True)
+    `parse_bounded_json`, and for a number that is not finite: somebody changed it."""
+    value = parse_bounded_json(content, halves=True)
     if _pattern_occurs(_LARGE_NUMBER, content) or _pattern_occurs("NaN|Infinity", content):
         _check_finite(value)
     return value
 
 
-def may_hold_halves(content: str | bytes) -> bool:
+def has_surrogate_escapes(content: str | bytes) -> bool:
     """Whether JSON has an escape of a surrogate, whole pairs included: readers other than ours take halves for NUL."""
     return _pattern_occurs(_HALF, content)
 
@@ -461,18 +461,18 @@ def _make_depth_error() -> ValueError:
     return ValueError(f"brackets are more than {DEPTH} deep")
 
 
-def _check_depth(value: Any) -> None:
+def _check_nesting_depth(value: Any) -> None:
     level = [value]
     for _ in range(DEPTH):
         level = [
-            inner for outer in level for inner in _nested_values(outer) if isinstance(inner, list | dict)
+            inner for outer in level for inner in _list_nested_values(outer) if isinstance(inner, list | dict)
         ]
         if not level:
             return
     raise _make_depth_error()
 
 
-def _nested_values(value: Any) -> Iterable[Any]:
+def _list_nested_values(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
@@ -484,14 +484,14 @@ def _check_numbers(value: Any) -> None:
             float(value)
         except OverflowError:
             raise ValueError(f"an integer of {len(str(value)):,} digits") from None
-    for inner in _nested_values(value):
+    for inner in _list_nested_values(value):
         _check_numbers(inner)
 
 
 def _check_finite(value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no number")
-    for inner in _nested_values(value):
+    for inner in _list_nested_values(value):
         _check_finite(inner)
 
 
@@ -503,7 +503,7 @@ def _check_characters(value: Any) -> None:
         raise ValueError("half of a surrogate pair, as from an emoji cut in two") from None
 
 
-def bounded_walk(
+def walk_bounded_folder(
     folder: Path, closed: Callable[[OSError], None] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """What `os.walk` gives; DataError once it has seen more than FILES, or beyond READING. `closed` hears of folders
@@ -515,20 +515,20 @@ def bounded_walk(
         )  # fmt: skip
     most, total = FILES.most, 0
     with announce_reading(f"the folder {folder}", "file") as progress:
-        for within, folders, files in limit_time(os.walk(folder, onerror=closed), folder, "folder"):
+        for within, folders, files in limit_reading_time(os.walk(folder, onerror=closed), folder, "folder"):
             total += len(folders) + len(files)
             if total > most:
-                raise FILES.exceeded(folder)
+                raise FILES.make_exceeded_error(folder)
             progress.done = total
             yield within, folders, files
 
 
-def bounded_entries(entries: Iterable[T], path: Path) -> list[T]:
+def list_bounded_entries(entries: Iterable[T], path: Path) -> list[T]:
     """What a folder holds, in the order given; DataError for more than FILES."""
     most = FILES.most
     listed = list(islice(entries, most + 1))
     if len(listed) > most:
-        raise FILES.exceeded(path)
+        raise FILES.make_exceeded_error(path)
     return listed
 
 

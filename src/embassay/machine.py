@@ -36,7 +36,7 @@ def compile_lazily(function: F) -> F:
         return cast(F, njit(nogil=True)(function))
 
 
-def cache_folder() -> Path:
+def find_cache_folder() -> Path:
     """`$EMBASSAY_CACHE`, or the platform's cache folder."""
     chosen = os.environ.get("EMBASSAY_CACHE")
     if chosen:
@@ -46,9 +46,9 @@ def cache_folder() -> Path:
     return user_cache_path("embassay")
 
 
-def corpus_folder() -> Path:
+def find_corpus_folder() -> Path:
     """Where the texts of large corpora are kept."""
-    return cache_folder() / "corpora"
+    return find_cache_folder() / "corpora"
 
 
 VARIABLE = "EMBASSAY_DEVICE"
@@ -66,7 +66,7 @@ def read_requested_device() -> str | None:
     return None if named == "auto" else named
 
 
-def choose_card() -> str | None:
+def choose_cuda_card() -> str | None:
     """The CUDA card to use, in torch's words; None for the processor. UsageError where one is asked for that is not
     there."""
     named = read_requested_device()

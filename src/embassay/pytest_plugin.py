@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 import pytest
 
 if TYPE_CHECKING:
-    from embassay.protocols.gate import Gate
+    from embassay.protocols.gate import GateResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def _hide_frames(method: Callable[P, T]) -> Callable[P, T]:
     about within the package helps nobody."""
 
     @wraps(method)
-    def call(*given: P.args, **named: P.kwargs) -> T:
+    def call_hiding_frames(*given: P.args, **named: P.kwargs) -> T:
         from embassay.errors import EmbassayError
 
         # pytest leaves frames with this variable out of its traceback.
@@ -44,10 +44,10 @@ def _hide_frames(method: Callable[P, T]) -> Callable[P, T]:
         except EmbassayError as error:
             raise error.with_traceback(None) from None
 
-    return call
+    return call_hiding_frames
 
 
-class HeldRun:
+class GatedRun:
     """A finished run; each question to it is a gate of its own, which is true or fails with the gate's table."""
 
     def __init__(self, path: Path) -> None:
@@ -58,13 +58,13 @@ class HeldRun:
         """True where a score, or an `end` of its 95% interval, is at least the number. AssertionError with the gate's
         table where it is not, or has no value to test; UsageError for a score that the run does not have."""
         __tracebackhide__ = True
-        return self._hold(f"{score}>={number!r}", end)
+        return self._check_gate_bar(f"{score}>={number!r}", end)
 
     @_hide_frames
     def at_most(self, score: str, number: float, *, end: End = "value") -> bool:
         """The same where it is at most the number."""
         __tracebackhide__ = True
-        return self._hold(f"{score}<={number!r}", end)
+        return self._check_gate_bar(f"{score}<={number!r}", end)
 
     @_hide_frames
     def no_worse_than(self, earlier: str | Path, **arguments: Any) -> bool:
@@ -73,16 +73,16 @@ class HeldRun:
         from embassay import gate
 
         __tracebackhide__ = True
-        return _pass(gate(self.path, no_worse_than=earlier, **arguments))
+        return _assert_gate_passes(gate(self.path, no_worse_than=earlier, **arguments))
 
-    def _hold(self, bar: str, end: End) -> bool:
+    def _check_gate_bar(self, bar: str, end: End) -> bool:
         from embassay import gate
 
         __tracebackhide__ = True
-        return _pass(gate(self.path, bar if end == "value" else f"{bar}@{end}"))
+        return _assert_gate_passes(gate(self.path, bar if end == "value" else f"{bar}@{end}"))
 
 
-def _pass(gate: Gate) -> bool:
+def _assert_gate_passes(gate: GateResult) -> bool:
     __tracebackhide__ = True
     # Raised here and not left to `assert`, which would show the table as one escaped line.
     if not gate.passed:
@@ -97,30 +97,30 @@ class Embassay:
         self.folder = folder
 
     @_hide_frames
-    def open(self, path: str | Path) -> HeldRun:
+    def open(self, path: str | Path) -> GatedRun:
         """A run that is there. DataError for a folder without one."""
         from embassay import open_run
 
-        return HeldRun(Path(open_run(path).path))
+        return GatedRun(Path(open_run(path).path))
 
     @_hide_frames
-    def run(self, protocol: str, **arguments: Any) -> HeldRun:
+    def run(self, protocol: str, **arguments: Any) -> GatedRun:
         """The run of a protocol (`sage`, `pteb`, `hteb`) with the arguments of its `run` in Python. It is made where it
         is not there yet; one of the same arguments is taken as it is, and workers of xdist wait for the first."""
         import embassay
 
         made: Callable[..., Any] = getattr(embassay, protocol).run
-        out = self.folder / f"{protocol}-{_name_arguments(arguments)}"
-        return HeldRun(Path(_make_alone(out, lambda: made(out=out, **arguments)).path))
+        out = self.folder / f"{protocol}-{_digest_arguments(arguments)}"
+        return GatedRun(Path(_make_under_lock(out, lambda: made(out=out, **arguments)).path))
 
 
-def _name_arguments(arguments: dict[str, Any]) -> str:
+def _digest_arguments(arguments: dict[str, Any]) -> str:
     from embassay.runs.folder import digest_json
 
     return digest_json({name: repr(value) for name, value in arguments.items()})[:12]
 
 
-def _make_alone(out: Path, make: Callable[[], Any]) -> Any:
+def _make_under_lock(out: Path, make: Callable[[], Any]) -> Any:
     """What `make` gives, by one process at a time: another one's run is waited for, and then only read."""
     from filelock import FileLock
 

@@ -11,19 +11,19 @@ import hashlib
 import numpy as np
 
 
-def random_bytes(n: int, seed: int, *names: str) -> bytes:
+def draw_random_bytes(n: int, seed: int, *names: str) -> bytes:
     """`n` bytes of the stream named by `seed` and `names`: SHAKE-128, the same in every version of everything.
 
-    >>> random_bytes(4, 1337, "word_shuffle", "doc-1") == random_bytes(4, 1337, "word_shuffle", "doc-1")
+    >>> draw_random_bytes(4, 1337, "word_shuffle", "doc-1") == draw_random_bytes(4, 1337, "word_shuffle", "doc-1")
     True
     """
-    return hashlib.shake_128(_stream_key(seed, names)).digest(n)
+    return hashlib.shake_128(_make_stream_key(seed, names)).digest(n)
 
 
 def make_generator(seed: int, *names: str) -> np.random.Generator:
     """A numpy generator for `seed` and `names`, for resampling (not for perturbing texts)."""
-    return np.random.Generator(np.random.PCG64(int.from_bytes(random_bytes(16, seed, *names), "little")))
+    return np.random.Generator(np.random.PCG64(int.from_bytes(draw_random_bytes(16, seed, *names), "little")))
 
 
-def _stream_key(seed: int, names: tuple[str, ...]) -> bytes:
+def _make_stream_key(seed: int, names: tuple[str, ...]) -> bytes:
     return "\x1f".join((str(seed), *names)).encode("utf-8", "surrogatepass")

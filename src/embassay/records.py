@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 
-def finite_or_none(value: float) -> float | None:
+def convert_nonfinite_to_none(value: float) -> float | None:
     """What a record may hold: a number, or None for NaN and infinity, which JSON cannot say."""
     return value if np.isfinite(value) else None
 
@@ -40,7 +40,7 @@ class Documents:
 
 
 @dataclass(frozen=True)
-class Comparisons:
+class SummaryComparisons:
     """Human choices between two summaries of one source: `choice` is 0 for `first`, 1 for `second`."""
 
     ids: tuple[str, ...]
@@ -54,7 +54,7 @@ class Comparisons:
 
 
 @dataclass(frozen=True)
-class Ratings:
+class SummaryRatings:
     """Human ratings of summaries on named axes; NaN where a rating is missing."""
 
     ids: tuple[str, ...]
@@ -158,7 +158,7 @@ class Paraphrases:
         """How many wordings every text has at least: so many runs can be paraphrased with them."""
         return min(map(len, self.wordings), default=0)
 
-    def by_text(self) -> dict[str, tuple[str, ...]]:
+    def map_text_to_wordings(self) -> dict[str, tuple[str, ...]]:
         """Text -> its wordings."""
         return dict(zip(self.texts, self.wordings, strict=True))
 
@@ -176,7 +176,7 @@ class RetrievalSet:
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedItems:
     """Items left out, and why: shown in every report, never averaged away."""
 
     reason: str
@@ -185,14 +185,14 @@ class Skipped:
 
 
 @dataclass(frozen=True)
-class Loaded(Generic[T]):
+class LoadedDataset(Generic[T]):
     """One dataset in one shape: the records, what was left out, and what identifies the bytes they came from."""
 
     data: T
     dataset: str
     lang: str
     fingerprint: str
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -258,7 +258,7 @@ class Stratum:
 
 
 @dataclass(frozen=True)
-class Component:
+class HeadlineComponent:
     """One of the numbers a task's headline is the mean of, on one dataset.
 
     `replicates` are its bootstrap replicates, (resamples,), empty where it has no interval. Systems evaluated on the
@@ -284,9 +284,9 @@ class TaskOutcome:
     """
 
     scores: tuple[Score, ...]
-    components: Mapping[str, Component]
+    components: Mapping[str, HeadlineComponent]
     items: Mapping[str, list[Any]]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
     warnings: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     rankings: Mapping[str, list[Any]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from traceback import walk_tb
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from embassay.errors import EmbassayError, UsageError
-from embassay.spec import QUERY, Spec, Style, Value, format_value
+from embassay.spec import QUERY, Spec, SpecStyle, Value, format_value
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -30,21 +30,21 @@ def import_attribute(place: str) -> Any:
 def make_lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a module whose names are imported when they are asked for: name -> module in `package`."""
 
-    def find(name: str) -> Any:
+    def find_lazy_attribute(name: str) -> Any:
         if name in homes:
             return getattr(import_module(f"{package}.{homes[name]}"), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return find
+    return find_lazy_attribute
 
 
-def place_of(error: BaseException, module: str) -> str:
+def locate_error_in_package(error: BaseException, module: str) -> str:
     """Where in the package of `module` an error arose, as ` (FILE, line N)`; nothing where it was not on the way."""
     top = _top_package(module)
     return _find_error_place(error, lambda name: _top_package(name) == top)
 
 
-def place_of_added(error: BaseException) -> str:
+def locate_error_in_plugin(error: BaseException) -> str:
     """The same in a package that registers something here, or in a module that did so itself."""
     entries = [entry for registry in _registries for entry in list(registry._entries.values())]
     packages = {_top_package(entry.module) for entry in entries if entry.package}
@@ -148,7 +148,7 @@ class RegistryEntry(Generic[T]):
         that cannot be."""
         if not isinstance(self.factory, str):
             return self.factory
-        with self.blamed("loading it"):
+        with self.blame_package_for_errors("loading it"):
             factory = import_attribute(self.factory)
             if not callable(factory):
                 raise TypeError(
@@ -158,7 +158,7 @@ class RegistryEntry(Generic[T]):
         return factory  # type: ignore[no-any-return]
 
     @contextmanager
-    def blamed(self, doing: str) -> Iterator[None]:
+    def blame_package_for_errors(self, doing: str) -> Iterator[None]:
         """Tell what goes wrong inside in one line that names the package, if it is another's."""
         try:
             yield
@@ -169,7 +169,7 @@ class RegistryEntry(Generic[T]):
                 raise
             raise UsageError(
                 f"The package {self.package!r} brings {self.name!r}, and {doing} failed: "
-                f"{type(error).__name__}: {error}{place_of(error, self.module)}.",
+                f"{type(error).__name__}: {error}{locate_error_in_package(error, self.module)}.",
                 mend=f"Fix or uninstall {self.package!r}; with --debug, the traceback is shown.",
             ) from error
 
@@ -184,7 +184,7 @@ class Registry(Generic[T]):
     def __init__(
         self,
         kind: str,
-        style: Style = QUERY,
+        style: SpecStyle = QUERY,
         makes: Iterable[Iterable[str]] = (),
         *,
         group: str = "",
@@ -230,7 +230,7 @@ class Registry(Generic[T]):
         """All entries, those of other packages with what their own code says of them, if it can be loaded."""
         for name in [entry.name for entry in self]:
             if package := self._entries[name].package:
-                whence, summary = _describe_unknown(package), ""
+                whence, summary = _describe_unknown_plugin(package), ""
                 with suppress(EmbassayError):
                     doc = inspect.getdoc(self._entries[name].load()) or ""
                     # Its module may have registered it now, with more to say.
@@ -257,11 +257,12 @@ class Registry(Generic[T]):
                 else f"There is {', '.join(self._entries)}."
             )
             raise UsageError(
-                f"There is no {self.kind} called {name!r}.", mend=f"{hint or self._nearest(name)}{where}"
+                f"There is no {self.kind} called {name!r}.",
+                mend=f"{hint or self._suggest_nearest_names(name)}{where}",
             )
         return self._entries[name]
 
-    def _nearest(self, name: str) -> str:
+    def _suggest_nearest_names(self, name: str) -> str:
         """A question after the names that look like this one; the same in another case is the one."""
         by_case = {entry.lower(): entry for entry in self._entries}
         same = by_case.get(name.lower())
@@ -272,7 +273,7 @@ class Registry(Generic[T]):
         )
         return f"Did you mean {' or '.join(near)}? " if near else ""
 
-    def parse(self, text: str) -> Spec:
+    def parse_spec(self, text: str) -> Spec:
         """The spec of `text`, its name checked against the registry."""
         spec = self.style.parse(text)
         self.get(spec.name, text)
@@ -287,26 +288,26 @@ class Registry(Generic[T]):
 
         For parameters that everything of a kind can be given; one that the factory has itself stays with it.
         """
-        own = inspect.signature(self._load(spec.name)).parameters
+        own = inspect.signature(self._load_factory(spec.name)).parameters
         shared = inspect.signature(common, eval_str=True).parameters
         taken = {key: value for key, value in spec.params.items() if key in shared and key not in own}
         rest = {key: value for key, value in spec.params.items() if key not in taken}
         converted = {
-            key: _convert(self.kind, spec.name, key, value, shared[key].annotation)
+            key: _convert_parameter(self.kind, spec.name, key, value, shared[key].annotation)
             for key, value in taken.items()
         }
         return replace(spec, params=rest), common(**converted)
 
     def parameters(self, name: str) -> tuple[str, ...]:
         """What a spec string of `name` may set."""
-        return tuple(_list_parameters(self._load(name))[0])
+        return tuple(_list_parameters(self._load_factory(name))[0])
 
-    def check_values(self, spec: Spec) -> None:
+    def check_parameter_values(self, spec: Spec) -> None:
         """UsageError for a parameter whose type or range is not that of the factory; names are not looked at."""
-        parameters = _list_parameters(self._load(spec.name))[0]
+        parameters = _list_parameters(self._load_factory(spec.name))[0]
         for key, value in spec.params.items():
             annotation = parameters[key].annotation if key in parameters else inspect.Parameter.empty
-            _convert(self.kind, spec.name, key, value, annotation)
+            _convert_parameter(self.kind, spec.name, key, value, annotation)
 
     def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> T:
         """Make the thing that `spec` names.
@@ -317,14 +318,16 @@ class Registry(Generic[T]):
         whose default is a dataclass gets that with the fields that are given. `also` are parameters that the
         caller sees to; they are named beside the factory's where one is wrong.
         """
-        spec = self.parse(spec) if isinstance(spec, str) else spec
-        factory = self._load(spec.name)
+        spec = self.parse_spec(spec) if isinstance(spec, str) else spec
+        factory = self._load_factory(spec.name)
         takes, records = _list_parameters(factory)
-        arguments = self._head(spec, takes) | {key: value for key, value in context.items() if key in takes}
+        arguments = self._read_target_and_cutoff(spec, takes) | {
+            key: value for key, value in context.items() if key in takes
+        }
         passes_on = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in takes.values())
         for key, value in spec.params.items():
             if passes_on and key not in takes:
-                arguments[key] = _convert(self.kind, spec.name, key, value, inspect.Parameter.empty)
+                arguments[key] = _convert_parameter(self.kind, spec.name, key, value, inspect.Parameter.empty)
                 continue
             if key in ("target", "cutoff") or key not in takes:
                 settable = [*(name for name in takes if name not in ("target", "cutoff", *context)), *also]
@@ -334,7 +337,7 @@ class Registry(Generic[T]):
                     mend=(f"Did you mean {near[0]}? " if near else "")
                     + f"It takes {', '.join(settable) or 'none'}.",
                 )
-            arguments[key] = _convert(self.kind, spec.name, key, value, takes[key].annotation)
+            arguments[key] = _convert_parameter(self.kind, spec.name, key, value, takes[key].annotation)
         for name, record in records.items():
             # A field that the factory has as well (`name`) is for both.
             fields = [key for key in inspect.signature(type(record)).parameters if key in spec.params]
@@ -342,19 +345,19 @@ class Registry(Generic[T]):
             for key in set(fields) - inspect.signature(factory).parameters.keys():
                 del arguments[key]
         entry = self._entries[spec.name]
-        with entry.blamed("making it"):
+        with entry.blame_package_for_errors("making it"):
             made = factory(**arguments)
-        self._check(entry, made)
+        self._check_made_thing(entry, made)
         return made
 
-    def _load(self, name: str) -> Factory[T]:
+    def _load_factory(self, name: str) -> Factory[T]:
         """The factory called `name`: where its module registers it itself when it is imported, that one."""
         entry = self.get(name)
         factory = entry.load()
         registered = self._entries[name]
         return factory if registered is entry else registered.load()
 
-    def _check(self, entry: RegistryEntry[T], made: T) -> None:
+    def _check_made_thing(self, entry: RegistryEntry[T], made: T) -> None:
         """UsageError if `made` lacks what a thing of this kind has."""
         lacking = [[name for name in names if not hasattr(made, name)] for names in self.makes]
         if lacking and all(lacking):
@@ -366,7 +369,7 @@ class Registry(Generic[T]):
                 mend=f"{article} {self.kind} has {' or '.join(', '.join(names) for names in self.makes)}.",
             )
 
-    def _head(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    def _read_target_and_cutoff(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
         head: dict[str, Any] = {}
         for key, sign, value in (("target", ":", spec.target), ("cutoff", "@", spec.cutoff)):
             is_given = value not in ("", None)
@@ -388,7 +391,7 @@ class Registry(Generic[T]):
         for point in entry_points(group=self.group):
             package = point.dist.name if point.dist else "?"
             entry: RegistryEntry[T] = RegistryEntry(
-                point.name, point.value, _describe_unknown(package), package=package
+                point.name, point.value, _describe_unknown_plugin(package), package=package
             )
             taken = self._entries.get(point.name)
             if taken is not None and not _are_same_entry(taken, entry):
@@ -400,7 +403,7 @@ class Registry(Generic[T]):
             self._entries[point.name] = replace(taken, package=package) if taken else entry
 
 
-def _describe_unknown(package: str) -> str:
+def _describe_unknown_plugin(package: str) -> str:
     """What is said of a thing whose code was not read."""
     return f"from the package {package}"
 
@@ -423,12 +426,12 @@ def _list_parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter
     return parameters, records
 
 
-def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
+def _convert_parameter(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
     """`value` as the annotated type, within RANGES; int widens to float, int and bool to str, anything else is an
     error."""
     if get_origin(annotation) is Literal:
         return _check_choice(kind, name, key, value, get_args(annotation))
-    converted = _convert_typed(kind, name, key, value, annotation)
+    converted = _convert_to_type(kind, name, key, value, annotation)
     if isinstance(converted, int | float) and not isinstance(converted, bool):
         allowed = RANGES.get(key, _ANY)
         if not allowed.holds(converted):
@@ -439,7 +442,7 @@ def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> V
     return converted
 
 
-def _convert_typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
+def _convert_to_type(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
     accepted = getattr(annotation, "__args__", (annotation,))
     if annotation is inspect.Parameter.empty or not all(isinstance(t, type) for t in accepted):
         return value

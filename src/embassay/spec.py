@@ -46,7 +46,7 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class Style:
+class SpecStyle:
     """One spelling: `parse` reads it, `format` writes it, and each undoes the other."""
 
     parse: Callable[[str], Spec]
@@ -95,13 +95,13 @@ def _format_literal(value: Value) -> str:
     return repr(value).replace("inf", "1e999") if isinstance(value, float) else repr(value)
 
 
-def _parse_query(text: str) -> Spec:
+def _parse_query_style(text: str) -> Spec:
     head, _, tail = text.partition("?")
     name, _, target = head.partition(":")
-    return Spec(_checked_name(text, name), unquote(target), _parse_pairs(text, tail, "&"))
+    return Spec(_check_spec_name(text, name), unquote(target), _parse_parameter_pairs(text, tail, "&"))
 
 
-def _format_query(spec: Spec) -> str:
+def _format_query_style(spec: Spec) -> str:
     target = f":{quote(spec.target, safe='/:.@~+, ')}" if spec.target else ""
     pairs = "&".join(
         f"{key}={quote(format_value(value), safe='/:.@~+, ')}" for key, value in spec.params.items()
@@ -109,12 +109,12 @@ def _format_query(spec: Spec) -> str:
     return f"{spec.name}{target}" + (f"?{pairs}" if pairs else "")
 
 
-def _parse_colon(text: str) -> Spec:
+def _parse_colon_style(text: str) -> Spec:
     name, _, tail = text.partition(":")
-    return Spec(_checked_name(text, name), "", _parse_pairs(text, tail, ","))
+    return Spec(_check_spec_name(text, name), "", _parse_parameter_pairs(text, tail, ","))
 
 
-def _format_colon(spec: Spec) -> str:
+def _format_colon_style(spec: Spec) -> str:
     pairs = ",".join(
         f"{key}={quote(format_value(value), safe='/.@~+ ')}" for key, value in spec.params.items()
     )
@@ -124,7 +124,7 @@ def _format_colon(spec: Spec) -> str:
 _CALL = re.compile(r"(?P<name>[^()@]+)(?P<call>\(.*\))?(?:@(?P<cutoff>\d+))?", re.DOTALL)
 
 
-def _parse_call(text: str) -> Spec:
+def _parse_call_style(text: str) -> Spec:
     match = _CALL.fullmatch(text)
     if match is None:
         raise UsageError(
@@ -132,7 +132,7 @@ def _parse_call(text: str) -> Spec:
         )
     params = _parse_keywords(text, match["call"]) if match["call"] else {}
     cutoff = int(match["cutoff"]) if match["cutoff"] else None
-    return Spec(_checked_name(text, match["name"]), "", params, cutoff)
+    return Spec(_check_spec_name(text, match["name"]), "", params, cutoff)
 
 
 def _parse_keywords(text: str, call: str) -> dict[str, Value]:
@@ -140,7 +140,7 @@ def _parse_keywords(text: str, call: str) -> dict[str, Value]:
         body = _parse_expression("f" + call)
         # The function must be the `f` put in front: `m(a=1)(b=2)` calls what another call returns.
         if isinstance(body, ast.Call) and isinstance(body.func, ast.Name) and not body.args:
-            params = {word.arg or "": _keyword_value(word) for word in body.keywords}
+            params = {word.arg or "": _read_keyword_value(word) for word in body.keywords}
             if len(params) == len(body.keywords):
                 return params
     except _UNREADABLE:
@@ -151,19 +151,19 @@ def _parse_keywords(text: str, call: str) -> dict[str, Value]:
     )
 
 
-def _keyword_value(word: ast.keyword) -> Value:
+def _read_keyword_value(word: ast.keyword) -> Value:
     value = ast.literal_eval(word.value)
     if word.arg is None or not (value is None or isinstance(value, str | int | float)):
         raise ValueError(value)
     return value
 
 
-def _format_call(spec: Spec) -> str:
+def _format_call_style(spec: Spec) -> str:
     pairs = ", ".join(f"{key}={_format_literal(value)}" for key, value in spec.params.items())
     return spec.name + (f"({pairs})" if pairs else "") + ("" if spec.cutoff is None else f"@{spec.cutoff}")
 
 
-def _checked_name(text: str, name: str) -> str:
+def _check_spec_name(text: str, name: str) -> str:
     if not name.strip() or name != name.strip():
         raise UsageError(
             f"Cannot read {text!r}: it has no name.", mend="Write NAME, or NAME with parameters."
@@ -171,7 +171,7 @@ def _checked_name(text: str, name: str) -> str:
     return name
 
 
-def _parse_pairs(text: str, tail: str, separator: str) -> dict[str, Value]:
+def _parse_parameter_pairs(text: str, tail: str, separator: str) -> dict[str, Value]:
     params: dict[str, Value] = {}
     for part in tail.split(separator) if tail else []:
         key, equals, value = part.partition("=")
@@ -183,6 +183,6 @@ def _parse_pairs(text: str, tail: str, separator: str) -> dict[str, Value]:
     return params
 
 
-QUERY = Style(_parse_query, _format_query)
-COLON = Style(_parse_colon, _format_colon)
-CALL = Style(_parse_call, _format_call)
+QUERY = SpecStyle(_parse_query_style, _format_query_style)
+COLON = SpecStyle(_parse_colon_style, _format_colon_style)
+CALL = SpecStyle(_parse_call_style, _format_call_style)

@@ -15,7 +15,7 @@ from embassay.contracts import Completion, Usage
 from embassay.data import corpus as gathering
 from embassay.data import open_dataset
 from embassay.runs.embeddings import EmbeddingCache
-from embassay.runs.store import AnswerCache, PairCache
+from embassay.runs.store import AnswerCache, RerankScoreCache
 from embassay.search.indexes import open_index
 
 KEY = b"k" * 32
@@ -29,7 +29,7 @@ def filled(tmp_path):
     vectors.write(KEY, "e:1", np.ones((3, 2), dtype=np.float32))
     answers = AnswerCache.open(folder / AnswerCache.file)
     answers.write(KEY, "m:1", Completion("four", None, Usage(), "m", "stop"))
-    pairs = PairCache.open(folder / PairCache.file)
+    pairs = RerankScoreCache.open(folder / RerankScoreCache.file)
     pairs.write("r:1", {KEY: np.ones(1, dtype=np.float32)})
     pairs.write("s:1", {b"2" * 32: np.ones(5, dtype=np.float32)})
     for one in (vectors, answers, pairs):

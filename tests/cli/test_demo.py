@@ -17,8 +17,8 @@ from embassay.cli import demo as module
 from embassay.document.terminal import MOST_NOTES
 from embassay.errors import ModelError
 from embassay.protocols.hume import read_summary
-from embassay.protocols.rag.golden.summary import read_golden
-from embassay.protocols.rag.scoring.score import Score, read_score
+from embassay.protocols.rag.golden.summary import read_golden_record
+from embassay.protocols.rag.scoring.score import ScoringRecord, read_scoring_record
 from embassay.protocols.rag.sweep.findings import read_findings
 from embassay.protocols.rag.sweep.findings.record import FILE as SWEEP
 from embassay.report.hume.conclusions import hume_view
@@ -26,7 +26,7 @@ from embassay.report.rag.frontier import sweep_view
 from embassay.report.rag.golden import golden_view
 from embassay.report.rag.probes import probe_view
 from embassay.report.rag.tables import score_view
-from embassay.report.runs import read_runs
+from embassay.report.runs import read_report_runs
 from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder
 from report.pages import printed
@@ -54,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(heard):
         for name, value in LESS.items():
             patch.setattr(module, name, value)
-        patch.setattr(module, "_bundled_systems", lambda: SYSTEMS)
+        patch.setattr(module, "_list_bundled_systems", lambda: SYSTEMS)
         # Another process would know nothing of these.
         patch.setattr(module, "count_cores", lambda: 1)
         module.demo(out=out, workers=1, wide=False)
@@ -81,7 +81,7 @@ def test_every_part_is_finished_and_in_the_report(made: Made) -> None:
         assert manifest is not None
         assert manifest["status"] == "finished"
         assert {one["status"] for one in manifest.get("cells", ())} <= {"done"}
-    kinds = {run.record.kind for run in read_runs([made.out / name for name in module.PARTS])}
+    kinds = {run.record.kind for run in read_report_runs([made.out / name for name in module.PARTS])}
     assert kinds == {"sage", "pteb", "hteb", "golden", "score", "sweep", "names", "noise", "hume"}
     page = (made.out / "report.html").read_text("utf-8")
     assert all(re.search(rf'id="?{kind}\b', page) for kind in kinds)
@@ -120,7 +120,7 @@ def test_wide_shows_the_tables(
     """A demo that is there already is only shown again."""
     for name, value in LESS.items():
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(module, "_bundled_systems", lambda: SYSTEMS)
+    monkeypatch.setattr(module, "_list_bundled_systems", lambda: SYSTEMS)
     monkeypatch.setattr(module, "count_cores", lambda: 1)
     module.demo(out=made.out, workers=1, wide=True)
     said = capsys.readouterr().out
@@ -152,13 +152,13 @@ def test_the_study_says_that_nobody_annotated_it(made: Made) -> None:
     assert all(len(pair.annotators) == 2 for pair in summary.pairs)
 
 
-def _score(out: Path) -> Score:
-    return read_score(out / "rag" / "score.json")
+def _score(out: Path) -> ScoringRecord:
+    return read_scoring_record(out / "rag" / "score.json")
 
 
 def _rendered(out: Path, wide: bool) -> list[str]:
     """Each run as its own command shows it."""
-    golden, sweep = read_golden(out / "golden" / "golden.json"), read_findings(out / "sweep" / SWEEP)
+    golden, sweep = read_golden_record(out / "golden" / "golden.json"), read_findings(out / "sweep" / SWEEP)
     return [
         *(printed(run_view(out / name, wide=wide), wide=wide) for name in ("sage", "pteb")),
         printed(golden_view(golden, out / "golden"), wide=wide), printed(score_view(_score(out), wide=wide), wide=wide),
@@ -188,7 +188,7 @@ def test_an_error_of_what_is_done_beside_ends_the_demo(capsys: pytest.CaptureFix
     """With what was said before it, from a process of its own."""
     with (
         pytest.raises(ModelError, match=r"It broke\. Mend it\."),
-        module._run_beside(partial(_speak, True)) as finish,
+        module._run_in_second_process(partial(_speak, True)) as finish,
     ):
         finish()
     assert capsys.readouterr() == ("found\n", "heading\n")

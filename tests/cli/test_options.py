@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from embassay.cli import main
-from embassay.cli.main import _check_out
+from embassay.cli.main import _check_out_option
 from embassay.cli.options import (
     RunOptions,
     add_options,
@@ -23,7 +23,7 @@ from embassay.cli.options import (
 )
 from embassay.cli.session import describe_file_error
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import RunRequest, option, parse_column_map, repeat_option
+from embassay.protocols.kernel.request import RunRequest, option, parse_column_map, redeclare_option
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Asked:
     langs: tuple[Literal["en", "fr"], ...] = option((), "Languages.", name="--lang")
     kept: Literal["leave out", "original"] = option("leave out", "What is kept.")
     copied: bool = option(False, "Without copies.", name="--without", words={"copies": True})
-    split: str | None = repeat_option(RunRequest, "split")
-    mapping: dict[str, str] = repeat_option(RunRequest, "mapping", help="Columns.")
-    limit: int | None = repeat_option(RunRequest, "limit", default=7)
+    split: str | None = redeclare_option(RunRequest, "split")
+    mapping: dict[str, str] = redeclare_option(RunRequest, "mapping", help="Columns.")
+    limit: int | None = redeclare_option(RunRequest, "limit", default=7)
     runs: int = option(3, "Runs.", least=1)
     knobs: Knobs = field(default_factory=Knobs)
 
@@ -132,9 +132,9 @@ class Scored:
 
 @dataclass(frozen=True)
 class Decided:
-    files: tuple[str, ...] = repeat_option(Scored, "runs", name="--run")
+    files: tuple[str, ...] = redeclare_option(Scored, "runs", name="--run")
     measure: str = "P"
-    corpus: str | None = repeat_option(Scored, "corpus", default=None)
+    corpus: str | None = redeclare_option(Scored, "corpus", default=None)
     place: str = option("", "A place.", name="PLACE")
 
 
@@ -225,7 +225,7 @@ def test_knobs_are_none_until_they_are_given():
     from dataclasses import dataclass
     from typing import Literal
 
-    from embassay.cli.options import add_advanced_options
+    from embassay.cli.options import add_options_if_given
     from embassay.protocols.kernel.request import option
 
     @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def test_knobs_are_none_until_they_are_given():
         some: int | None = option(None, "Some.")
         loud: bool = option(True, "Whether it is loud.")
 
-    @add_advanced_options(Knobs)
+    @add_options_if_given(Knobs)
     def command(given={}):  # noqa: B006
         return given
 
@@ -278,7 +278,7 @@ promise on to the command that it calls, and what `mcp` starts are commands of t
 
 def test_every_command_that_reads_data_takes_a_promise():
     """--memory: nowhere forgotten."""
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     def commands(one, name=""):
         if hasattr(one, "commands"):
@@ -287,7 +287,7 @@ def test_every_command_that_reads_data_takes_a_promise():
         else:
             yield name, {option for parameter in one.params for option in parameter.opts}
 
-    found = dict(commands(typer.main.get_command(with_commands())))
+    found = dict(commands(typer.main.get_command(build_app_with_commands())))
     assert {name for name, options in found.items() if "--memory" not in options} == LITTLE
 
 
@@ -311,8 +311,8 @@ def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, embass
 def test_an_empty_out_is_refused(words):
     """It would be the present folder, and a run would be written among what lies there."""
     with pytest.raises(UsageError, match="--out is empty"):
-        _check_out(words)
-    _check_out(["--out", "here"])
+        _check_out_option(words)
+    _check_out_option(["--out", "here"])
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_a_lack_of_memory_is_one_line(error, monkeypatch, capsys):
     monkeypatch.setattr(main, "app", fails)
     monkeypatch.setattr(sys, "argv", ["embassay"])
     with pytest.raises(SystemExit) as ended:
-        main._run_app()
+        main._run_command_line()
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert "not enough memory" in said
@@ -421,7 +421,7 @@ def test_a_panic_that_is_none_of_memory_keeps_its_traceback(monkeypatch, capsys)
     monkeypatch.setattr(main, "_read_memory_limit", lambda: None)
     monkeypatch.setattr(sys, "argv", ["embassay"])
     with pytest.raises(SystemExit) as ended:
-        main._run_app()
+        main._run_command_line()
     assert ended.value.code == 1
     assert "Traceback" in capsys.readouterr().err
 

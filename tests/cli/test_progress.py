@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from embassay.cli.progress import BRIEF, ProgressLines, format_duration, seconds_left
-from embassay.cli.session import Display, show_plan
-from embassay.cli.terminal import shorten_names, show_table
-from embassay.runs.folder import Cell, failed_record
-from embassay.runs.forecast import Forecast, Forecasts
+from embassay.cli.progress import BRIEF, ProgressLines, estimate_seconds_left, format_duration
+from embassay.cli.session import DisplayOptions, show_run_plan
+from embassay.cli.terminal import make_name_shortener, show_table
+from embassay.runs.folder import RunCell, make_failed_record
+from embassay.runs.forecast import CellForecast, RunForecast
 
 CELLS = [
-    Cell("robustness", "notes", f"system{i}", f"key{i}", units, job=None)
+    RunCell("robustness", "notes", f"system{i}", f"key{i}", units, job=None)
     for i, units in enumerate((0, 90, 10))
 ]
 
@@ -31,19 +31,19 @@ def test_times_in_words(seconds, words):
 
 def test_nothing_is_left_to_say_before_a_tenth_is_done():
     """Then the straight line."""
-    assert seconds_left(100, 0.05) is None
-    assert seconds_left(100, 0.5) == 100
+    assert estimate_seconds_left(100, 0.05) is None
+    assert estimate_seconds_left(100, 0.5) == 100
 
 
 def test_lines_weigh_cells_by_their_texts(capsys):
     """The share follows the texts done, inside a cell too; a failure is a word with its reason; no control codes."""
     lines = ProgressLines()
-    lines.planned(Plan, CELLS, {})
+    lines.on_plan_made(Plan, CELLS, {})
     lines.started(CELLS[1])
     lines.advanced(CELLS[1], 45)
     assert lines.share == pytest.approx(0.33)
-    lines.ended(CELLS[1], failed_record(CELLS[1], "out of memory", 1.0))
-    lines.ended(CELLS[0], failed_record(CELLS[0], "out of memory", 1.0))
+    lines.ended(CELLS[1], make_failed_record(CELLS[1], "out of memory", 1.0))
+    lines.ended(CELLS[0], make_failed_record(CELLS[0], "out of memory", 1.0))
     assert lines.share == pytest.approx(91 / 101)
     heard = capsys.readouterr().err
     assert "FAILED: out of memory" in heard
@@ -55,10 +55,10 @@ def test_lines_weigh_cells_by_the_seconds_forecast_for_them(capsys, monkeypatch)
     """A cell that takes 99 of 100 seconds is nearly all of the share, and a part of it shows in texts and time."""
     monkeypatch.setattr("embassay.cli.progress.PERIOD", 0.0)
     lines = ProgressLines()
-    lines.planned(Plan, CELLS, {"key0": 0.5, "key1": 99.0, "key2": 0.5})
+    lines.on_plan_made(Plan, CELLS, {"key0": 0.5, "key1": 99.0, "key2": 0.5})
     for cell in (CELLS[0], CELLS[2]):
         lines.started(cell)
-        lines.ended(cell, failed_record(cell, "", 0.0))
+        lines.ended(cell, make_failed_record(cell, "", 0.0))
     assert lines.share == pytest.approx(0.01)
     lines.started(CELLS[1])
     lines.advanced(CELLS[1], 45)
@@ -73,17 +73,17 @@ def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, caps
     now = [0.0]
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
     lines = ProgressLines()
-    lines.planned(Plan, CELLS[1:], {"key1": 99.0, "key2": 1.0})
+    lines.on_plan_made(Plan, CELLS[1:], {"key1": 99.0, "key2": 1.0})
     lines.started(CELLS[1])
     now[0] = 1000.0
     lines.advanced(CELLS[1], 90)
-    lines.ended(CELLS[1], failed_record(CELLS[1], "", 1000.0))
+    lines.ended(CELLS[1], make_failed_record(CELLS[1], "", 1000.0))
     lines.started(CELLS[2])
     assert lines.left() == "7 s to 15 s left"
     now[0] = 2000.0
     lines.advanced(CELLS[2], 5)
     assert lines.left() == "12 min to 25 min left"
-    lines.ended(CELLS[2], failed_record(CELLS[2], "", 1000.0))
+    lines.ended(CELLS[2], make_failed_record(CELLS[2], "", 1000.0))
     assert lines.left() == "1 s left"
 
 
@@ -93,10 +93,10 @@ def test_a_stage_counts_in_its_own_unit():
     lines.advanced_by(1)
     lines.stage("S4 grades", 1200, "passages")
     lines.advanced_by(300)
-    assert lines.amount() == "300 of 1,200 passages"
+    assert lines.describe_stage_amount() == "300 of 1,200 passages"
     lines.stage("S6 orders", 0, "calls")
     lines.advanced_by(7)
-    assert (lines.amount(), lines.until_answered()) == ("7 calls", "")
+    assert (lines.describe_stage_amount(), lines.describe_time_to_answer()) == ("7 calls", "")
     lines.stop()
 
 
@@ -107,7 +107,7 @@ def test_the_first_ten_answers_set_the_pace(monkeypatch, capsys):
     lines = ProgressLines()
     lines.stage("paraphrasing", 500)
     for answers in range(1, 11):
-        assert lines.until_answered() == ""
+        assert lines.describe_time_to_answer() == ""
         now[0] = 2.5 * answers
         lines.advanced_by(1)
     # 490 more at 2.5 s are 20 min, told from 0.7 to 1.5 times.
@@ -124,11 +124,11 @@ def test_answers_kept_from_before_set_no_pace(monkeypatch):
     for _ in range(16):
         now[0] += 0.01
         lines.advanced_by(1)
-    assert lines.until_answered() == ""
+    assert lines.describe_time_to_answer() == ""
     for _ in range(10):
         now[0] += 14.0
         lines.advanced_by(1)
-    assert lines.until_answered() == "3 min to 7 min left"  # 280 s, from 0.7 to 1.5 times
+    assert lines.describe_time_to_answer() == "3 min to 7 min left"  # 280 s, from 0.7 to 1.5 times
     lines.stop()
 
 
@@ -142,7 +142,7 @@ def test_answers_of_the_cache_that_come_slowly_are_soon_forgotten(monkeypatch):
     for place in range(68):
         now[0] += 0.5 if place < 48 else 3.0
         lines.advanced_by(1)
-    assert lines.until_answered() == "59 s to 2 min left"  # 84 s, from 0.7 to 1.5 times
+    assert lines.describe_time_to_answer() == "59 s to 2 min left"  # 84 s, from 0.7 to 1.5 times
     lines.stop()
 
 
@@ -150,8 +150,8 @@ def test_a_model_behind_a_server_goes_by_its_label(capsys):
     """Its address is longer than what is to be read; two of one label keep apart."""
     spec = "openai:qwen1.5b?base_url=http://127.0.0.1:8091/v1&concurrency=4"
     other = spec.replace("8091", "8092")
-    assert shorten_names([spec, "bm25"])(f"{spec}: 74 requests") == "openai:qwen1.5b: 74 requests"
-    assert len({shorten_names([spec, other])(name) for name in (spec, other)}) == 2
+    assert make_name_shortener([spec, "bm25"])(f"{spec}: 74 requests") == "openai:qwen1.5b: 74 requests"
+    assert len({make_name_shortener([spec, other])(name) for name in (spec, other)}) == 2
     lines = ProgressLines()
     lines.stage(f"S4 grades by {spec}", 46, "passages")
     assert lines.title == "S4 grades by openai:qwen1.5b"
@@ -179,10 +179,10 @@ def test_a_stage_has_a_line_once_it_takes_a_second(capsys, monkeypatch):
         "embassay.cli.progress.threading.Timer", lambda *how: late.append(Late(*how)) or late[-1]
     )
     lines = ProgressLines()
-    lines.opening(["st:nosuch/model", "bm25"])
+    lines.on_systems_opening(["st:nosuch/model", "bm25"])
     late[-1].ring()
     assert capsys.readouterr().err == "opening st:nosuch/model, bm25 and the data\n"
-    lines.planning(Plan)
+    lines.on_planning_begun(Plan)
     lines.stage("S4 grades", 1200, "passages")
     lines.stage("S6 orders", 0, "calls")
     assert {one.seconds for one in late} == {BRIEF}
@@ -203,9 +203,9 @@ def test_a_plan_says_what_it_opens_meanwhile(capsys, monkeypatch):
 
     def planned(_):
         late[-1].ring()
-        return Forecasts(())
+        return RunForecast(())
 
-    show_plan(planned, Display(json=False, wide=False), ["st:nosuch/model"])
+    show_run_plan(planned, DisplayOptions(json=False, wide=False), ["st:nosuch/model"])
     assert "st:nosuch/model" in capsys.readouterr().err
     assert late[-1].cancelled
 
@@ -227,11 +227,11 @@ def test_a_plan_of_a_model_behind_a_server_shows_its_time(capsys, monkeypatch):
     """On 80 columns an address used to hide all but task and dataset; --wide has it whole."""
     monkeypatch.setenv("COLUMNS", "80")
     spec = "openai:qwen1.5b?answers=schema&base_url=http://127.0.0.1:8091/v1&concurrency=4"
-    cell = Forecast("S4 grade", "cranfield", spec, 46, 46, 45_626, requests=46, usd=None, seconds=495.0)
-    show_plan(lambda _: Forecasts((cell,)), Display(json=False, wide=False))
+    cell = CellForecast("S4 grade", "cranfield", spec, 46, 46, 45_626, requests=46, usd=None, seconds=495.0)
+    show_run_plan(lambda _: RunForecast((cell,)), DisplayOptions(json=False, wide=False))
     head, _, row, *_ = capsys.readouterr().out.splitlines()
     assert ("time" in head, "495.0 s" in row) == (True, True)
-    show_plan(lambda _: Forecasts((cell,)), Display(json=False, wide=True))
+    show_run_plan(lambda _: RunForecast((cell,)), DisplayOptions(json=False, wide=True))
     assert spec in capsys.readouterr().out
     show_table(["model", "task", "answered"], [[spec, "stsb", "4 of 4"]], wide=False)
     assert "4 of 4" in capsys.readouterr().out
@@ -240,8 +240,8 @@ def test_a_plan_of_a_model_behind_a_server_shows_its_time(capsys, monkeypatch):
 def test_brief_lines_begin_with_what_is_done(capsys):
     """Nothing of what lies ahead; the end is told."""
     lines = ProgressLines(brief=True)
-    lines.planned(Plan, CELLS, {})
-    lines.over()
+    lines.on_plan_made(Plan, CELLS, {})
+    lines.announce_run_end()
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -249,7 +249,7 @@ def test_a_long_run_says_so_and_proposes_a_short_one_first(capsys):
     """From two minutes on, where all items are taken; a short run and one with a limit say nothing."""
     for seconds, limit, said in ((200.0, None, True), (200.0, 50, False), (20.0, None, False)):
         plan = SimpleNamespace(cells=CELLS, request=SimpleNamespace(limit=limit))
-        ProgressLines().planned(plan, CELLS, dict.fromkeys(("key0", "key1", "key2"), seconds))
+        ProgressLines().on_plan_made(plan, CELLS, dict.fromkeys(("key0", "key1", "key2"), seconds))
         heard = capsys.readouterr().err
         assert ("--limit" in heard) == said
         assert ("about" in heard) == (seconds > 100)
@@ -260,15 +260,15 @@ def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
     there is one line of all."""
     now = [100.0]
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
-    cells = [Cell("sts", "notes", f"system{i}", f"key{i}", 1, job=None) for i in range(60)]
+    cells = [RunCell("sts", "notes", f"system{i}", f"key{i}", 1, job=None) for i in range(60)]
     lines = ProgressLines()
-    lines.planned(SimpleNamespace(cells=cells), cells, {})
+    lines.on_plan_made(SimpleNamespace(cells=cells), cells, {})
     for i, cell in enumerate(cells):
         lines.started(cell)
         took = 2.0 if i == 7 else 0.9
         now[0] += took
-        lines.ended(cell, failed_record(cell, "lost", took) if i == 9 else record(cell, took))
-    lines.over()
+        lines.ended(cell, make_failed_record(cell, "lost", took) if i == 9 else record(cell, took))
+    lines.announce_run_end()
     first, *heard, last = capsys.readouterr().err.splitlines()
     assert first == "60 cells, 0 done already"
     assert [line.split("  ")[1] for line in heard if "notes" in line] == [
@@ -281,4 +281,4 @@ def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
 
 def record(cell, seconds):
     """A cell that is done."""
-    return replace(failed_record(cell, "", seconds), status="done")
+    return replace(make_failed_record(cell, "", seconds), status="done")

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from embassay.cli import terminal
-from embassay.limits import bounded_lines
+from embassay.limits import read_bounded_lines
 
 
 def test_a_module_that_is_being_imported_is_no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +18,7 @@ def test_a_module_that_is_being_imported_is_no_reading(monkeypatch: pytest.Monke
     looks, ended = iter((False, False, True)), threading.Event()
     monkeypatch.setattr(ended, "wait", lambda _: next(looks))
     monkeypatch.setitem(terminal.sys.modules, "embassay.limits", ModuleType("embassay.limits"))
-    terminal._watch_reading(ended)
+    terminal._report_slow_reading(ended)
 
 
 def test_a_long_reading_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,9 +36,9 @@ def test_a_long_reading_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal.sys, "stderr", Screen())
     monkeypatch.setattr(terminal, "_LOOK", 0.001)
     with terminal.announce_readings():
-        list(bounded_lines(io.BytesIO(b"a\n"), Path("short.csv")))
+        list(read_bounded_lines(io.BytesIO(b"a\n"), Path("short.csv")))
         monkeypatch.setattr(terminal, "MOMENT", 0.0)
-        rows = bounded_lines(io.BytesIO(b"a\n" * 9), Path("long.csv"))
+        rows = read_bounded_lines(io.BytesIO(b"a\n" * 9), Path("long.csv"))
         next(rows)
         assert said.wait(60)
         rows.close()

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import made_mirror
-from embassay.data.catalogue.suites import all_suites
+from embassay.data.catalogue.suites import read_all_suites
 
 FEW = ("--tokenizer", "words", "--resamples", "50")
 
@@ -16,7 +16,7 @@ FEW = ("--tokenizer", "words", "--resamples", "50")
 def mirror(tmp_path):
     """The sets of SAGE's robustness but one, small."""
     for name in ("billsum", "cnn-dailymail"):
-        record = next(one.record for one in all_suites()["sage"].members if one.dataset == name)
+        record = next(one.record for one in read_all_suites()["sage"].members if one.dataset == name)
         made_mirror.write_mirror(record, tmp_path / "mirror", size=6, told=made_mirror.sentences)
     return {"EMBASSAY_DATA": str(tmp_path / "mirror"), "HF_HUB_OFFLINE": "1"}
 

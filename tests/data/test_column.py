@@ -103,13 +103,13 @@ def test_damage(tmp_path: Path) -> None:
     found = written(tmp_path, ["one", "two"])
     path, content = found.path, found.path.read_bytes()
     sent = pickle.dumps(found)
-    assert found.is_whole()
+    assert found.has_valid_checksum()
     for cut in range(len(content)):
         path.write_bytes(content[:cut])
         with pytest.raises(DataError, match="cache clear --corpora"):
             TextColumn.open(path)
     path.write_bytes(b"ten" + content[3:])
-    assert not TextColumn.open(path).is_whole()
+    assert not TextColumn.open(path).has_valid_checksum()
     (tmp_path / "other").mkdir()
     path.write_bytes(written(tmp_path / "other", ["one", "too"]).path.read_bytes())
     del found

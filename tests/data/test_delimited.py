@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset, parse_mapping
-from embassay.data.check import Check
-from embassay.data.lines import MARKS, DelimitedTable, TableReading, split_mapping
-from embassay.data.rows import Source
+from embassay.data.check import DataCheck
+from embassay.data.lines import MARKS, DelimitedTable, TableReading, split_reading_from_mapping
+from embassay.data.rows import RowSource
 from embassay.data.tables import open_table
 from embassay.errors import DataError, UsageError
 
@@ -28,7 +28,7 @@ def written(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def cells(source: Source) -> list[list[str]]:
+def cells(source: RowSource) -> list[list[str]]:
     """All rows."""
     names = source.columns()
     return [[row.cells[name] for name in names] for row in source.rows(names)]
@@ -44,7 +44,7 @@ def test_quotes_that_swallow_rows_are_characters(tmp_path: Path) -> None:
         assert any("read as ordinary characters" in one for one in found.warnings)
         asked = DelimitedTable(path, "\t", TableReading(quoting="none"))
         assert cells(asked) == cells(DelimitedTable(path, "\t"))
-        assert DelimitedTable(path, "\t").origins()[0].digest() != asked.origins()[0].digest()
+        assert DelimitedTable(path, "\t").list_origins()[0].digest() != asked.list_origins()[0].digest()
 
 
 def test_what_quotes_quote_is_read_as_before(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_what_quotes_quote_is_read_as_before(tmp_path: Path) -> None:
     csv.writer(text, delimiter="\t", lineterminator="\n").writerows(rows)
     path = written(tmp_path, "good.tsv", text.getvalue())
     assert cells(DelimitedTable(path, "\t")) == rows[1:]
-    [origin] = DelimitedTable(path, "\t").origins()
+    [origin] = DelimitedTable(path, "\t").list_origins()
     assert (origin.how, len(origin.notes)) == ("", 1)  # a field with tab and line break is worth a word
 
 
@@ -159,11 +159,11 @@ def test_what_a_check_suggests_reads_every_row_or_says_which_not(
     """Whatever the strings, and whoever wrote them: all rows are read back, or their lines are named."""
     suffix, text, (names, *rows) = made
     path = written(tmp_path_factory.mktemp("hostile"), f"own{suffix}", text)
-    report = Check(str(path), near=None).report()
+    report = DataCheck(str(path), near=None).report()
     suggested = shlex.split(report.command or "")
     mapping = parse_mapping(suggested[suggested.index("--map") + 1]) if "--map" in suggested else {}
-    reading, _ = split_mapping(mapping)
-    told = Check(str(path), mapping, near=None).report()
+    reading, _ = split_reading_from_mapping(mapping)
+    told = DataCheck(str(path), mapping, near=None).report()
     try:
         found = cells(open_table(path, reading))
     except DataError:

@@ -77,7 +77,7 @@ def test_paraphrases(tmp_path: Path) -> None:
         {"text": "a", "paraphrases": ["b", "c"], "text2": "f", "paraphrases2": []},
     )
     loaded = open_dataset(path).load("paraphrases")
-    assert loaded.data.by_text() == {"a": ("b", "c"), "d": ("e",)}
+    assert loaded.data.map_text_to_wordings() == {"a": ("b", "c"), "d": ("e",)}
     assert (len(loaded.data), loaded.data.runs) == (2, 1)
     assert [(left.reason, left.count) for left in loaded.skipped] == [("no paraphrases2", 1)]
 

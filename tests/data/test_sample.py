@@ -93,7 +93,7 @@ def test_pairs_can_be_told_apart_and_paraphrases_make_it_harder(
     sample: Dataset, name: str, low: float, high: float
 ) -> None:
     """As in real data, words tell something about meaning, and less where both sides are worded anew."""
-    pairs, others = sample.load("pairs").data, sample.load("paraphrases").data.by_text()
+    pairs, others = sample.load("pairs").data, sample.load("paraphrases").data.map_text_to_wordings()
     system = open_system(name, tokenizer=open_tokenizer("words"))
     found = spearmanr(system.pairs(pairs.first, pairs.second), pairs.scores).statistic
     assert low < found < high
@@ -131,7 +131,7 @@ def test_summaries_against_the_preferred(sample: Dataset) -> None:
 def test_every_text_of_pteb_has_three_paraphrases(sample: Dataset) -> None:
     """So the demo can paraphrase three runs; corpora stay as they are."""
     paraphrases = sample.load("paraphrases").data
-    others = paraphrases.by_text()
+    others = paraphrases.map_text_to_wordings()
     assert paraphrases.runs == 3
     assert {len(wordings) for wordings in others.values()} == {3}
     assert all(text not in wordings for text, wordings in others.items())

@@ -45,9 +45,9 @@ class Command:
 def commands(app: Any = None, path: str = "embassay") -> Iterator[Command]:
     """Every command of the app; first the app itself, for the options that stand before a command."""
     if app is None:
-        from embassay.cli.main import with_commands
+        from embassay.cli.main import build_app_with_commands
 
-        app = with_commands()
+        app = build_app_with_commands()
         yield _command(path, app.registered_callback.callback)
     for info in app.registered_commands:
         yield _command(f"{path} {info.name or info.callback.__name__}", info.callback)

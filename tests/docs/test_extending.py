@@ -211,14 +211,14 @@ def test_a_score_that_is_not_the_tasks_fails_its_cell(shout: Any, tmp_path: Path
 
 def test_a_page_of_anything_but_blocks_is_named(shout: Any, tmp_path: Path) -> None:
     """In a line, with what it gave."""
-    from embassay.report.runs import PAGES, read_runs
+    from embassay.report.runs import PAGES, read_report_runs
 
     PAGES._entries["shout"] = replace(
         PAGES._entries["shout"], factory=lambda run, alone: ["a bare string"], package="x"
     )
     run = _run(shout.Shout(), tmp_path / "run")
-    (found,) = read_runs([run.path])
-    blocks, why = found.brought
+    (found,) = read_report_runs([run.path])
+    blocks, why = found.external_page_blocks
     assert not blocks
     assert "'a bare string', which is not a block" in why
 

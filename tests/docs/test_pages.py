@@ -16,7 +16,7 @@ import yaml
 import embassay
 from embassay import errors
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.sensitivity import KINDS, expected_similarity
+from embassay.protocols.sage.sensitivity import KINDS, compute_expected_similarity
 from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
 from embassay.records import Result
 
@@ -124,7 +124,7 @@ def test_every_task_is_in_the_page() -> None:
 )
 def test_what_a_constant_similarity_scores(value: float, figures: tuple[str, ...]) -> None:
     """The figures that the page gives for systems that always answer the same are the task's own."""
-    kinds = [1 - abs(value - expected_similarity([*kind.sizes])).mean() for kind in KINDS]  # type: ignore[arg-type]
+    kinds = [1 - abs(value - compute_expected_similarity([*kind.sizes])).mean() for kind in KINDS]  # type: ignore[arg-type]
     computed = [f"{score:.3f}" for score in (*kinds, sum(kinds) / 2)]
     for figure in figures:
         assert figure in computed

@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from embassay.cli.main import app
-from embassay.doctor import Check, examine
+from embassay.doctor import DoctorCheck, examine_installation
 
 
-def _by_name(cache: Path) -> dict[str, Check]:
-    return {check.name: check for check in examine(cache)}
+def _by_name(cache: Path) -> dict[str, DoctorCheck]:
+    return {check.name: check for check in examine_installation(cache)}
 
 
 def test_what_comes_along_works(tmp_path: Path) -> None:

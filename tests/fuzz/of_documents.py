@@ -16,28 +16,30 @@ def document(name: str) -> Read:
         from embassay.data import open_dataset
         from embassay.data.documents.folder import FolderFile
         from embassay.data.documents.markup import (
-            Unread,
+            UnreadableDocument,
             clean_text,
-            declared_charset,
             decode_text,
-            html_text,
+            extract_html_text,
+            find_declared_charset,
         )
-        from embassay.data.documents.passages import passages_in, read_document
+        from embassay.data.documents.passages import read_document, split_into_passages
 
         (folder / "docs").mkdir()
         (folder / "docs" / "beside.txt").write_text("A document that is always there.")
         try:
             if name.endswith(".html"):
-                text, title, _ = html_text(clean_text(decode_text(content, declared_charset(content))[0]))
+                text, title, _ = extract_html_text(
+                    clean_text(decode_text(content, find_declared_charset(content))[0])
+                )
                 (folder / "docs" / "read.md").write_text(f"# {title}\n{text}", "utf-8", "replace")
                 return open_dataset(str(folder / "docs")).load("documents")
             path = folder / "docs" / name
             path.write_bytes(content)
             kind = "Markdown" if name.endswith(".md") else "text"
             found = read_document(FolderFile(name, path, kind, len(content)))
-            for one in passages_in(found):
+            for one in split_into_passages(found):
                 assert found.text[one.start : one.end] == one.body
-        except Unread:
+        except UnreadableDocument:
             pass
         return open_dataset(str(folder / "docs")).load("documents")
 
@@ -58,13 +60,18 @@ def engine(content: bytes, folder: Path) -> object:
 def spans(content: bytes, folder: Path) -> object:
     """Judgements of spans, and a run held against them."""
     from embassay.data.judged_runs import read_held_entries
-    from embassay.data.judged_runs.spans import are_spans, by_evidence, make_qrels, read_spans
+    from embassay.data.judged_runs.spans import (
+        is_span_judgement_file,
+        make_span_qrels,
+        read_evidence_spans,
+        rename_passages_by_evidence,
+    )
 
     path = folder / "spans.jsonl"
     path.write_bytes(content)
-    are_spans(path)
-    found = read_spans(path)
-    return make_qrels(found, path), by_evidence(
+    is_span_judgement_file(path)
+    found = read_evidence_spans(path)
+    return make_span_qrels(found, path), rename_passages_by_evidence(
         read_held_entries({"q": ["x"]}, "run", "r"), found, {"x": ("d", 0, 9)}
     )
 
@@ -79,10 +86,10 @@ def drafts(content: bytes, folder: Path) -> object:
 
 
 def _draft() -> bytes:
-    from embassay.protocols.questions.drafts import Draft
+    from embassay.protocols.questions.drafts import QuestionDraft
 
     return lines(
-        Draft("k", "fact", "d#1", "d", "kept", "Who runs?", "One fox runs.", "a fox", 0, 13).as_dict()
+        QuestionDraft("k", "fact", "d#1", "d", "kept", "Who runs?", "One fox runs.", "a fox", 0, 13).as_dict()
     )
 
 

@@ -28,9 +28,9 @@ def _run(folder: Path, name: str, content: bytes) -> Path:
 
 
 def cell_record(content: bytes, folder: Path) -> object:
-    from embassay.runs.folder import Cell, RunFolder
+    from embassay.runs.folder import RunCell, RunFolder
 
-    cell = Cell("task", "dataset", "a", "k", 1, None)
+    cell = RunCell("task", "dataset", "a", "k", 1, None)
     path = RunFolder(folder).cell_path(cell)
     path.parent.mkdir()
     path.write_bytes(_sealed(content))
@@ -54,23 +54,23 @@ def _sealed(content: bytes) -> bytes:
 def a_cell() -> bytes:
     import numpy as np
 
-    from embassay.records import Component, Score, Skipped
+    from embassay.records import HeadlineComponent, Score, SkippedItems
     from embassay.runs.folder import CellRecord, record_to_json
 
     record = CellRecord(
         "k", "task", "dataset", "a", "done", "", 1.5, (Score("", "", "m", 0.5, 2),),
-        {"m": Component(0.5, 2, np.array([0.25, np.nan]), "")}, (Skipped("empty", 1, ("d1",)),), ("slow",),
+        {"m": HeadlineComponent(0.5, 2, np.array([0.25, np.nan]), "")}, (SkippedItems("empty", 1, ("d1",)),), ("slow",),
         {"texts": 2},
     )  # fmt: skip
     return json.dumps(record_to_json(record)).encode()
 
 
 def spending(content: bytes, folder: Path) -> object:
-    from embassay.runs.spending import Spending
+    from embassay.runs.spending import RunSpendingJournal
 
     path = folder / "spending.jsonl"
     path.write_bytes(content)
-    return Spending(path, "now").by_account()
+    return RunSpendingJournal(path, "now").sum_by_account()
 
 
 def calibration(content: bytes, folder: Path) -> object:
@@ -84,11 +84,13 @@ def calibration(content: bytes, folder: Path) -> object:
 
 def calibration_file() -> bytes:
     """A calibration through three scores."""
-    from embassay.protocols.calibration.probability import Calibration, Curve
-    from embassay.stats.calibration import Threshold
+    from embassay.protocols.calibration.probability import Calibration, LabelledPairCurve
+    from embassay.stats.calibration import AcceptanceThreshold
 
     lines = (0.0, 0.5, 1.0), (0.1, 0.5, 0.9), (0.0, 0.4, 0.8), (0.2, 0.6, 1.0)
-    curve = Curve("beta", 40, 20, 40, *lines, (Threshold("precision", 0.9, 0.95, 0.5, 40, 20, 10, 9),))
+    curve = LabelledPairCurve(
+        "beta", 40, 20, 40, *lines, (AcceptanceThreshold("precision", 0.9, 0.95, 0.5, 40, 20, 10, 9),)
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "calibration.json"
         Calibration("jaccard", "jaccard", "jaccard/1", "sample", "f", "words", 1, None, curve).save(path)
@@ -108,13 +110,13 @@ def fingerprint_file() -> bytes:
     """One of two words, asked twice more."""
     import numpy as np
 
-    from embassay.protocols.watch.fingerprint import Fingerprint, Packed, WatchItem
+    from embassay.protocols.watch.fingerprint import Fingerprint, PackedArray, WatchItem
     from embassay.protocols.watch.texts import VERSION
 
     items = tuple(WatchItem(word, "length", word) for word in ("fox", "owl"))
     made = Fingerprint(
-        "vectors", "a", "a/1", VERSION, 1, 3, None, 0.0, 2, "words", items, Packed.of(np.eye(2, 3)),
-        Packed.of(np.zeros((2, 2))), {}
+        "vectors", "a", "a/1", VERSION, 1, 3, None, 0.0, 2, "words", items, PackedArray.of(np.eye(2, 3)),
+        PackedArray.of(np.zeros((2, 2))), {}
     )  # fmt: skip
     return json.dumps(made.as_dict()).encode()
 
@@ -166,13 +168,13 @@ def compared(name: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
         from embassay.errors import EmbassayError
         from embassay.protocols.compare import compare_systems
-        from embassay.protocols.run_values import read_values
-        from embassay.protocols.thresholds import read_rows
+        from embassay.protocols.run_values import read_run_values
+        from embassay.protocols.thresholds import read_result_rows
 
         _run(folder, name, content)
         with contextlib.suppress(EmbassayError):
-            read_rows(folder)
-        return compare_systems(read_values(folder), "a", "b")
+            read_result_rows(folder)
+        return compare_systems(read_run_values(folder), "a", "b")
 
     return read
 
@@ -181,15 +183,15 @@ def served(name: str) -> Read:
     """A folder that `embassay serve` looks at: whatever lies there, the others are served."""
 
     def read(content: bytes, folder: Path) -> object:
-        from embassay.web.leaderboard.library import Library
-        from embassay.web.leaderboard.routes import Service
+        from embassay.web.leaderboard.library import RunLibrary
+        from embassay.web.leaderboard.routes import LeaderboardService
 
         run = folder / "run"
         run.mkdir()
         _run(run, name, content)
-        library = Library(folder)
+        library = RunLibrary(folder)
         library.refresh()
-        service = Service(library)
+        service = LeaderboardService(library)
         for line in library.view().boards.boards:
             service.page(line.id)
         return service.boards()
@@ -244,25 +246,35 @@ META = lines({"name": "org/model", "revision": "1", "n_parameters": 10, "languag
 def cache_row(content: bytes, folder: Path) -> object:
     """Rows whose seal fits: a neighbour who may write the cache can make them."""
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import AnswerCache, PairCache, make_seal
+    from embassay.runs.store import AnswerCache, RerankScoreCache, compute_content_seal
 
     key = b"k" * 32
     answers, vectors = AnswerCache.open(folder / "answers"), EmbeddingCache.open(folder / "vectors")
-    pairs = PairCache.open(folder / "pairs")
+    pairs = RerankScoreCache.open(folder / "pairs")
     try:
-        answers._change("INSERT INTO answers VALUES (?, ?, ?, ?)", key, "m", make_seal(key, content), content)
-        vectors._change(
+        answers._execute_change(
+            "INSERT INTO answers VALUES (?, ?, ?, ?)", key, "m", compute_content_seal(key, content), content
+        )
+        vectors._execute_change(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
             key,
             "e",
             1,
             len(content) // 4,
-            make_seal(key, content),
+            compute_content_seal(key, content),
             content,
         )
-        pairs._change("INSERT INTO scores VALUES (?, ?, ?, ?)", key, "r", make_seal(key, content), content)
+        pairs._execute_change(
+            "INSERT INTO scores VALUES (?, ?, ?, ?)", key, "r", compute_content_seal(key, content), content
+        )
         vectors.read(key, (1, len(content) // 4))
-        return answers.read(key), pairs.read([key], 1), answers.info(), vectors.info(), pairs.info()
+        return (
+            answers.read(key),
+            pairs.read([key], 1),
+            answers.describe_contents(),
+            vectors.describe_contents(),
+            pairs.describe_contents(),
+        )
     finally:
         for store in (answers, vectors, pairs):
             store.close()
@@ -279,7 +291,7 @@ def cache_file(content: bytes, folder: Path) -> object:
     path.write_bytes(whole)
     store = AnswerCache.open(path)
     try:
-        return store.read(b"k" * 32), store.info(), store.clear("m")
+        return store.read(b"k" * 32), store.describe_contents(), store.clear("m")
     finally:
         store.close()
 
@@ -297,85 +309,85 @@ def _cache() -> bytes:
 
 
 def golden_record(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.summary import read_golden
+    from embassay.protocols.rag.golden.summary import read_golden_record
 
     path = folder / "golden.json"
     path.write_bytes(content)
-    return read_golden(path)
+    return read_golden_record(path)
 
 
 @lru_cache(maxsize=1)
 def a_golden() -> bytes:
     from embassay.protocols.rag.golden.summary import (
         CandidateTokens,
-        Golden,
+        GoldenQuerySummary,
+        GoldenRecord,
         GoldenRunSettings,
-        Query,
         RankingFacts,
-        write_golden,
+        write_golden_record,
     )
 
-    golden = Golden(
+    golden = GoldenRecord(
         GoldenRunSettings(
             "c", "q", "wordllama", "identity", "simulated", "bayes", 1337, parameters={"S2": {"depth": 50}}
         ),
-        (Query("1", "Why?", "q01", "done", grades=(9, 8), claims={"tau": 0.9}),),
+        (GoldenQuerySummary("1", "Why?", "q01", "done", grades=(9, 8), claims={"tau": 0.9}),),
         (), None, RankingFacts("bayes", 1, 1.0, {"cap": 1}), {}, CandidateTokens("words", 1.0, 1.0, 8), None, (), {},
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        write_golden(Path(folder) / "golden.json", golden)
+        write_golden_record(Path(folder) / "golden.json", golden)
         return (Path(folder) / "golden.json").read_bytes()
 
 
 def golden_lines(content: bytes, folder: Path) -> object:
     """Artefacts, the log of a judge's answers, and the manifest of a stage."""
     from embassay.errors import EmbassayError
-    from embassay.protocols.rag.golden.refinement import CallLog
-    from embassay.protocols.rag.golden.stages import QueryFolder, read_manifest, read_rows
+    from embassay.protocols.rag.golden.refinement import JudgeCallLog
+    from embassay.protocols.rag.golden.stages import QueryFolder, read_json_line_rows, read_manifest
 
     path = folder / "calls.jsonl"
     path.write_bytes(content)
     with contextlib.suppress(EmbassayError):
-        read_rows(path)
+        read_json_line_rows(path)
     of_query = QueryFolder(folder, "q01")
     of_query.manifest("S1").parent.mkdir(parents=True)
     of_query.manifest("S1").write_bytes(content)
     read_manifest(of_query, "S1")
-    return CallLog(path, {"judge": "j"}).entries
+    return JudgeCallLog(path, {"judge": "j"}).entries
 
 
 def golden_settings(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.options import make_request, resolve_settings
+    from embassay.protocols.rag.golden.options import make_golden_request, resolve_settings
 
     path = folder / "embassay.toml"
     path.write_bytes(content)
-    return make_request(
+    return make_golden_request(
         resolve_settings({"encoder": "wordllama", "judge": "simulated"}, environment={}, config=path)
     )
 
 
 def recorded_judge(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.judges.simulation import read_recording
+    from embassay.protocols.rag.judges.simulation import read_recorded_judgements
 
     path = folder / "judge.jsonl"
     path.write_bytes(content)
-    return read_recording(path)
+    return read_recorded_judgements(path)
 
 
 def checked_by_people(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, read_check
+    from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, read_human_check
 
     path = folder / "check.csv"
     path.write_bytes(content)
-    return read_check(path, [FinalList("1", "Why?", (ListedPassage("d1", 1, 5, "So."),))])
+    return read_human_check(path, [FinalList("1", "Why?", (ListedPassage("d1", 1, 5, "So."),))])
 
 
 def _check_seed() -> bytes:
-    from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, write_check
+    from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, write_human_check
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "check.csv"
-        write_check(path, [FinalList("1", "Why?", (ListedPassage("d1", 1, 5, "So."),))])
+        write_human_check(path, [FinalList("1", "Why?", (ListedPassage("d1", 1, 5, "So."),))])
         return path.read_bytes()
 
 
@@ -383,14 +395,14 @@ def small_records(content: bytes, folder: Path) -> object:
     """Times of a sweep, and a summary of a study."""
     from embassay.errors import EmbassayError
     from embassay.protocols.hume.record import read_summary
-    from embassay.protocols.rag.sweep.config import Latency
+    from embassay.protocols.rag.sweep.config import LatencySettings
     from embassay.protocols.rag.sweep.measurement import Stopwatch
 
     (folder / "one.json").write_bytes(content)
     (folder / "summary.json").write_bytes(content)
     with contextlib.suppress(EmbassayError):
         read_summary(folder)
-    return Stopwatch(folder, Latency()).read("one")
+    return Stopwatch(folder, LatencySettings()).read("one")
 
 
 def llm_rows(content: bytes, folder: Path) -> object:
@@ -427,7 +439,7 @@ def paraphrase_set(content: bytes, folder: Path) -> object:
         stored.rows(name, dataset, seed)
         for name in stored.sources
         for dataset in ("sample",)
-        for seed in stored.seeds(name, dataset)
+        for seed in stored.list_kept_seeds(name, dataset)
     ]
 
 
@@ -458,14 +470,14 @@ def transformed_metadata(content: bytes, folder: Path) -> object:
     """The metadata of a file in the layout of HTEB's authors, beside one record."""
     import polars as pl
 
-    from embassay.protocols.hteb.exchange import import_
+    from embassay.protocols.hteb.exchange import import_reference_files
 
     place = folder / "root" / "org~2Fmodel" / "banking77" / "translation" / "1337"
     place.mkdir(parents=True, exist_ok=True)
     (place / "metadata.JSON").write_bytes(content)
     record = pl.Series([{"text": "One fox.", "label": 1}])
     pl.DataFrame({"original": record, "translation_seed_1337": record}).write_parquet(place / "data.parquet")
-    return import_(folder / "root", folder / "set")
+    return import_reference_files(folder / "root", folder / "set")
 
 
 _METADATA = {

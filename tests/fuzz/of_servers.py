@@ -50,16 +50,16 @@ def asked(app: Any, method: str, target: bytes, body: bytes = b"", **headers: st
 
 @cache
 def _leaderboard() -> tuple[Any, str]:
-    from embassay.web.leaderboard.library import Library
-    from embassay.web.leaderboard.routes import LeaderboardOptions, make_app
+    from embassay.web.leaderboard.library import RunLibrary
+    from embassay.web.leaderboard.routes import LeaderboardOptions, make_library_app
 
     folder = _folder()
     (folder / "run").mkdir()
     for name, content in run_files().items():
         (folder / "run" / name).write_bytes(content)
-    library = Library(folder)
+    library = RunLibrary(folder)
     library.refresh()
-    return make_app(library, LeaderboardOptions()), library.view().boards.boards[0].id
+    return make_library_app(library, LeaderboardOptions()), library.view().boards.boards[0].id
 
 
 def leaderboard(content: bytes, folder: Path) -> object:
@@ -72,17 +72,17 @@ def leaderboard(content: bytes, folder: Path) -> object:
 
 @cache
 def _annotation() -> tuple[Any, str, str]:
-    from embassay.web.annotation.app import make_app
-    from embassay.web.annotation.service import RequestRate, ServeOptions, open_service
+    from embassay.web.annotation.app import make_annotation_app
+    from embassay.web.annotation.service import RequestRate, ServeOptions, open_study_service
 
     folder = _folder()
     for name, content in study_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     rates = RequestRate(burst=10**9, per_second=1e9, wrong_burst=10**9, wrong_per_second=1e9)
-    service = open_service(folder, ["ann"], options=ServeOptions(rates=rates))
+    service = open_study_service(folder, ["ann"], options=ServeOptions(rates=rates))
     link = service.annotator_link("ann")
-    return make_app(service), link, service.links.form_key(link.split("/")[2])
+    return make_annotation_app(service), link, service.links.form_key(link.split("/")[2])
 
 
 def annotation(content: bytes, folder: Path) -> object:
@@ -117,7 +117,7 @@ def vectors(content: bytes, folder: Path) -> object:
     import numpy as np
 
     from embassay.systems.encoders.server import ServedEncoder
-    from embassay.systems.remote import Malformed
+    from embassay.systems.remote import MalformedAnswer
 
     try:
         found = json.loads(content)
@@ -129,8 +129,8 @@ def vectors(content: bytes, folder: Path) -> object:
         encoder.connection = _Answering(found)  # type: ignore[attr-defined]
         try:
             answer = asyncio.run(encoder.request(["A fox."], "document"))
-            vector = encoder._checked(answer.value, 1)
-        except Malformed:
+            vector = encoder._check_vectors(answer.value, 1)
+        except MalformedAnswer:
             continue
         assert vector.shape[0] == 1
         assert np.isfinite(vector).all()
@@ -169,8 +169,8 @@ def openai_vectors(content: bytes, folder: Path) -> object:
 def replies(content: bytes, folder: Path) -> object:
     """The reply of a chat server, and the words of an error."""
     from embassay.systems.chat import ollama, openai
-    from embassay.systems.remote import Malformed
-    from embassay.systems.remote.calls import Refused, classify_error, read_wait
+    from embassay.systems.remote import MalformedAnswer
+    from embassay.systems.remote.calls import ServerRefusal, classify_error, read_retry_wait
 
     try:
         found = json.loads(content)
@@ -181,15 +181,15 @@ def replies(content: bytes, folder: Path) -> object:
     for read in readers:
         try:
             made.append(read(found))
-        except Malformed:
+        except MalformedAnswer:
             continue
     line = text_of(content)
     for status in (400, 404, 429, 500):
-        failure = classify_error(Refused(status, {"retry-after": line, "retry-after-ms": line}, found))
+        failure = classify_error(ServerRefusal(status, {"retry-after": line, "retry-after-ms": line}, found))
         assert failure is not None
         assert len(failure.reason) < 2000
         assert "\x1b" not in failure.reason
-    made.append(read_wait({"retry-after": line}, found))
+    made.append(read_retry_wait({"retry-after": line}, found))
     return made
 
 
@@ -197,14 +197,14 @@ def addresses(content: bytes, folder: Path) -> object:
     """Addresses of servers, models', judges', indexes' and databases'."""
     from embassay.errors import EmbassayError
     from embassay.search.indexes import INDEXES
-    from embassay.search.indexes.address import check_no_password, find_address
+    from embassay.search.indexes.address import check_no_password, resolve_server_address
     from embassay.systems.chat import CHAT_MODELS
-    from embassay.systems.remote.http import Address
+    from embassay.systems.remote.http import ServerBaseUrl
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[str], Any], ...] = (
-        Address.of, check_no_password, CHAT_MODELS.build, CHAT_MODELS.parse, INDEXES.parse,
-        lambda one: find_address("pgvector", one, schemes=("postgresql",), variable="EMBASSAY_NONE"),
+        ServerBaseUrl.of, check_no_password, CHAT_MODELS.build, CHAT_MODELS.parse_spec, INDEXES.parse_spec,
+        lambda one: resolve_server_address("pgvector", one, schemes=("postgresql",), variable="EMBASSAY_NONE"),
     )  # fmt: skip
     for read in tried:
         try:

@@ -18,7 +18,7 @@ _WORDS = (
 
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
-    from embassay.data.language import count_scripts, language_fault
+    from embassay.data.language import count_scripts, find_language_fault
     from embassay.protocols.rag.rewriters import rewrite_by_rules
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
     from embassay.text.chunking import Chunking, chunk, sentence_ends, split_sections
@@ -43,7 +43,7 @@ def texts(content: bytes, folder: Path) -> object:
         made.append(perturb(PERTURBATIONS.build(name), text, seed=1, text_id="d1"))
     for name in ("insertion:p=0.15,q=0", "removal:p=0.1,q=0.5"):
         made.append(perturb(PERTURBATIONS.build(name, tokenizer=words), text, seed=1, text_id="d1"))
-    made += [language_fault(text, text[::-1]), rewrite_by_rules(text)]
+    made += [find_language_fault(text, text[::-1]), rewrite_by_rules(text)]
     return made
 
 
@@ -68,24 +68,25 @@ def similarities(content: bytes, folder: Path) -> object:
 
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
-    from embassay.protocols.hteb.transformers import read_answer
-    from embassay.protocols.pteb.paraphrasing import judge_answer
+    from embassay.protocols.hteb.transformers import read_answer_text
+    from embassay.protocols.pteb.paraphrasing import judge_paraphrase
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
-    from embassay.systems.chat.answers import Unfit, find_json, without_thinking
-    from embassay.systems.chat.server import parse_checked
+    from embassay.systems.chat.answers import UnfitAnswer, find_json, strip_thinking
+    from embassay.systems.chat.server import parse_schema_answer
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[], Any], ...] = (
         lambda: rewriting.parse_rewriting(text, "What is known of foxes?"), lambda: find_json(text),
-        lambda: parse_checked(find_json(text), OrderAnswer), lambda: parse_checked(text, OrderAnswer),
-        lambda: judge_answer("A fox.", text), lambda: judge_answer(text, "A fox."), lambda: without_thinking(text),
-        lambda: read_answer(text),
+        lambda: parse_schema_answer(find_json(text), OrderAnswer), lambda: parse_schema_answer(text, OrderAnswer),
+        lambda: judge_paraphrase("A fox.", text), lambda: judge_paraphrase(text, "A fox."),
+        lambda: strip_thinking(text),
+        lambda: read_answer_text(text),
     )  # fmt: skip
     for attempt in tried:
         try:
             made.append(attempt())
-        except Unfit:
+        except UnfitAnswer:
             continue
     return made
 
@@ -94,7 +95,7 @@ def shown(content: bytes, folder: Path) -> object:
     """A text on its way to LaTeX, a terminal, a file's name and a gate's report."""
     from xml.etree import ElementTree
 
-    from embassay.protocols.gate import BarVerdict, as_junit, as_markdown
+    from embassay.protocols.gate import BarVerdict, format_as_junit, format_as_markdown
     from embassay.protocols.kernel.tables import escape_latex
     from embassay.runs.folder import slugify_name
 
@@ -104,9 +105,9 @@ def shown(content: bytes, folder: Path) -> object:
     assert name not in (".", "..", "")
     assert os.sep not in name
     verdict = BarVerdict(0.5, bar=text, met=False, reason=text)
-    report = ElementTree.fromstring(as_junit([verdict]))
+    report = ElementTree.fromstring(format_as_junit([verdict]))
     assert report.tag == "testsuite"
-    assert "\x1b" not in as_markdown([verdict])
+    assert "\x1b" not in format_as_markdown([verdict])
     return escape_latex(text), name
 
 

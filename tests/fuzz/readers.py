@@ -167,9 +167,9 @@ def unanswerable(content: bytes, folder: Path) -> object:
 
 
 def rated_sheet(content: bytes, folder: Path) -> object:
-    from embassay.protocols.pteb.validity.sheet import read_sheet
+    from embassay.protocols.pteb.validity.sheet import read_rating_sheet
 
-    return read_sheet(_file(content, folder, "rated.csv"))
+    return read_rating_sheet(_file(content, folder, "rated.csv"))
 
 
 _TWO = {"a": [0.1, 0.9], "b": [0.5, 0.4]}
@@ -189,12 +189,12 @@ def run_folder(name: str) -> Read:
     """A run's folder in which one file is the input, as `report`, `compare` and `serve` read it."""
 
     def read(content: bytes, folder: Path) -> object:
-        from embassay.report.record import read_record
+        from embassay.report.record import read_run_record
 
         for each, known in run_files().items():
             (folder / each).write_bytes(known)
         (folder / name).write_bytes(content)
-        return read_record(folder)
+        return read_run_record(folder)
 
     return read
 
@@ -233,7 +233,7 @@ def spec(style: str) -> Read:
 def system(content: bytes, folder: Path) -> object:
     from embassay.systems import SYSTEMS
 
-    return SYSTEMS.parse(text_of(content))
+    return SYSTEMS.parse_spec(text_of(content))
 
 
 def measure(content: bytes, folder: Path) -> object:
@@ -245,10 +245,10 @@ def measure(content: bytes, folder: Path) -> object:
 def small_texts(content: bytes, folder: Path) -> object:
     """`--map`, `--grades` and bars of gates."""
     from embassay.data import grade_map, parse_mapping
-    from embassay.protocols.thresholds import read_bar
+    from embassay.protocols.thresholds import parse_score_threshold
 
     text, made = text_of(content), []
-    for read in (parse_mapping, grade_map, read_bar):
+    for read in (parse_mapping, grade_map, parse_score_threshold):
         try:
             made.append(read(text))  # type: ignore[operator]
         except EmbassayError:
@@ -260,14 +260,14 @@ def answers(content: bytes, folder: Path) -> object:
     """What language models answer: judges of passages, of pairs, annotators."""
     from embassay.protocols.hume.llms import annotator as annotators
     from embassay.protocols.hume.study import LabelChoice, Scale
-    from embassay.protocols.pteb.ratings import NoRating, parse_rating
+    from embassay.protocols.pteb.ratings import NoRatingError, parse_rating
     from embassay.protocols.rag.judges import chat as judges
 
     text, names = text_of(content), ["A", "B", "C"]
     labels = [LabelChoice(value=0, name="sad"), LabelChoice(value="x", name="Joy")]
     tried: list[Callable[[], Any]] = [
-        lambda: judges.grade_of(text), lambda: judges.order_of(text, names),
-        lambda: judges.complete_order(text, names), lambda: parse_rating(text),
+        lambda: judges.parse_grade_answer(text), lambda: judges.parse_order_answer(text, names),
+        lambda: judges.complete_partial_order(text, names), lambda: parse_rating(text),
         lambda: annotators.read_label(text, labels), lambda: annotators.read_rating(text, Scale()),
         lambda: annotators.read_order(text, names), lambda: annotators.read_marks(text, names),
     ]  # fmt: skip
@@ -275,6 +275,6 @@ def answers(content: bytes, folder: Path) -> object:
     for attempt in tried:
         try:
             made.append(attempt())
-        except (judges.MalformedJudgement, annotators.Unread, NoRating):
+        except (judges.MalformedJudgement, annotators.Unread, NoRatingError):
             continue
     return made

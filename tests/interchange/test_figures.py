@@ -13,7 +13,7 @@ import pytest
 from embassay.errors import UsageError
 from embassay.interchange import export
 from embassay.interchange.papers import DRAWINGS, make_figures, plot_figure
-from embassay.interchange.side_by_side import drawn_texts
+from embassay.interchange.side_by_side import read_paraphrased_texts
 from embassay.interchange.tables import find_runs
 from embassay.protocols.kernel.outcome import open_run
 from written_runs import write_run
@@ -55,7 +55,7 @@ def test_a_figure_goes_by_its_number_too(real_runs: Path) -> None:
 def test_figure_5_has_texts_beside_their_paraphrases(real_runs: Path) -> None:
     """Each text and what each run made of it, as text that can be searched for."""
     figure = plot_figure(real_runs / "pteb", "pteb_figure5")
-    texts = list(drawn_texts(real_runs / "pteb"))
+    texts = list(read_paraphrased_texts(real_runs / "pteb"))
     assert (figure.name, figure.rows) == ("side_by_side", len(texts))
     drawn = figure.files["svg"].decode()
     for text in texts:

@@ -16,7 +16,7 @@ import yaml
 from embassay.errors import UsageError
 from embassay.interchange import export
 from embassay.interchange.publication import describe_model
-from embassay.interchange.tables import read_run
+from embassay.interchange.tables import read_run_tables
 from embassay.interchange.trackers import list_headlines
 from embassay.protocols.run_values import higher_is_better
 from embassay.runs.folder import RunFolder
@@ -63,7 +63,7 @@ def test_every_headline_of_a_model_is_in_a_file(real_runs: Path, tmp_path: Path,
     assert done.files == len(bodies)
     written = [result for body in bodies for result in body["evaluation_results"]]
     assert done.rows == len(written)
-    headlines = list_headlines(read_run(real_runs / kind))
+    headlines = list_headlines(read_run_tables(real_runs / kind))
     assert done.rows + sum(left.rows for left in done.left_out) == len(headlines)
     rows = {(value.row.value, value.row.n, value.row.ci_low) for value in headlines}
     for result in written:

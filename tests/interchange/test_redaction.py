@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from embassay.interchange.tables import read_run
-from embassay.interchange.trackers import HIDDEN, describe_run, list_files, list_parameters, redact_secrets
+from embassay.interchange.tables import read_run_tables
+from embassay.interchange.trackers import (
+    HIDDEN,
+    describe_run,
+    list_run_files,
+    list_run_parameters,
+    redact_secrets,
+)
 from embassay.runs.folder import RunFolder, to_json
 from written_runs import write_run
 
@@ -42,8 +48,8 @@ def test_nothing_that_is_logged_holds_one(tmp_path: Path, monkeypatch: pytest.Mo
     RunFolder(path).write_manifest(
         {**manifest, "arguments": SECRETS, "command": list(SECRETS.values()), "name": SECRETS["variable"]}
     )
-    run = read_run(path)
-    files = {name: content for name, content in list_files(run) if isinstance(content, bytes)}
-    told = to_json([list_parameters(run), describe_run(run)]) + files["manifest.json"].decode()
+    run = read_run_tables(path)
+    files = {name: content for name, content in list_run_files(run) if isinstance(content, bytes)}
+    told = to_json([list_run_parameters(run), describe_run(run)]) + files["manifest.json"].decode()
     assert "cohere:m" in told
     assert not [leak for leak in LEAKS if leak in told]

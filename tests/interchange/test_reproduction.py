@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from embassay.data.catalogue.suites import all_suites
+from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import DataError, UsageError
-from embassay.interchange.layouts import LAYOUTS, RAG, model_title
+from embassay.interchange.layouts import LAYOUTS, RAG, format_model_title
 from embassay.interchange.reproduction import (
     RECIPES,
     SAGE,
     ReproducedFigure,
-    compare_tables,
-    describe_suites,
-    find_other_settings,
-    printed_figures,
+    compare_paper_tables,
+    describe_suite_coverage,
+    find_differing_settings,
+    read_printed_figures,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def written(folder: Path, protocol: str, manifest: dict = {}, /, **tables: str) 
 
 def sets_of(suite: str, leave: tuple[str, ...] = (), **arguments: object) -> dict:
     """The manifest of a run on the sets of a suite, without some."""
-    members = [member for member in all_suites()[suite].members if member.dataset not in leave]
+    members = [member for member in read_all_suites()[suite].members if member.dataset not in leave]
     datasets = [{"name": one.dataset, "tasks": {task: {} for task in one.tasks}} for one in members]
     return {"datasets": datasets, "arguments": arguments}
 
@@ -70,14 +70,14 @@ PARTS = {"overall", "human_preference", "robustness", "sensitivity", "clustering
 def test_a_mean_is_compared_with_one_over_the_same_sets(tmp_path: Path, manifest, alike, told) -> None:
     """Made as the paper's was; any other stands there without a difference, and is counted."""
     run = written(tmp_path / "run", "sage", manifest, sage_table1=SAGE_1)
-    (table,) = compare_tables("SAGE", [run])
+    (table,) = compare_paper_tables("SAGE", [run])
     assert {one.column for _, one in table.figures()} == alike
     rows = [row[0].strip() for row in table.body()]
     place = rows.index("here: jaccard")
     shown = dict(zip(table.columns, list(table.body())[place + 1][1:], strict=True))
     assert {column for column, text in shown.items() if text} == alike
-    assert ("not compared" in table.summarize()) == (alike != PARTS)
-    assert any(told in line for line in find_other_settings(SAGE, [run])) == bool(told)
+    assert ("not compared" in table.summarize_differences()) == (alike != PARTS)
+    assert any(told in line for line in find_differing_settings(SAGE, [run])) == bool(told)
 
 
 def test_the_command_that_is_shown_is_the_one_of_the_page() -> None:
@@ -99,7 +99,7 @@ reference,constant,0,0,0
 
 def test_sage_row_by_row(tmp_path: Path) -> None:
     """Rows by the paper's names; the difference of what would be printed; models that the paper has not come last."""
-    (table,) = compare_tables("SAGE", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
+    (table,) = compare_paper_tables("SAGE", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
     assert table.columns == ("billsum", "cnn_dailymail", "scientific_papers")
     body = {row[0].strip(): row[1:] for row in table.body()}
     rows = [row[0].strip() for row in table.body()]
@@ -115,8 +115,10 @@ def test_sage_row_by_row(tmp_path: Path) -> None:
     found = {(label, one.column): one for label, one in table.figures()}
     assert found["jaccard", "cnn_dailymail"].verdict == "exact"
     assert found["jaccard", "billsum"].difference == pytest.approx(0.022)
-    assert table.summarize().startswith("3 of 27 printed figures have a counterpart here; 1 of 3 comparisons")
-    assert "+0.022 (Jaccard Similarity, billsum)" in table.summarize()
+    assert table.summarize_differences().startswith(
+        "3 of 27 printed figures have a counterpart here; 1 of 3 comparisons"
+    )
+    assert "+0.022 (Jaccard Similarity, billsum)" in table.summarize_differences()
     told = table.as_dict()
     assert (told["printed"], len(told["compared"]), len(told["others"])) == (27, 3, 1)
     assert table.markdown().count("\n| ") == 1 + 1 + 9 + 2 * 2 + 1
@@ -132,7 +134,7 @@ def test_pteb_has_rows_of_set_and_model(tmp_path: Path) -> None:
         ",,embedding,st:x/Qwen3-Embedding-8B,69.59,66.02,-3.57,\n"
     )
     run = written(tmp_path / "run", "pteb", sets_of("pteb-en"), pteb_table6=six, pteb_table9=nine)
-    six, nine = compare_tables("PTEB", [run])
+    six, nine = compare_paper_tables("PTEB", [run])
     assert {one.row for _, one in six.figures()} == {"STS12, all-mpnet-base-v2"}
     labels = {line.row: line.label for line in nine.lines}
     compared_rows = {one.row for _, one in nine.figures()}
@@ -157,10 +159,14 @@ def test_a_sweep_has_the_papers_stacks(tmp_path: Path) -> None:
     """By encoder, dimensions, reranker and depth in an exact index; the six methods whatever the encoder is."""
     tables = {
         one.layout.table: one
-        for one in compare_tables("RAG", [written(tmp_path / "run", "rag", rag_stacks=STACKS)])
+        for one in compare_paper_tables("RAG", [written(tmp_path / "run", "rag", rag_stacks=STACKS)])
     }
     ((_, cost),) = tables["5.5 scenarios"].figures()
-    assert (cost.row, cost.published, cost.off) == ("voyage-3.5, 1024, rerank-2.5, K=50", "1.25", "+0.04")
+    assert (cost.row, cost.published, cost.printed_difference) == (
+        "voyage-3.5, 1024, rerank-2.5, K=50",
+        "1.25",
+        "+0.04",
+    )
     # How good what was found is depends on the corpus, which is not the paper's.
     assert {(line.label, line.row, *line.apart) for line in tables["5.1 stacks"].lines if line.row} == {
         ("a", "Rerank-2.5", "ra_nwg@10"), ("c", "Dense-Only", "ra_nwg@10"),
@@ -177,7 +183,7 @@ backtranslation,sample,1337,13069,12.0,0.0,0.0
 
 def test_of_hteb_the_whole_texts_of_banking77_compare(tmp_path: Path) -> None:
     """Shares of the published counts: 1,576 of 13,069. A draw of 50, and other data, are not set beside them."""
-    (table,) = compare_tables("HTEB", [written(tmp_path / "run", "hteb", hteb_texts=HTEB_TEXTS)])
+    (table,) = compare_paper_tables("HTEB", [written(tmp_path / "run", "hteb", hteb_texts=HTEB_TEXTS)])
     found = {one.column: (one.row, one.published, one.verdict) for _, one in table.figures()}
     row = "backtranslation, seed 1337"
     assert found == {
@@ -191,25 +197,27 @@ def test_of_hteb_the_whole_texts_of_banking77_compare(tmp_path: Path) -> None:
 def test_several_runs_stand_beside_one_another(tmp_path: Path) -> None:
     """Each with its name, and what each has of its suites."""
     runs = [written(tmp_path / name, "sage", sage_table4=SAGE_4) for name in ("one", "two")]
-    (table,) = compare_tables("SAGE", runs)
+    (table,) = compare_paper_tables("SAGE", runs)
     assert {line.label for line in table.lines if line.row == "Jaccard Similarity"} == {
         "jaccard, one",
         "jaccard, two",
     }
-    assert describe_suites(runs) == ["14 of 15 sets of beir."] * 2
+    assert describe_suite_coverage(runs) == ["14 of 15 sets of beir."] * 2
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     """No run, a run of something else, a table of another version, a manifest that is none."""
     with pytest.raises(UsageError, match="it has no manifest"):
-        compare_tables("SAGE", [tmp_path])
+        compare_paper_tables("SAGE", [tmp_path])
     with pytest.raises(UsageError, match=r"No table of HUME can be computed from .*sage"):
-        compare_tables("HUME", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
+        compare_paper_tables("HUME", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
     with pytest.raises(DataError, match="has no column 'system'"):
-        compare_tables("SAGE", [written(tmp_path / "old", "sage", sage_table4="kind,name\nclassical,bm25\n")])
+        compare_paper_tables(
+            "SAGE", [written(tmp_path / "old", "sage", sage_table4="kind,name\nclassical,bm25\n")]
+        )
     (written(tmp_path / "odd", "sage") / "manifest.json").write_text("{")
     with pytest.raises(DataError, match="is not JSON"):
-        compare_tables("SAGE", [tmp_path / "odd"])
+        compare_paper_tables("SAGE", [tmp_path / "odd"])
 
 
 def test_a_recipe_gives_way_to_options() -> None:
@@ -229,9 +237,9 @@ def test_a_recipe_gives_way_to_options() -> None:
 def test_names_are_the_papers() -> None:
     """Every layout has printed figures, and every printed figure a layout."""
     for paper, layouts in LAYOUTS.items():
-        assert {one.table for one in printed_figures(paper)} == {one.table for one in layouts}
+        assert {one.table for one in read_printed_figures(paper)} == {one.table for one in layouts}
     assert len({(one.table, one.file) for one in RAG}) == len(RAG)
-    assert model_title("cohere:embed-v4.0") == "embed-v4.0"
+    assert format_model_title("cohere:embed-v4.0") == "embed-v4.0"
 
 
 def test_printed_figures_are_those_of_the_page() -> None:
@@ -239,7 +247,7 @@ def test_printed_figures_are_those_of_the_page() -> None:
     known = {
         (paper, one.table, one.row, one.column): one.published
         for paper in LAYOUTS
-        for one in printed_figures(paper)
+        for one in read_printed_figures(paper)
     }
     with (ROOT / "docs" / "published.csv").open(encoding="utf-8", newline="") as stream:
         rows = [ReproducedFigure(**row) for row in csv.DictReader(stream)]
@@ -258,4 +266,4 @@ def test_printed_figures_are_the_transcribed(monkeypatch: pytest.MonkeyPatch) ->
     from reproducing.printed import every
 
     for paper, found in every(REFERENCE).items():
-        assert tuple(found) == printed_figures(paper)
+        assert tuple(found) == read_printed_figures(paper)

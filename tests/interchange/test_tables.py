@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.interchange import export, long_frame
-from embassay.interchange.papers import latex_table
-from embassay.interchange.tables import find_runs, make_wide_table, read_run
+from embassay.interchange.papers import write_latex_table
+from embassay.interchange.tables import find_runs, make_wide_table, read_run_tables
 from embassay.protocols.kernel.tables import escape_latex
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, to_json
@@ -84,7 +84,7 @@ def test_parquet_has_types_and_nulls(run: Path, tmp_path: Path) -> None:
 
 
 def test_latex_says_rank_interval_first_and_reason(run: Path) -> None:
-    text = latex_table(make_wide_table(read_run(run)))
+    text = write_latex_table(make_wide_table(read_run_tables(run)))
     assert r"1 & good & \textbf{0.800} {\scriptsize" in text
     assert "1--2 & " in text
     assert "Bold: may be first." in text
@@ -100,8 +100,8 @@ def test_latex_leaves_out_what_nobody_has(run: Path) -> None:
     rows = [replace(row, value=None, ci_low=None, ci_high=None, reason="preference was not part of the run")
             if row.task == "overall" else row for row in folder.read_results()]  # fmt: skip
     folder.write_results(rows)
-    table = make_wide_table(read_run(run))
-    before, _, note = latex_table(table).partition(r"\footnotesize ")
+    table = make_wide_table(read_run_tables(run))
+    before, _, note = write_latex_table(table).partition(r"\footnotesize ")
     assert "overall" not in before
     assert "overall" in note
     assert "preference was not part of the run" in note
@@ -154,7 +154,7 @@ def test_groups_and_columns_of_real_runs(real_runs: Path) -> None:
     assert {column.measure for column in wide["pteb"].columns} == {"spearman", "average_precision", "overall"}
     assert {column.measure for column in wide["score"].columns} >= {"RA-nWG@10", "Harm@10"}
     assert wide["score"].ranks[0] is not None
-    assert latex_table(wide["score"]).count(r"\begin{table}") > 3
+    assert write_latex_table(wide["score"]).count(r"\begin{table}") > 3
 
 
 def test_one_table_of_each_run_with_what_to_cite(real_runs: Path, tmp_path: Path) -> None:

@@ -270,16 +270,16 @@ def test_the_command(tmp_path: Path) -> None:
     """What there is, and where; as JSON the counts."""
     from typer.testing import CliRunner
 
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     file = write(tmp_path / "spans.jsonl", otlp("a", "store", genai("How long?", ("d1", 1.0))))
     told = CliRunner().invoke(
-        with_commands("data"), ["data", "traces", str(file), "--out", str(tmp_path / "out")]
+        build_app_with_commands("data"), ["data", "traces", str(file), "--out", str(tmp_path / "out")]
     )
     assert told.exit_code == 0, told.output
     assert "1 question from 1 spans. Runs: store (1)." in told.output
     plain = ["data", "traces", str(file), "--out", str(tmp_path / "json"), "--json", "--mask"]
-    assert json.loads(CliRunner().invoke(with_commands("data"), plain).stdout)["masked"] is True
+    assert json.loads(CliRunner().invoke(build_app_with_commands("data"), plain).stdout)["masked"] is True
 
 
 @pytest.mark.slow

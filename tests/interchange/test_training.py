@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.interchange.training import TrainingLook, TrainingProgress, judge_difference, look_level
+from embassay.interchange.training import TrainingLook, TrainingProgress, compute_look_level, judge_difference
 
 
 class Bag:
@@ -99,10 +99,10 @@ def test_only_evidence_stops(progress: TrainingProgress, looks: list[TrainingLoo
 
 def test_looks_share_the_level() -> None:
     """0.025, 0.00833, 0.00417...: the same p is evidence at the first look and none at the second."""
-    assert [look_level(k) for k in (1, 2, 3)] == pytest.approx([0.05 / 2, 0.05 / 6, 0.05 / 12])
-    assert judge_difference(0.1, 0.02, look_level(1)) == "better"
-    assert judge_difference(0.1, 0.02, look_level(2)) == "cannot be told apart"
-    assert judge_difference(-0.1, 0.001, look_level(2)) == "worse"
+    assert [compute_look_level(k) for k in (1, 2, 3)] == pytest.approx([0.05 / 2, 0.05 / 6, 0.05 / 12])
+    assert judge_difference(0.1, 0.02, compute_look_level(1)) == "better"
+    assert judge_difference(0.1, 0.02, compute_look_level(2)) == "cannot be told apart"
+    assert judge_difference(-0.1, 0.001, compute_look_level(2)) == "worse"
     assert judge_difference(0.1, None, 0.05) == "not tested"
 
 

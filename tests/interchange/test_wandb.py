@@ -15,7 +15,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.interchange import log_to_wandb
-from embassay.interchange.tables import make_wide_table, read_run
+from embassay.interchange.tables import make_wide_table, read_run_tables
 from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
@@ -42,7 +42,7 @@ def records(out: Path) -> list[list[Any]]:
     from wandb.proto import wandb_internal_pb2
 
     def read(path: Path) -> list[Any]:
-        return [wandb_internal_pb2.Record.FromString(one) for one in chunks(path.read_bytes())]
+        return [wandb_internal_pb2.RunRecord.FromString(one) for one in chunks(path.read_bytes())]
 
     found = []
     for path in sorted(out.glob("wandb/offline-run-*/*.wandb")):
@@ -83,14 +83,14 @@ def test_values_configuration_files_and_once_only(
     assert (opened.run_id, opened.project, opened.display_name) == (first.id, "tests", "run")
     config = {one.key: json.loads(one.value_json) for one in opened.config.update}
     assert config["seed"] == "1337"
-    assert config["embassay.manifest"] == read_run(run).manifest_digest
+    assert config["embassay.manifest"] == read_run_tables(run).manifest_digest
     summary = {
         one.key or ".".join(one.nested_key): json.loads(one.value_json)
         for record in written
         if record.WhichOneof("record_type") == "summary"
         for one in record.summary.update
     }
-    table = make_wide_table(read_run(run))
+    table = make_wide_table(read_run_tables(run))
     for system, cells in zip(table.systems, table.cells, strict=True):
         row = cells[0]
         assert row is not None
@@ -102,7 +102,7 @@ def test_values_configuration_files_and_once_only(
         for one in written
         if one.WhichOneof("record_type") == "request" and one.request.HasField("log_artifact")
     ]
-    kept = {entry.path for artifact in artifacts for entry in artifact.manifest.contents}
+    kept = {entry.path for artifact in artifacts for entry in artifact.manifest.folder_contents}
     assert {"report.html", "manifest.json", "headlines.csv", "results.parquet"} <= kept
     for path in out.rglob("*"):
         if path.is_file():

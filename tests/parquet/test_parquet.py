@@ -122,7 +122,7 @@ def test_more_memory_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     pl.select(zero=pl.repeat(0, 50_000_000, dtype=pl.Int64)).write_parquet(
         tmp_path / "x.parquet", statistics=False
     )
-    monkeypatch.setenv(TABLE.variable, "100MiB")
+    monkeypatch.setenv(TABLE.environment_variable, "100MiB")
     with pytest.raises(DataError, match=r"larger than Embassay's limit.*EMBASSAY_LIMIT_TABLE=200MiB"):
         read_parquet(tmp_path / "x.parquet")
 
@@ -154,7 +154,7 @@ def test_a_look_at_the_first_rows_costs_no_process(path: Path) -> None:
         assert [len(next(tables)), len(next(tables))] == [0, rows]
         tables.close()  # type: ignore[attr-defined]
         assert (reader in parquet._idle) is kept
-        assert reader.alive is kept
+        assert reader.is_alive is kept
 
 
 def test_threads_read_at_the_same_time(path: Path) -> None:

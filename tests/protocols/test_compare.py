@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from embassay.protocols.compare import ComparisonSide, compare_sides, higher_is_better, one_sided_p
-from embassay.protocols.kernel.comparisons import Headline, Standing
+from embassay.protocols.compare import ComparisonSide, compare_sides, compute_one_sided_p, higher_is_better
+from embassay.protocols.kernel.comparisons import Standing, SystemHeadline
 from embassay.stats import compare_replicates, randomization_test
 
 RNG = np.random.default_rng(3)
@@ -26,13 +26,13 @@ def side(
     name: str, value: float | None, replicates: object = (), items: object = None, **more: object
 ) -> ComparisonSide:
     draws = np.asarray(replicates, dtype=np.float64)
-    headline = Headline(name, value, N, draws, reason="" if value is not None else "out of memory")
+    headline = SystemHeadline(name, value, N, draws, reason="" if value is not None else "out of memory")
     return ComparisonSide(Standing("sts", "", "spearman", headline, **more), items)  # type: ignore[arg-type]
 
 
 def test_it_is_the_t_test_of_the_ranks() -> None:
     a, b = side("a", 0.7, FIRST), side("b", 0.66, SECOND)
-    found, strata = compare_sides(a, b), [one.standing.headline.resampled for one in (a, b)]
+    found, strata = compare_sides(a, b), [one.standing.headline.resampled_strata for one in (a, b)]
     [pair] = compare_replicates(np.stack([FIRST, SECOND]), [0.7, 0.66], strata=strata)
     assert found.df == pair.df == pytest.approx(N - 1)
     assert found.difference == pytest.approx(0.04)
@@ -81,7 +81,9 @@ def test_one_sided(difference: float, error: float) -> None:
     found = replace(
         compare_sides(side("a", 0.7, FIRST), side("b", 0.66, SECOND)), difference=difference, error=error
     )
-    assert one_sided_p(found) == pytest.approx(float(scipy_stats.t.cdf(difference / error, N - 1)), abs=1e-9)
+    assert compute_one_sided_p(found) == pytest.approx(
+        float(scipy_stats.t.cdf(difference / error, N - 1)), abs=1e-9
+    )
 
 
 def test_what_cannot_be_compared_says_why() -> None:

@@ -21,7 +21,7 @@ from reference_pages.markdown import MADE, brief, names, options, plain
 
 EDITS: Mapping[str, Callable[..., Any]] = {
     "capitalize": perturbations.capitalize,
-    "delete10": perturbations.delete_tenth,
+    "delete10": perturbations.delete_every_tenth_character,
     "numerize": perturbations.numerize_text,
     "negate": negate_text,
     "sentence_shuffle": perturbations.shuffle_sentences,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from embassay.document.blocks import Term
-from embassay.document.blocks import plain_text as words
+from embassay.document.blocks import join_sentence_text as words
 from embassay.report import kinds
 from reference_pages.markdown import plain
 
@@ -19,8 +19,8 @@ def reading_page() -> str:
     head, tail = ((HERE / f"reading_{part}.md").read_text("utf-8").rstrip() for part in ("head", "tail"))
     parts = [
         head,
-        f"## Marks and numbers\n\n{_listed(kinds._value_terms(CORRECTION))}",
-        f"## Words with one meaning\n\n{_listed(kinds._verb_terms(ALPHA))}",
+        f"## Marks and numbers\n\n{_listed(kinds._explain_value_marks(CORRECTION))}",
+        f"## Words with one meaning\n\n{_listed(kinds._explain_verbs(ALPHA))}",
         f"## Where a value is missing\n\n{_listed(kinds.STATES)}",
         tail,
     ]

@@ -13,7 +13,7 @@ from embassay.measures import agreement_band
 from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty, percent_of_human, trust_level
 from embassay.protocols.hume.record import (
     Agreement,
-    Annotator,
+    AnnotatorScore,
     DisputedItem,
     PairRecord,
     SeparationNeed,
@@ -173,7 +173,7 @@ def pair(
         n=human.n,
         human=human,
         annotators=tuple(
-            Annotator(
+            AnnotatorScore(
                 id=f"annotator-{i + 1}", kind=kind, score=one, items=human.n, seconds=4.2 + i, flagged=i
             )
             for i, one in enumerate(singles)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from embassay.protocols.kernel.estimates import bootstrap_interval
-from embassay.protocols.pteb.conclusions import summarise_layout
+from embassay.protocols.pteb.conclusions import summarise_pteb_run
 from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSource, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
-from embassay.records import Component, Result
-from embassay.runs.folder import CellRecord, RunFolder, to_json, write_columns
+from embassay.records import HeadlineComponent, Result
+from embassay.runs.folder import CellRecord, RunFolder, to_json, write_parquet_columns
 
 HEADLINES = {
     "sts": "spearman", "classification": "accuracy", "clustering": "v_measure",
@@ -85,7 +85,7 @@ class _Writer:
                     self._cells(task, dataset, system, place)
                 if self.made.items:
                     self._texts(task, dataset)
-        rows, comparisons = summarise_layout(self._layout(), self.records)
+        rows, comparisons = summarise_pteb_run(self._layout(), self.records)
         self._quality()
         self.folder.write_results([*self.rows, *rows])
         (self.folder.path / "comparisons.json").write_text(to_json(comparisons))
@@ -117,15 +117,15 @@ class _Writer:
                 self._record(task, dataset, system, variant, {}, "out of memory")
             return
         noise = self.rng.normal(0, 0.02, RESAMPLES)
-        original = Component(level, self.made.n, level + noise)
+        original = HeadlineComponent(level, self.made.n, level + noise)
         self._record(task, dataset, system, "original", {"score": original})
         self._row(task, dataset, system, "original", HEADLINES[task], original)
         for variant in self.variants():
             shift = -lost + self.rng.normal(0, 0.004)
-            score = Component(
+            score = HeadlineComponent(
                 level + shift, self.made.n, level + shift + noise + self.rng.normal(0, 0.005, RESAMPLES)
             )
-            delta = Component(shift, self.made.n, score.replicates - original.replicates)
+            delta = HeadlineComponent(shift, self.made.n, score.replicates - original.replicates)
             self._record(task, dataset, system, variant, {"score": score, "original": original})
             self._row(task, dataset, system, variant, HEADLINES[task], score)
             self._row(task, dataset, system, variant, "delta", delta)
@@ -139,7 +139,7 @@ class _Writer:
         dataset: str,
         system: str,
         variant: str,
-        parts: Mapping[str, Component],
+        parts: Mapping[str, HeadlineComponent],
         reason: str = "",
     ) -> None:
         status = "failed" if reason else "done"
@@ -148,7 +148,9 @@ class _Writer:
                        counts={"texts_encoded": 80, "texts_cached": 0}, variant=variant)
         )  # fmt: skip
 
-    def _row(self, task: str, dataset: str, system: str, variant: str, measure: str, part: Component) -> None:
+    def _row(
+        self, task: str, dataset: str, system: str, variant: str, measure: str, part: HeadlineComponent
+    ) -> None:
         low, high = bootstrap_interval(part.replicates, part.value)
         self.rows.append(
             Result("pteb", task, dataset, "", "en", variant, system, measure, part.value, part.n, low, high,
@@ -178,7 +180,7 @@ class _Writer:
             columns["variant"] += [""] * len(ids)
             columns["measure"] += [measure] * len(ids)
             columns["value"] += values.tolist()
-        write_columns(self.folder.items_path(task, dataset, system, variant=variant), columns)
+        write_parquet_columns(self.folder.items_path(task, dataset, system, variant=variant), columns)
 
     def _texts(self, task: str, dataset: str) -> None:
         columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
@@ -188,7 +190,7 @@ class _Writer:
                 columns["field"].append(name)
                 columns["text"].append(text_of(i + place))
                 columns["lang"].append("en")
-        write_columns(self.folder.texts_path(task, dataset), columns)
+        write_parquet_columns(self.folder.texts_path(task, dataset), columns)
 
     def _paraphrases(self) -> list[dict[str, Any]]:
         kept = ParaphraseSet.create(self.folder.path / "paraphrases")

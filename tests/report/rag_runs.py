@@ -14,18 +14,18 @@ from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
     CandidateTokens,
     Contradictions,
-    Golden,
+    GoldenQuerySummary,
+    GoldenRecord,
     GoldenRunSettings,
+    GoldenStageSummary,
     HumanCheck,
+    HumanRemark,
     JudgeCalls,
     JudgeFacts,
+    JudgeRepeatability,
     PlaceBias,
-    Query,
     RankingFacts,
-    Remark,
-    Repeated,
-    Stage,
-    write_golden,
+    write_golden_record,
 )
 from embassay.protocols.rag.scoring.protocol import score
 from embassay.runs.folder import RunFolder, write_atomic
@@ -58,28 +58,28 @@ def write_score_run(path: Path, *, runs: tuple[str, ...] = RUNS, queries: int = 
     return path
 
 
-def golden(**changes: Any) -> Golden:
+def golden(**changes: Any) -> GoldenRecord:
     """The record of three questions, one of which failed and one of which is still waiting."""
-    made = Golden(
+    made = GoldenRecord(
         GoldenRunSettings(
             "corpus.jsonl", "questions.jsonl", "wordllama", "rules", JUDGE, "bayes:cap=0.5", 1337,
             parameters={"S2": {"depth": 50}},
         ),
         (
-            Query(
+            GoldenQuerySummary(
                 "Q1", "Why is the sea salt?", "q01", "done", "sea salt cause", "S6", "", 68, GRADES, 35, 1, 36, "sure",
                 CLAIMS,
             ),
-            Query("Q2", "How?", "q02", "failed", "How?", "S4", f"no grade for d1: {JUDGE} gave no answer"),
-            Query("Q3", "When?", "q03", "waiting"),
+            GoldenQuerySummary("Q2", "How?", "q02", "failed", "How?", "S4", f"no grade for d1: {JUDGE} gave no answer"),
+            GoldenQuerySummary("Q3", "When?", "q03", "waiting"),
         ),
         (
-            Stage("S1", "Rewrite and embed", 3, seconds=0.5),
-            Stage("S2", "Retrieve", 3, seconds=1.5, counts={"dense": 90, "sparse": 90}),
-            Stage("S3", "Merge", 3, counts={"candidates": 240, "both": 60}),
-            Stage("S4", "Grade", 1, failed=1, seconds=120.0, counts={"graded": 68, "attempts": 75}),
-            Stage("S5", "Prune", 1, counts={"kept": 35}),
-            Stage("S6", "Order", 1, counts={"ranked": 35, "calls": 36}),
+            GoldenStageSummary("S1", "Rewrite and embed", 3, seconds=0.5),
+            GoldenStageSummary("S2", "Retrieve", 3, seconds=1.5, counts={"dense": 90, "sparse": 90}),
+            GoldenStageSummary("S3", "Merge", 3, counts={"candidates": 240, "both": 60}),
+            GoldenStageSummary("S4", "Grade", 1, failed=1, seconds=120.0, counts={"graded": 68, "attempts": 75}),
+            GoldenStageSummary("S5", "Prune", 1, counts={"kept": 35}),
+            GoldenStageSummary("S6", "Order", 1, counts={"ranked": 35, "calls": 36}),
         ),
         JudgeFacts(
             JUDGE, "id", JUDGE, 1.0, 1.0, {"grade": "grade@1 9f2c"},
@@ -100,14 +100,14 @@ def golden(**changes: Any) -> Golden:
             "queries_without_grade5": 0, "queries_without_grade4plus5": 0,
         },
         CandidateTokens("words", 232.8, 109.6, 240, 207.0, 754),
-        Repeated(
+        JudgeRepeatability(
             60, 1, SOME, SOME, SOME, Estimate(0.02, -0.08, 0.11, 60), ((37, 6, 0, 0, 0), (6, 7, 0, 0, 0)),
             12, SOME,
         ),
         (
             HumanCheck(
                 "check.csv", 1, 20, 20, 20, 2, 1, SOME, SOME, SOME, SOME, SOME, 2.0,
-                remarks=(Remark("Q1", "d1", "a near tie"),),
+                remarks=(HumanRemark("Q1", "d1", "a near tie"),),
             ),
         ),
         {"qrels": "export/qrels.tsv", "jsonl": "export/golden.jsonl"},
@@ -120,13 +120,13 @@ def golden(**changes: Any) -> Golden:
 
 
 def write_golden_run(
-    path: Path, made: Golden | None = None, *, text: str = "Rivers carry salt to the sea."
+    path: Path, made: GoldenRecord | None = None, *, text: str = "Rivers carry salt to the sea."
 ) -> Path:
     """The folder of a record: manifest, rows, tables, and the final list of every question that is done."""
     made = golden() if made is None else made
     folder = RunFolder(path)
     folder.write_manifest(_manifest(path.name, made))
-    write_golden(path / "golden.json", made)
+    write_golden_record(path / "golden.json", made)
     folder.write_results(result_rows(made, "sea", "en"))
     for table in golden_tables(made):
         write_atomic(path / "tables" / f"{table.name}.csv", table.as_csv())
@@ -149,7 +149,7 @@ def write_golden_run(
     return path
 
 
-def _manifest(name: str, made: Golden) -> dict[str, Any]:
+def _manifest(name: str, made: GoldenRecord) -> dict[str, Any]:
     states = {"done": "done", "failed": "failed"}
     return {
         "embassay": "0.1.0", "protocol": "rag", "kind": "golden", "name": name, "status": "partial",

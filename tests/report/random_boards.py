@@ -7,10 +7,10 @@ from collections import Counter
 from claims import Tables
 from embassay.document.blocks import Verdict
 from embassay.protocols.hteb.options import AXES
-from embassay.protocols.hteb.profiles import TOTAL, axis_part
+from embassay.protocols.hteb.profiles import TOTAL, name_axis_part
 from embassay.protocols.kernel.claims import Claim
 from embassay.report.calibration.thresholds import calibration_verdict
-from embassay.report.cards.findings import rank_strengths, rank_weaknesses
+from embassay.report.cards.findings import find_rank_strengths, find_rank_weaknesses
 from embassay.report.hteb.profile import hteb_verdict
 from embassay.report.overview import board_verdict
 from embassay.report.pteb.conclusions import pteb_verdict
@@ -38,7 +38,7 @@ def of_cards(seed: int) -> Made:
         finding
         for row in run.board.rows
         if row.system.ranked
-        for of in (rank_strengths, rank_weaknesses)
+        for of in (find_rank_strengths, find_rank_weaknesses)
         for finding in of(run, row)
     ]
     claims = tuple(claim for finding in found for claim in finding.claims)
@@ -138,7 +138,7 @@ def of_hteb(seed: int) -> Made:
         }
         axes[name] = {axis: (value, *ends_of(drawn.rng, value)) for axis, value in of.items()}
         for axis, (value, low, high) in axes[name].items():
-            drawn.row("overall", name, "delta", value, low, high, variant=axis_part(axis))
+            drawn.row("overall", name, "delta", value, low, high, variant=name_axis_part(axis))
         totals[name] = round(float(drawn.rng.uniform(0, 1)), 2)
         drawn.row("overall", name, "overall", totals[name], variant=TOTAL)
         drawn.row("overall", name, "delta", -0.01, variant=TOTAL)

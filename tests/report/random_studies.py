@@ -13,20 +13,30 @@ from scipy.stats import spearmanr
 
 from claims import Tables, Tested
 from embassay.data.judged_runs import read_held_entries
-from embassay.document.blocks import Verdict, plain_text
+from embassay.document.blocks import Verdict, join_sentence_text
 from embassay.protocols.choose.belief import Belief
-from embassay.protocols.choose.conclusions import SystemAnswers, choice_record, concluded_rows, make_standing
+from embassay.protocols.choose.conclusions import (
+    SystemAnswers,
+    make_choice_record,
+    make_choice_rows,
+    make_standing,
+)
 from embassay.protocols.choose.questions import FAMILIES
-from embassay.protocols.compare import compare_systems, list_fields
+from embassay.protocols.compare import compare_systems, list_ranked_fields
 from embassay.protocols.gate import judge_bars
 from embassay.protocols.hume.record import PairRecord
 from embassay.protocols.hume.results.markdown import summary_findings
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
-from embassay.protocols.rag.decision.course import DecisionTerms, follow_study
-from embassay.protocols.rag.decision.population import make_population
-from embassay.protocols.rag.decision.protocol import make_decision
-from embassay.protocols.rag.golden.summary import Golden, GoldenRunSettings, Query, RankingFacts
+from embassay.protocols.rag.decision.course import DecisionSettings, replay_study
+from embassay.protocols.rag.decision.population import make_population_from_runs
+from embassay.protocols.rag.decision.protocol import make_decision_record
+from embassay.protocols.rag.golden.summary import (
+    GoldenQuerySummary,
+    GoldenRecord,
+    GoldenRunSettings,
+    RankingFacts,
+)
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
 from embassay.protocols.rag.probes.noise import RECOVERED, SHARE
@@ -36,18 +46,18 @@ from embassay.protocols.run_values import RunValues
 from embassay.protocols.thresholds import ScoreThreshold as Threshold
 from embassay.protocols.thresholds import ThresholdRows
 from embassay.records import Result
-from embassay.report.board import make_board
-from embassay.report.hume.conclusions import describe_verdict
+from embassay.report.board import build_record_board
+from embassay.report.hume.conclusions import describe_hume_verdict
 from embassay.report.mteb import mteb_verdict
 from embassay.report.pteb.models import validation_verdict
 from embassay.report.rag.choice import choice_verdict
 from embassay.report.rag.decision import decision_view
-from embassay.report.rag.golden import describe_verdict as golden_verdict
+from embassay.report.rag.golden import describe_golden_verdict as golden_verdict
 from embassay.report.rag.name_probe import MASK, names_verdict
 from embassay.report.rag.probes import noise_verdict
-from embassay.report.rag.questions import describe_verdict as questions_verdict
-from embassay.report.record import Record, System, key_rows
-from embassay.report.terminal import fields_view, gate_view, pair_view
+from embassay.report.rag.questions import describe_questions_verdict as questions_verdict
+from embassay.report.record import RecordSystem, RunRecord, index_rows_by_key
+from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_fields_view
 from embassay.stats import Estimate, compare_replicates
 from embassay.web.leaderboard.board import board_verdict as leaderboard_verdict
 from embassay.web.leaderboard.ranking import compare_standings
@@ -58,14 +68,16 @@ from .hume_run import pair, summary, system
 from .random_boards import Made
 from .random_runs import NAMES, Drawn, ends_of
 
-EMPTY = Record(Path("made"), {"protocol": "rag"}, (), (), {}, {})
+EMPTY = RunRecord(Path("made"), {"protocol": "rag"}, (), (), {}, {})
 
 
-def record_of(kind: str, rows: list[Result], names: tuple[str, ...], **more: Any) -> Record:
+def record_of(kind: str, rows: list[Result], names: tuple[str, ...], **more: Any) -> RunRecord:
     """A record of such rows."""
-    systems = tuple(System(i, name, "embedding" if i % 2 else "classical") for i, name in enumerate(names))
+    systems = tuple(
+        RecordSystem(i, name, "embedding" if i % 2 else "classical") for i, name in enumerate(names)
+    )
     manifest = {"protocol": "rag", "kind": kind, "arguments": {"options": {"tolerance": 0.03}}}
-    return Record(Path("made"), manifest, systems, (), key_rows(rows), {}, **more)
+    return RunRecord(Path("made"), manifest, systems, (), index_rows_by_key(rows), {}, **more)
 
 
 def of_choice(seed: int) -> Made:
@@ -88,13 +100,16 @@ def of_choice(seed: int) -> Made:
         for name, level in zip(names, skill, strict=True)
     }
     found = make_standing("sea", "en", answers, 0.03, seed)
-    choice, belief = choice_record(found), cast(Belief, found.belief)
+    choice, belief = make_choice_record(found), cast(Belief, found.belief)
     record = record_of(
-        "choose", list(concluded_rows(found, seed)), names, compared={"choice": {"sea": choice}}
+        "choose", list(make_choice_rows(found, seed)), names, compared={"choice": {"sea": choice}}
     )
     p_best = dict(zip(names, belief.best.tolist(), strict=True))
     p_near = dict(zip(names, belief.near(0.03).tolist(), strict=True))
-    regret = {**dict(zip(names, belief.regret.tolist(), strict=True)), "": float(belief.regret.mean())}
+    regret = {
+        **dict(zip(names, belief.expected_regrets.tolist(), strict=True)),
+        "": float(belief.expected_regrets.mean()),
+    }
 
     def least(claim: Claim) -> bool:
         """Of all systems; the one to use loses no more than the tolerance."""
@@ -118,7 +133,7 @@ def of_choice(seed: int) -> Made:
             "chance": lambda claim: (claim.relation == "keeps") == (p_best[claim.subject] >= claim.margin),
         },
     )  # fmt: skip
-    return choice_verdict(record, make_board(EMPTY)), tables
+    return choice_verdict(record, build_record_board(EMPTY)), tables
 
 
 class DrawnStudy:
@@ -170,7 +185,7 @@ def of_hume(seed: int) -> Made:
         {"gap": drawn.gaps, "mean": drawn.means}, closed=frozenset({"gap", "mean"}), counts=counts,
         own={"place": placed},
     )  # fmt: skip
-    return describe_verdict(drawn.summary), tables
+    return describe_hume_verdict(drawn.summary), tables
 
 
 def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -> PairRecord:
@@ -212,7 +227,7 @@ def of_golden(seed: int) -> Made:
     statuses = [str(rng.choice(["done", "failed", "waiting"])) for _ in range(total)]
     claims = {"overlap": float(rng.uniform(0.5, 1)), "set_errors_at_most_1": float(rng.uniform(0, 1))}
     queries = tuple(
-        Query(
+        GoldenQuerySummary(
             f"q{i}", "Why?", f"q{i}", status, claims=claims if status == "done" and rng.random() < 0.6 else {},
             doubts=("noisy",) if status == "done" and rng.random() < 0.3 else (),
         )
@@ -225,7 +240,7 @@ def of_golden(seed: int) -> Made:
     ranking = RankingFacts(
         "bayes", 36, 36.0, {}, claims if any_claims else {}, doubts={"noisy": 1} if any_doubts else {}
     )
-    golden = Golden(
+    golden = GoldenRecord(
         GoldenRunSettings("c", "q", "wordllama", "rules", "judge", "bayes", 1), queries, ranking=ranking,
         labels={"grade4plus5_count_median": good, "queries_without_grade4plus5": none},
     )  # fmt: skip
@@ -256,7 +271,7 @@ def of_questions(seed: int) -> Made:
     }
     own = {"source": lambda claim: (claim.n, claim.of) == (per_source[claim.subject], len(asked))}
     verdict = questions_verdict(asked, statuses)
-    text = " ".join(map(plain_text, verdict.lede))
+    text = " ".join(map(join_sentence_text, verdict.lede))
     for name, n in per_source.items():
         said = f"{100 * n / len(asked):.0f}% from " if n else ""
         assert said in text, f"{name}: {said}"
@@ -308,7 +323,7 @@ def of_names(seed: int) -> Made:
         return (claim.relation == "less") == is_less and claim.value == max(moved["form"])
 
     tables = Tables(counts={"masked": (masks.count(0.0), len(masks))}, own={HEADLINE: margin, PERCENT: more})
-    return names_verdict(record, make_board(EMPTY)), tables
+    return names_verdict(record, build_record_board(EMPTY)), tables
 
 
 def of_noise(seed: int) -> Made:
@@ -343,7 +358,7 @@ def of_noise(seed: int) -> Made:
         intervals={f"{RECALL} change": {name: (low, high) for name, (_, low, high) in recalls.items()}},
         counts={"lowered": (lowered, len(spoken))}, own={RECOVERED: recovered},
     )  # fmt: skip
-    return noise_verdict(record, make_board(EMPTY)), tables
+    return noise_verdict(record, build_record_board(EMPTY)), tables
 
 
 def of_mteb(seed: int) -> Made:
@@ -358,7 +373,9 @@ def of_mteb(seed: int) -> Made:
     def highest(claim: Claim) -> bool:
         return claim.value == max(means.values()) == means[claim.subject] and claim.of == len(means)
 
-    return mteb_verdict(record_of("mteb", rows, NAMES), make_board(EMPTY)), Tables(own={"overall": highest})
+    return mteb_verdict(record_of("mteb", rows, NAMES), build_record_board(EMPTY)), Tables(
+        own={"overall": highest}
+    )
 
 
 def random_run(drawn: Drawn) -> RunValues:
@@ -381,7 +398,7 @@ def of_compare(seed: int) -> Made:
         return Verdict(()), Tables()
     a, b = drawn.names[:2]
     found = compare_systems(random_run(drawn), a, b)
-    verdict = next(block for block in pair_view(found, "pteb") if isinstance(block, Verdict))
+    verdict = next(block for block in compared_pair_view(found, "pteb") if isinstance(block, Verdict))
     pairs = {}
     for task, headlines in drawn.headlines.items():
         known = [headlines[name] for name in (a, b)]
@@ -403,8 +420,8 @@ def of_compare(seed: int) -> Made:
 def of_fields(seed: int) -> Made:
     """All systems of a run, place by place: the verdict is that of the first place with ranks."""
     drawn = Drawn("pteb", seed)
-    found = list(list_fields(random_run(drawn)))
-    blocks = [block for block in fields_view(found, "pteb") if isinstance(block, Verdict)]
+    found = list(list_ranked_fields(random_run(drawn)))
+    blocks = [block for block in ranked_fields_view(found, "pteb") if isinstance(block, Verdict)]
     verdict = next((block for block in blocks if block.claims), blocks[0])
     tables = drawn.tables()
     named = {task: drawn.tasks.get(task, OVERALL) for task in drawn.headlines}
@@ -491,7 +508,7 @@ def of_gate(seed: int) -> Made:
                 else (held <= number if "=" in sign else held < number)
             )
     verdicts = list(judge_bars(bars, ThresholdRows(tuple(rows), frozenset())))
-    said = next(block for block in gate_view(verdicts) if isinstance(block, Verdict))
+    said = next(block for block in gate_verdicts_view(verdicts) if isinstance(block, Verdict))
     every, kept = len(bars), sum(met.values())
     counts = {
         "met": (kept, every), "missed": (len(met) - kept, every), "not tested": (every - len(met), every)
@@ -509,17 +526,17 @@ def of_decision(seed: int) -> Made:
         for place, name in enumerate(NAMES[:count])
     }
     bar = round(float(rng.uniform(0.1, 0.9)), 1) if rng.random() < 0.3 else None
-    population = make_population(
+    population = make_population_from_runs(
         {name: read_held_entries(own, "run", name) for name, own in runs.items()}, "Precision4+@5", bar
     )
     labels: dict[Any, int] = {}
-    course = follow_study(population, labels, DecisionTerms(seed=seed, block=10))
+    course = replay_study(population, labels, DecisionSettings(seed=seed, block=10))
     for _ in range(int(rng.integers(0, 12))):
         if not course.waiting:
             break
         labels |= {key: judged[key[0]].get(key[1], 0) for key in course.waiting}
-        course = follow_study(population, labels, DecisionTerms(seed=seed, block=10))
-    decision = make_decision(course, DecisionTerms(seed=seed, block=10))
+        course = replay_study(population, labels, DecisionSettings(seed=seed, block=10))
+    decision = make_decision_record(course, DecisionSettings(seed=seed, block=10))
     said = next(block for block in decision_view(decision) if isinstance(block, Verdict))
     good = {name: _precision(own, judged, 5) for name, own in runs.items()}
     beats = {(claim.subject, claim.others[0]) for claim in said.claims if claim.relation == "beats"}
@@ -574,7 +591,7 @@ def of_validation(seed: int) -> Made:
         counts={"accepted": (yes, len(langs))},
         intervals={"mean_rating": {"": ends}},
     )
-    return validation_verdict(record, make_board(EMPTY)), tables
+    return validation_verdict(record, build_record_board(EMPTY)), tables
 
 
 def _rated(lang: str, measure: str, value: float | None, *ends: float | None) -> Result:

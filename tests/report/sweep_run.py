@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.rag.sweep.findings import Findings, conclude, result_rows
-from embassay.protocols.rag.sweep.stacks import Sweep, SweepRules
+from embassay.protocols.rag.sweep.findings import Findings, compute_and_write_findings, result_rows
+from embassay.protocols.rag.sweep.stacks import SweepMeasurements, SweepRules
 from embassay.runs.folder import RunFolder
 from protocols.rag.sweep import sweeps
 
@@ -14,10 +14,10 @@ RULES = SweepRules(sla_ms=300.0, budget=1.0)
 AXES = {**sweeps.AXES, "dims": (64,), "index": ("flat", "hnsw-int8")}
 
 
-def write_sweep_run(path: Path, sweep: Sweep | None = None) -> Findings:
+def write_sweep_run(path: Path, sweep: SweepMeasurements | None = None) -> Findings:
     """The folder of a sweep: manifest, rows, findings and tables."""
     folder = RunFolder(path)
-    found = conclude(
+    found = compute_and_write_findings(
         sweeps.drawn({"sea": 40, "river": 60}, RULES, axes=AXES) if sweep is None else sweep, path
     )
     folder.write_results(result_rows(found))

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from embassay.report.board import Board, make_board
-from embassay.report.overview import tasks_page
-from embassay.report.record import read_record
+from embassay.report.board import SystemBoard, build_record_board
+from embassay.report.overview import build_external_tasks_page
+from embassay.report.record import read_run_record
 from embassay.report.runs import ReportRun
 from report.pages import tables
 
 MakeRun = Callable[..., Path]
 
 
-def board_of(run: Path) -> Board:
-    return make_board(read_record(run))
+def board_of(run: Path) -> SystemBoard:
+    return build_record_board(read_run_record(run))
 
 
 def test_ranked_then_unranked_then_references(plain_run: Path) -> None:
@@ -94,21 +94,21 @@ def test_nothing_finished_gives_an_empty_ranking(make_run: MakeRun) -> None:
 
 def test_by_task_puts_missing_values_and_references_last(plain_run: Path) -> None:
     """Best first; what has no value below; references below that."""
-    assert [row.label for row in board_of(plain_run).by_task("retrieval")] == [
+    assert [row.label for row in board_of(plain_run).sort_rows_by_task("retrieval")] == [
         "aster-large", "jaccard", "bm25", "birch-base", "constant", "random",
     ]  # fmt: skip
 
 
 def test_a_protocol_of_another_package_has_a_board_of_the_tasks_in_its_rows(make_run: MakeRun) -> None:
     """By the measure of each task's score over datasets; one page has them by dataset."""
-    record = read_record(make_run(tasks=("clustering", "retrieval")))
+    record = read_run_record(make_run(tasks=("clustering", "retrieval")))
     other = replace(record, manifest={**record.manifest, "protocol": "other"})
-    board = make_board(other)
+    board = build_record_board(other)
     assert [(task.name, task.headline) for task in board.tasks] == [
         (name, next(key[5] for key in record.rows if key[0] == name and not any(key[1:4])))
         for name in ("clustering", "retrieval")
     ]
-    page = tuple(tasks_page(ReportRun(other, board), True))
+    page = tuple(build_external_tasks_page(ReportRun(other, board), True))
     assert set(tables(page)) >= {"other-clustering", "other-retrieval"}
     (first, *_), (second, *_) = (tables(page)[f"other-{task.name}"].lines for task in board.tasks)
     assert all(line.entries[0].exact for line in (first, second))
@@ -116,21 +116,21 @@ def test_a_protocol_of_another_package_has_a_board_of_the_tasks_in_its_rows(make
 
 def test_a_protocol_of_another_package_is_told_before_it_has_results(make_run: MakeRun) -> None:
     """Its tasks are those of its cells; what is missing has a word."""
-    record = read_record(make_run(tasks=("clustering",)))
+    record = read_run_record(make_run(tasks=("clustering",)))
     cells = tuple(replace(cell, status="not run") for cell in record.cells)
     manifest = {**record.manifest, "protocol": "other", "status": "running"}
-    board = make_board(replace(record, manifest=manifest, rows={}, scopes={}, cells=cells))
+    board = build_record_board(replace(record, manifest=manifest, rows={}, scopes={}, cells=cells))
     assert [task.title for task in board.tasks] == ["Clustering"]
     assert {value.state for row in board.rows for value in row.tasks} == {"running"}
 
 
 def test_a_system_whose_cells_all_ended_without_a_value_says_why(make_run: MakeRun) -> None:
     """Not that it is unfinished: one pair is too few for a correlation."""
-    record = read_record(make_run(tasks=("robustness",)))
+    record = read_run_record(make_run(tasks=("robustness",)))
     why = "1 left, too few for a correlation"
     rows = {key: replace(row, value=None, reason=why) for key, row in record.rows.items()}
     scopes = {name: replace(scope, ranges={}) for name, scope in record.scopes.items()}
-    board = make_board(replace(record, rows=rows, scopes=scopes))
+    board = build_record_board(replace(record, rows=rows, scopes=scopes))
     notes = {row.note for row in board.rows if row.system.ranked}
     assert notes <= {why, ""}
     assert why in notes

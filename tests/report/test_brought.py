@@ -13,35 +13,35 @@ import pytest
 from embassay.document.blocks import (
     Block,
     Details,
-    Facts,
     Figure,
     Heading,
-    Line,
     Link,
+    PageFactsLine,
     Table,
-    Text,
+    TableLine,
+    TextBlock,
     Verdict,
-    number_columns,
+    make_number_columns,
 )
 from embassay.registry import RegistryEntry
 from embassay.report import write_report
-from embassay.report.overview import make_overview
-from embassay.report.runs import PAGES, ReportRun, read_runs
+from embassay.report.overview import make_overview_page
+from embassay.report.runs import PAGES, ReportRun, read_report_runs
 from embassay.report.terminal import run_view, verdict_view
 
 from .test_html import Page
 
 MakeRun = Callable[..., Path]
 Bring = Callable[..., None]
-LOSSES = Table("board", "Losses", "System", number_columns("Lost"), (Line("aster-large", ()),))
+LOSSES = Table("board", "Losses", "System", make_number_columns("Lost"), (TableLine("aster-large", ()),))
 
 
 def page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """Ids that other pages have too, a link to one of them, and blocks that a terminal cannot draw."""
-    yield Facts((run.title, f"alone: {alone}"))
+    yield PageFactsLine((run.title, f"alone: {alone}"))
     yield Heading("Losses", "board")
-    yield Text(("See ", Link("below", "board"), "."), id="overview-board")
-    yield Details("More", (Text("one click away"),))
+    yield TextBlock(("See ", Link("below", "board"), "."), id="overview-board")
+    yield Details("More", (TextBlock("one click away"),))
 
 
 @pytest.fixture
@@ -113,14 +113,14 @@ def test_its_verdict_is_that_of_its_card_and_of_a_terminal(other: Path, bring: B
         yield from (found, *page(run, alone))
 
     bring(said, "Is it so?")
-    assert [(one.slug, one.question, one.verdict) for one in make_overview(read_runs([other])).cards] == [
-        ("other", "Is it so?", found)
-    ]
+    assert [
+        (one.slug, one.question, one.verdict) for one in make_overview_page(read_report_runs([other])).cards
+    ] == [("other", "Is it so?", found)]
     assert next(iter(verdict_view(other))).heading == found.heading  # type: ignore[union-attr]
     blocks = list(run_view(other))
     assert [one for one in blocks if isinstance(one, Verdict)] == [found]
     assert Heading("Losses", "board") in blocks
-    assert not [one for one in blocks if isinstance(one, Details | Facts | Figure)]
+    assert not [one for one in blocks if isinstance(one, Details | PageFactsLine | Figure)]
 
 
 def test_without_a_page_there_are_tasks_and_tables(other: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.comparisons import Headline, Standing, write_standings
+from embassay.protocols.kernel.comparisons import Standing, SystemHeadline, write_standings
 from embassay.report import write_report
 
 from .conftest import Heard, turn_to
@@ -156,7 +156,7 @@ def answered(use: Callable[..., Heard], make_run: MakeRun, tmp_path: Path) -> Ca
                 task,
                 "",
                 name,
-                Headline(name, 0.6 - 0.02 * at, 48, 0.6 - 0.02 * at + next(draws), "bootstrap"),
+                SystemHeadline(name, 0.6 - 0.02 * at, 48, 0.6 - 0.02 * at + next(draws), "bootstrap"),
             )
             for task in ("clustering", "retrieval")
             for at, name in enumerate(systems)

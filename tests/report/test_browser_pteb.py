@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from embassay.report import write_report
-from embassay.report.pteb.conclusions import Losses
+from embassay.report.pteb.conclusions import ParaphraseLosses
 from embassay.report.pteb.tables import dumbbell_charts
-from embassay.report.runs import read_runs
+from embassay.report.runs import read_report_runs
 
 from .conftest import turn_to
 
@@ -75,8 +75,8 @@ def test_first_systems_stand_side_by_side(go: Go, pteb_run: Path) -> None:
     """In a report of several runs: a column each, every change with original, paraphrased score and interval."""
     page = go("pteb")
     heads = page.locator("#drops thead th").all_inner_texts()
-    [run] = read_runs([pteb_run])
-    charts = dumbbell_charts(Losses(run.record, run.board))
+    [run] = read_report_runs([pteb_run])
+    charts = dumbbell_charts(ParaphraseLosses(run.record, run.board))
     assert [head.split()[0] for head in heads[1:]] == [one.title for one in charts[:3]]
     for place, chart in enumerate(charts[:3]):
         for one in chart.rows:

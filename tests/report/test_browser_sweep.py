@@ -11,7 +11,7 @@ import pytest
 
 from embassay.protocols.rag.sweep.findings import Findings, read_findings
 from embassay.protocols.rag.sweep.findings.record import FILE
-from embassay.protocols.rag.tradeoffs import Limits, Stack, choose_stack
+from embassay.protocols.rag.tradeoffs import StackLimits, StackTradeoff, choose_stack
 from embassay.report import write_report
 from protocols.rag.sweep import sweeps
 
@@ -39,10 +39,10 @@ def go(visit: Go, run: Path) -> Go:
 def chosen(found: Findings, ms: float | None, usd: float | None) -> tuple[bool, str]:
     """Whether a stack keeps the limits, and which the library takes or finds nearest."""
     stacks = [
-        Stack(one.id, one.cost, one.latency, {MEASURE: one.value(MEASURE) or 0.0}, one.tie_tokens)
+        StackTradeoff(one.id, one.cost, one.latency, {MEASURE: one.value(MEASURE) or 0.0}, one.tie_tokens)
         for one in found.parts[0].stacks
     ]
-    choice = choose_stack(stacks, MEASURE, Limits(ms, usd, found.asked.target))
+    choice = choose_stack(stacks, MEASURE, StackLimits(ms, usd, found.asked.target))
     return choice.stack is not None, choice.nearest.id
 
 

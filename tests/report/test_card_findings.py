@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import plain_text
+from embassay.document.blocks import join_sentence_text
 from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.report import write_report
-from embassay.report.cards.card import SystemCard, make_cards
-from embassay.report.cards.findings import Finding
-from embassay.report.record import Record
-from embassay.report.runs import ReportRun, read_runs
+from embassay.report.cards.card import SystemCard, make_system_cards
+from embassay.report.cards.findings import SystemFinding
+from embassay.report.record import RunRecord
+from embassay.report.runs import ReportRun, read_report_runs
 
 from .hume_run import study, write_hume_run
 
@@ -30,7 +30,7 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' 
 
 
 def cards(*paths: Path) -> dict[str, SystemCard]:
-    return {card.row.system.name: card for card in make_cards(read_runs(paths)) or ()}
+    return {card.row.system.name: card for card in make_system_cards(read_report_runs(paths)) or ()}
 
 
 def sentences(card: SystemCard) -> Iterator[str]:
@@ -40,15 +40,15 @@ def sentences(card: SystemCard) -> Iterator[str]:
     yield from (said for one in card.people for said in one.sentences)
 
 
-def of_rows(record: Record) -> Iterator[str]:
+def of_rows(record: RunRecord) -> Iterator[str]:
     """Values and ends of intervals in either unit, shares with their counts and complements, n."""
     for row in record.rows.values():
         for value in (row.value, row.ci_low, row.ci_high):
             if value is not None:
                 yield from (
-                    SCORE.write_value(value),
-                    POINTS.write_value(value),
-                    POINTS.write_value(-value),
+                    SCORE.format_value_in_text(value),
+                    POINTS.format_value_in_text(value),
+                    POINTS.format_value_in_text(-value),
                     numbers.format_score(value, 1),
                     f"{numbers.format_score(value, 1)}%",
                 )
@@ -61,7 +61,7 @@ def of_rows(record: Record) -> Iterator[str]:
         yield numbers.format_count(row.n)
 
 
-def of_record(record: Record) -> Iterator[str]:
+def of_record(record: RunRecord) -> Iterator[str]:
     """What else a sentence may say of a run: ranks and counts of systems, cells, cut texts, trivial scores."""
     yield from of_rows(record)
     yield from (numbers.format_count(n) for n in range(len(record.cells) + len(record.systems) + 1))
@@ -132,16 +132,16 @@ def shapes() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("fields", shapes())
 def test_every_number_of_a_sage_card_is_in_the_results(make_run: MakeRun, fields: dict[str, Any]) -> None:
     """No sentence or finding holds a number that the record does not."""
-    runs = read_runs([make_run(**fields)])
-    for card in make_cards(runs) or ():
+    runs = read_report_runs([make_run(**fields)])
+    for card in make_system_cards(runs) or ():
         assert not strangers(card, runs), [*sentences(card)]
 
 
 @pytest.mark.parametrize("fields", [{}, {"lost": {"aster-large": 0.2, "bm25": 0.0}}, {"runs": 1}, {"n": 400}])
 def test_every_number_of_a_pteb_card_is_in_the_results(make_pteb: MakeRun, fields: dict[str, Any]) -> None:
     """The same in points."""
-    runs = read_runs([make_pteb(items=False, **fields)])
-    for card in make_cards(runs) or ():
+    runs = read_report_runs([make_pteb(items=False, **fields)])
+    for card in make_system_cards(runs) or ():
         assert not strangers(card, runs), [*sentences(card)]
 
 
@@ -149,10 +149,10 @@ def test_every_number_of_a_pteb_card_is_in_the_results(make_pteb: MakeRun, field
 def test_every_number_against_people_is_in_the_record(plain_run: Path, tmp_path: Path, kind: str) -> None:
     """Scores, places and means of families; scripts are never called people."""
     made = study(kind=kind)
-    runs = read_runs([plain_run, write_hume_run(tmp_path / "hume", made)])
+    runs = read_report_runs([plain_run, write_hume_run(tmp_path / "hume", made)])
     families = {pair.family for pair in made.pairs}
     assert len(families) == len(made.pairs), "a mean over one pair is that pair's value"
-    found = make_cards(runs) or ()
+    found = make_system_cards(runs) or ()
     for card in found:
         assert not strangers(card, runs), [*sentences(card)]
     said = " ".join(said for card in found for one in card.people for said in one.sentences)
@@ -170,7 +170,7 @@ def test_a_wide_interval_is_no_merit(make_pteb: Callable[..., Path], width: floa
             row["value"], row["ci_low"], row["ci_high"] = -0.001, -width, 0.01
     (path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     card = cards(path)["bm25"]
-    said = " ".join(plain_text(one.clause) for one in card.good)
+    said = " ".join(join_sentence_text(one.clause) for one in card.good)
     assert ("loses little or nothing" in said) == (width < 0.02)
     assert any("Undecided" in one for one in card.unknown) == (width > 0.02)
 
@@ -190,20 +190,22 @@ def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> No
     assert [line.name for line in people.lines] == [pair.name for pair, _ in own]
     # Annotators who agree that little are passed by luck: it is told, and is nothing that the system is good at.
     assert above[0].trust == "low"
-    assert "above the interval" not in " ".join(plain_text(one.clause) for one in card.good)
+    assert "above the interval" not in " ".join(join_sentence_text(one.clause) for one in card.good)
 
 
-def verbs(found: tuple[Finding, ...], verb: str) -> str:
-    return " ".join(plain_text(one.clause) for one in found if plain_text(one.clause).startswith(verb))
+def verbs(found: tuple[SystemFinding, ...], verb: str) -> str:
+    return " ".join(
+        join_sentence_text(one.clause) for one in found if join_sentence_text(one.clause).startswith(verb)
+    )
 
 
 @pytest.mark.parametrize("fields", shapes())
 def test_verbs_are_those_of_the_tests(make_run: MakeRun, fields: dict[str, Any]) -> None:
     """*Beats every other* where the rank is 1 alone, *is beaten by every other* where it is the last alone, *may be
     first* where the range includes 1 and not every place."""
-    runs = read_runs([make_run(**fields)])
+    runs = read_report_runs([make_run(**fields)])
     record, board = runs[0].record, runs[0].board
-    for card in make_cards(runs) or ():
+    for card in make_system_cards(runs) or ():
         if not card.row.system.ranked:
             continue
         for task in board.tasks:
@@ -219,18 +221,18 @@ def test_verbs_are_those_of_the_tests(make_run: MakeRun, fields: dict[str, Any])
 def test_two_sentences_stand_on_every_ranked_card(plain_run: Path, pteb_run: Path) -> None:
     """The first has the ranks of both runs, the second what breaks it; references have one."""
     found = cards(plain_run, pteb_run)
-    aster = [plain_text(one) for one in found["aster-large"].sentences]
+    aster = [join_sentence_text(one) for one in found["aster-large"].sentences]
     assert aster[0].startswith("aster-large holds rank 1 of 3 systems overall in SAGE, ")
     assert "overall in PTEB, " in aster[0]
     assert all(len(card.sentences) == (2 if card.row.system.ranked else 1) for card in found.values())
-    birch = plain_text(found["birch-base"].sentences[1])
+    birch = join_sentence_text(found["birch-base"].sentences[1])
     assert birch.startswith("It failed 1 of 5 cells (retrieval on sample: out of memory)")
 
 
 def test_what_noise_does_is_a_share_of_documents(make_run: MakeRun) -> None:
     """`above_summary` 0.9 is no break; `below_summary` 0.09 of 48 is 44 documents put no lower."""
     card = cards(make_run())["aster-large"]
-    said = [plain_text(one.clause) for one in card.bad]
+    said = [join_sentence_text(one.clause) for one in card.bad]
     assert "rates copies with negations at least as close as a summary on 44 of 48 (91%) documents" in said
     assert not [one for one in said if "no closer than a summary" in one]
 
@@ -283,7 +285,7 @@ def test_price_and_time_are_those_of_the_manifest(make_run: MakeRun) -> None:
     price = found["aster-large"].price
     assert price.price == "Price: $0.1300 per million tokens, as known on 20 Nov 2026."
     assert (price.runs[0].paid, price.runs[0].encoded, price.runs[0].pace) == ("$0.0016", "15,000", "2,500")
-    assert [plain_text(one) for one in price.sentences] == [
+    assert [join_sentence_text(one) for one in price.sentences] == [
         "Faster than its 2,500 texts per second, and not beaten by it overall in SAGE: birch-base (5,000 texts per "
         "second)."
     ]
@@ -307,24 +309,24 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
     """Where a task has two datasets, those on which a system beats all others are named with their values."""
     import numpy as np
 
-    from embassay.protocols.kernel.comparisons import Headline, Standing, write_standings
+    from embassay.protocols.kernel.comparisons import Standing, SystemHeadline, write_standings
 
     run = make_run(
         datasets=("one", "two"), tasks=("robustness",), systems={"a": "embedding", "b": "classical"}
     )
-    record = read_runs([run])[0].record
+    record = read_report_runs([run])[0].record
     rng = np.random.default_rng(0)
     made = []
     for dataset in ("one", "two"):
         for name in ("a", "b"):
             value = record.value("robustness", name, "robustness", dataset=dataset) or 0.0
             draws = value + rng.normal(0, 0.001 if dataset == "one" else 5.0, 500)
-            headline = Headline(name, value, 48, draws, "bootstrap over documents")
+            headline = SystemHeadline(name, value, 48, draws, "bootstrap over documents")
             made.append(Standing("robustness", dataset, "robustness", headline))
     write_standings(run, made)
     found = cards(run)
     values = {
-        name: SCORE.write_value(record.value("robustness", name, "robustness", dataset="one") or 0)
+        name: SCORE.format_value_in_text(record.value("robustness", name, "robustness", dataset="one") or 0)
         for name in ("a", "b")
     }
     best, worst = sorted(values, key=lambda name: values[name], reverse=True)
@@ -349,15 +351,15 @@ def probes(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def test_probes_alone_make_cards(probes: list[Path]) -> None:
     """What names and small talk do, in numbers of the run; no ranks, no command for one system."""
-    runs = read_runs(probes)
-    found = {card.row.system.name: card for card in make_cards(runs) or ()}
+    runs = read_report_runs(probes)
+    found = {card.row.system.name: card for card in make_system_cards(runs) or ()}
     assert set(found) == {"jaccard", "bm25"}
     for card in found.values():
         assert not strangers(card, runs), [*sentences(card)]
         assert card.commands == ()
         assert not card.has_items
-    assert any("of small talk" in plain_text(one.clause) for one in found["jaccard"].bad)
-    assert any("name margin" in plain_text(one.clause) for one in found["bm25"].bad)
+    assert any("of small talk" in join_sentence_text(one.clause) for one in found["jaccard"].bad)
+    assert any("name margin" in join_sentence_text(one.clause) for one in found["bm25"].bad)
 
 
 def test_hostile_names_stay_text_on_cards(make_run: MakeRun, tmp_path: Path) -> None:
@@ -374,7 +376,9 @@ def test_hostile_names_stay_text_on_cards(make_run: MakeRun, tmp_path: Path) -> 
     page = write_report([run, hume], out=tmp_path / "out.html").read_text("utf-8")
     assert page.count("<script") == 2
     assert "<img" not in page
-    assert HOSTILE in {card.row.system.name for card in make_cards(read_runs([run, hume])) or ()}
+    assert HOSTILE in {
+        card.row.system.name for card in make_system_cards(read_report_runs([run, hume])) or ()
+    }
 
 
 def replace_system(pair: Any, name: str) -> Any:
@@ -388,7 +392,7 @@ def test_findings_lead_to_pages_of_the_report(plain_run: Path, pteb_run: Path, p
     folder = plain_run.parent / "linked.html"
     page = write_report([plain_run, pteb_run, *probes], out=folder).read_text("utf-8")
     ids = set(re.findall(r' id="?([\w%.-]+)', page))
-    found = make_cards(read_runs([plain_run, pteb_run, *probes])) or ()
+    found = make_system_cards(read_report_runs([plain_run, pteb_run, *probes])) or ()
     pages = {one.page for card in found for one in (*card.good, *card.bad)}
     assert pages
     assert pages <= ids
@@ -396,6 +400,6 @@ def test_findings_lead_to_pages_of_the_report(plain_run: Path, pteb_run: Path, p
 
 def test_a_bullet_begins_with_a_capital() -> None:
     """A clause goes on from a name; alone it is a sentence."""
-    made = Finding(("beats every other system on ", "STS"), "SAGE", "sage")
-    assert plain_text(made.bullet) == "Beats every other system on STS."
-    assert plain_text(replace(made, clause=("is 1",)).bullet) == "Is 1."
+    made = SystemFinding(("beats every other system on ", "STS"), "SAGE", "sage")
+    assert join_sentence_text(made.bullet) == "Beats every other system on STS."
+    assert join_sentence_text(replace(made, clause=("is 1",)).bullet) == "Is 1."

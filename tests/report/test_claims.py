@@ -13,26 +13,26 @@ import numpy as np
 import pytest
 
 from claims import Tables, walk
-from embassay.document.blocks import plain_text
+from embassay.document.blocks import join_sentence_text
 from embassay.measures import agreement_band
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.answers import (
     QUESTIONS,
-    Answer,
-    _make_answer,
-    answer_questions,
+    ReportAnswer,
+    _answer_from_evidence,
+    answer_report_questions,
     recommend_systems,
     recommendation_claims,
 )
-from embassay.report.board import make_board, passing_systems
+from embassay.report.board import build_record_board, list_systems_above_reference
 from embassay.report.calibration.thresholds import calibration_verdict
-from embassay.report.cards.card import make_cards
-from embassay.report.cards.evidence import Basis, Contender, Evidence
+from embassay.report.cards.card import make_system_cards
+from embassay.report.cards.evidence import Basis, Contender, QuestionEvidence
 from embassay.report.hume.families import percent_of_human_on_pair
 from embassay.report.rag.choice import choice_verdict
-from embassay.report.record import Record, System, key_rows
-from embassay.report.runs import ReportRun, gather_runs, read_runs
+from embassay.report.record import RecordSystem, RunRecord, index_rows_by_key
+from embassay.report.runs import ReportRun, gather_report_runs, read_report_runs
 
 from .hume_run import study
 from .sweep_run import write_sweep_run
@@ -41,7 +41,7 @@ BASES: dict[str, Basis] = {"search": "quality", "reworded": "quality", "damaged"
 BY_NAME = {question.name: question for question in QUESTIONS}
 
 
-def random_evidence(rng: np.random.Generator, question: str) -> Evidence:
+def random_evidence(rng: np.random.Generator, question: str) -> QuestionEvidence:
     """Two to nine systems with drawn values; ranks as overlapping intervals leave them, wide or narrow, or none."""
     n = int(rng.integers(2, 10))
     values = np.sort(np.round(rng.uniform(0, 1, n), int(rng.integers(1, 4))))[::-1]
@@ -59,22 +59,23 @@ def random_evidence(rng: np.random.Generator, question: str) -> Evidence:
     )
     floor = float(rng.uniform(0, 1)) if rng.random() < 0.3 else None
     equal = "random" if floor is not None and floor >= values[0] else ""
-    return Evidence(
+    return QuestionEvidence(
         cast(ReportRun, SimpleNamespace(slug="made")), contenders, draws, int(rng.integers(2, 200)), SCORE,
         equal=equal, floor=floor, basis=BASES[question],
     )  # fmt: skip
 
 
-def random_answers(seed: int) -> list[Answer]:
+def random_answers(seed: int) -> list[ReportAnswer]:
     """An answer for each question of quality that is asked."""
     rng = np.random.default_rng([seed, 42])
     asked = [name for name in BASES if rng.random() < 0.7]
     return [
-        _make_answer(BY_NAME[name], random_evidence(rng, name) if name in asked else None) for name in BASES
+        _answer_from_evidence(BY_NAME[name], random_evidence(rng, name) if name in asked else None)
+        for name in BASES
     ]
 
 
-def held(answers: list[Answer]) -> int:
+def held(answers: list[ReportAnswer]) -> int:
     """Who is named may be first, who is out may not, and what is recommended leads where it counts."""
     walked = 0
     for answer in answers:
@@ -90,11 +91,11 @@ def held(answers: list[Answer]) -> int:
     search = next(answer for answer in answers if answer.question.name == "search")
     for name in re.findall(r"(?:use |; )(system-\d)(?=:| for| where| to)", use.partition("On texts")[2]):
         assert name not in search.out, use
-        grounds = [answer for answer in answers if answer.recommends and answer.names[0] == name]
+        grounds = [answer for answer in answers if answer.can_recommend_leader and answer.names[0] == name]
         assert grounds, use
         assert all(answer.basis == "quality" for answer in grounds)
         assert all(answer.all[0].ranks is None or answer.all[0].ranks[1] <= 2 for answer in grounds)
-    if not any(answer.recommends for answer in answers):
+    if not any(answer.can_recommend_leader for answer in answers):
         assert "use system" not in use
     return walked
 
@@ -111,13 +112,15 @@ def test_every_claim_of_many_random_first_screens_holds() -> None:
         held(random_answers(seed))
 
 
-def answered(question: str, *names: str, basis: Basis = "quality", ranks: tuple[int, int] = (1, 1)) -> Answer:
+def answered(
+    question: str, *names: str, basis: Basis = "quality", ranks: tuple[int, int] = (1, 1)
+) -> ReportAnswer:
     """A question that the first of these leads, and the tests rule out the others."""
     rows = tuple(
         Contender(0.9 - place / 10, name=name, kind="classical", ranks=(2, len(names)) if place else ranks)
         for place, name in enumerate(names)
     )
-    return Answer(
+    return ReportAnswer(
         BY_NAME[question], "sure", names[:1], 100, 100, all=rows, basis=basis, may=names[:1], slug="sage"
     )  # fmt: skip
 
@@ -127,7 +130,7 @@ def test_nothing_is_recommended_by_what_is_kept_or_by_grouping_alone() -> None:
     damaged = answered("damaged", "levenshtein", "minilm", basis="share")
     groups = answered("groups", "levenshtein", "minilm", basis="groups")
     for answers in ([damaged], [groups], [damaged, groups]):
-        use, _ = recommend_systems([Answer(BY_NAME["search"], "not run"), *answers])
+        use, _ = recommend_systems([ReportAnswer(BY_NAME["search"], "not run"), *answers])
         assert "use levenshtein" not in use
         assert "rag score" in use
         assert "out everywhere: minilm" in use
@@ -144,12 +147,13 @@ def test_what_search_rules_out_is_not_recommended_for_anything() -> None:
     assert "use a" not in recommend_systems([wide])[0]
 
 
-def record(kind: str, rows: list[Result], path: Path, **more: Any) -> Record:
+def record(kind: str, rows: list[Result], path: Path, **more: Any) -> RunRecord:
     """A record of systems a, b and c."""
     names = list(dict.fromkeys(row.system for row in rows))
-    return Record(
+    return RunRecord(
         path, {"protocol": kind, "arguments": {"options": {"precision": 0.9, "confidence": 0.95}}},
-        tuple(System(i, name, "embedding") for i, name in enumerate(names)), (), key_rows(rows), {}, **more,
+        tuple(RecordSystem(i, name, "embedding") for i, name in enumerate(names)), (), index_rows_by_key(rows),
+        {}, **more,
     )  # fmt: skip
 
 
@@ -163,7 +167,7 @@ def row(
     )
 
 
-def choice(path: Path, **more: Any) -> Record:
+def choice(path: Path, **more: Any) -> RunRecord:
     """A choice between three systems; the pick has the least expected loss and is not the likeliest."""
     told = {
         "pick": "b", "as_good": [], "says": "cannot say", "p_best": 0.4, "p_near": 0.7, "expected_regret": 0.05,
@@ -179,20 +183,22 @@ def choice(path: Path, **more: Any) -> Record:
 
 def test_a_choice_answers_what_is_best_for_search(tmp_path: Path) -> None:
     """Without labels nothing is decided; who is hardly the best is out; every system has a card."""
-    runs = gather_runs([choice(tmp_path)])
-    assert answer_questions(runs) == ()  # alone it says so itself
+    runs = gather_report_runs([choice(tmp_path)])
+    assert answer_report_questions(runs) == ()  # alone it says so itself
     beside = record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)
-    search = answer_questions(gather_runs([choice(tmp_path), beside]))[0]
+    search = answer_report_questions(gather_report_runs([choice(tmp_path), beside]))[0]
     assert (search.level, search.slug, search.may) == ("open", "choose", ("b", "a"))
     assert search.names == ("b", "a")
-    decided = answer_questions(gather_runs([choice(tmp_path, says="b", p_best=0.9, judged=40), beside]))[0]
+    decided = answer_report_questions(
+        gather_report_runs([choice(tmp_path, says="b", p_best=0.9, judged=40), beside])
+    )[0]
     assert (decided.level, decided.names) == ("likely", ("b",))
     assert "40 judged questions" in decided.means
     # What the choice itself says, as far as it goes: nothing is recommended.
     use, _ = recommend_systems([decided])
     assert "picks b" in use
     assert "use b" not in use
-    cards = make_cards(runs)
+    cards = make_system_cards(runs)
     assert cards is not None
     assert {card.row.system.name for card in cards} == {"a", "b", "c"}
 
@@ -200,13 +206,15 @@ def test_a_choice_answers_what_is_best_for_search(tmp_path: Path) -> None:
 def test_an_undecided_choice_names_who_may_be_best(tmp_path: Path) -> None:
     """By their chances, whoever has the least expected loss; who has under 5% is unlikely."""
     made = choice(tmp_path)
-    heading = plain_text(choice_verdict(made, make_board(made)).heading)
+    heading = join_sentence_text(choice_verdict(made, build_record_board(made)).heading)
     assert heading == "Undecided: a (57%) or b (40%) may be best; c is unlikely"
     alike = choice(tmp_path, p_best=0.503, p_other=0.497)
-    assert "b (50%) or a (50%)" in plain_text(choice_verdict(alike, make_board(alike)).heading)
+    assert "b (50%) or a (50%)" in join_sentence_text(
+        choice_verdict(alike, build_record_board(alike)).heading
+    )
     decided = choice(tmp_path, says="b", p_best=0.9)
     assert (
-        plain_text(choice_verdict(decided, make_board(decided)).heading)
+        join_sentence_text(choice_verdict(decided, build_record_board(decided)).heading)
         == "Use b (90% likely to be the best)"
     )
 
@@ -215,8 +223,8 @@ def test_an_undecided_choice_names_who_may_be_best(tmp_path: Path) -> None:
 def test_labels_come_before_a_choice_and_every_encoder_of_a_sweep_has_a_card(tmp_path: Path) -> None:
     """A sweep's encoders by what they beat with all else equal."""
     write_sweep_run(tmp_path / "sweep")
-    swept = read_runs([tmp_path / "sweep"])
-    search = answer_questions((*gather_runs([choice(tmp_path)]), *swept))[0]
+    swept = read_report_runs([tmp_path / "sweep"])
+    search = answer_report_questions((*gather_report_runs([choice(tmp_path)]), *swept))[0]
     assert search.slug == "sweep"
     assert search.names == ("minilm",)
     values = dict(_best_by_encoder(tmp_path / "sweep"))
@@ -245,11 +253,11 @@ def test_a_calibration_says_that_no_threshold_holds_only_where_none_does(tmp_pat
         row("pairs", "b", "threshold", 0.7, "precision"),
     ]
     made = record("calibration", rows, tmp_path)
-    heading = str(calibration_verdict(made, make_board(made)).heading)
+    heading = str(calibration_verdict(made, build_record_board(made)).heading)
     assert "No threshold" not in heading
     assert "0.700" in heading
     none = record("calibration", [one for one in rows if one.value != 0.7], tmp_path)
-    assert "any of 2 systems" in str(calibration_verdict(none, make_board(none)).heading)
+    assert "any of 2 systems" in str(calibration_verdict(none, build_record_board(none)).heading)
 
 
 def test_a_percent_of_people_needs_people_who_agree() -> None:
@@ -272,25 +280,29 @@ def test_a_system_that_does_not_pass_a_reference_is_not_named_as_one_that_may_be
         systems={"a": "embedding", "b": "classical"},
         levels={"a": 0.9, "b": 0.1, "constant": 0.5, "random": 0.5},
     )
-    [run] = read_runs([folder])
-    assert passing_systems(run.board, ["a", "b"]) == ("a",)
-    assert passing_systems(run.board, ["b"]) == ("b",)
+    [run] = read_report_runs([folder])
+    assert list_systems_above_reference(run.board, ["a", "b"]) == ("a",)
+    assert list_systems_above_reference(run.board, ["b"]) == ("b",)
 
 
 def test_what_is_kept_never_stands_under_the_caption_of_another_measure(make_run: Any) -> None:
     """Robustness is no share of search quality; the caption is that of the evidence."""
-    from embassay.protocols.kernel.comparisons import Headline, Standing, write_standings
+    from embassay.protocols.kernel.comparisons import Standing, SystemHeadline, write_standings
 
     run = make_run(tasks=("robustness",), systems={"a": "embedding", "b": "embedding"})
     draws = np.random.default_rng(0).normal(0, 0.01, (2, 300))
     write_standings(
         run,
         [
-            Standing("robustness", "", "robustness", Headline(name, value, 48, value + drawn, "bootstrap"))
+            Standing(
+                "robustness", "", "robustness", SystemHeadline(name, value, 48, value + drawn, "bootstrap")
+            )
             for name, value, drawn in zip("ab", (0.6, 0.4), draws, strict=True)
         ],
     )
-    damaged = next(one for one in answer_questions(read_runs([run])) if one.question.name == "damaged")
+    damaged = next(
+        one for one in answer_report_questions(read_report_runs([run])) if one.question.name == "damaged"
+    )
     assert damaged.basis == "share"
     assert "search" not in damaged.means
     assert "use" not in recommend_systems([damaged])[0].split()
@@ -316,6 +328,6 @@ def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
     runs = {name: f"{name}.trec" for name in "ab"}
     eb.rag.score("runs/golden/export/qrels.txt", runs, resamples=50, out="runs/scored", measures=["nDCG@5"])
     monkeypatch.chdir("/")
-    beside = gather_runs([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
-    search = answer_questions((*read_runs([tmp_path / "runs" / "scored"]), *beside))[0]
+    beside = gather_report_runs([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
+    search = answer_report_questions((*read_report_runs([tmp_path / "runs" / "scored"]), *beside))[0]
     assert search.means == "nDCG@5 by a golden set"

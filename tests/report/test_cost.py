@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from embassay.document.terminal import draw_blocks
-from embassay.protocols.kernel.tables import format_counted, format_duration
+from embassay.protocols.kernel.tables import format_count_with_noun, format_duration
 from embassay.report import write_report
-from embassay.report.method import list_costs, measure_taken, say_paid
-from embassay.report.record import read_record
-from embassay.report.runs import gather_runs
+from embassay.report.method import list_system_costs, list_system_efforts, say_total_paid
+from embassay.report.record import read_run_record
+from embassay.report.runs import gather_report_runs
 from embassay.report.terminal import run_view
 
 MakeRun = Callable[..., Path]
@@ -38,22 +38,22 @@ def with_costs(run: Path, plan: dict[str, Any], spent: dict[str, Any]) -> Path:
 
 def test_plan_and_actual_stand_side_by_side(make_run: MakeRun) -> None:
     """Texts, tokens, requests, money and time, planned and taken; estimates are marked."""
-    record = read_record(with_costs(make_run(), PLAN, SPENT))
-    (cost,) = list_costs(record)
+    record = read_run_record(with_costs(make_run(), PLAN, SPENT))
+    (cost,) = list_system_costs(record)
     planned, took = zip(*cost.figures, strict=True)
     assert planned == ("4,000", "about 90,000", "40", "$0.0900", "about 1 min")
     assert took[1:4] == ("91,500", "44", "$0.0915")
     assert cost.calls == "4 retries, 1 call failed finally, 2 min of waiting, summed over parallel requests"
-    assert say_paid(record) == (
+    assert say_total_paid(record) == (
         "Spent $0.0915 of $1.00, in 44 requests with 91,500 tokens. 2 were in flight when a process died."
     )
 
 
 def test_a_run_without_a_plan_has_no_such_table(make_run: MakeRun) -> None:
     """Older runs, and those that paid nothing, say nothing of it."""
-    record = read_record(make_run())
-    assert list_costs(record) == ()
-    assert say_paid(record) == ""
+    record = read_run_record(make_run())
+    assert list_system_costs(record) == ()
+    assert say_total_paid(record) == ""
 
 
 def test_the_report_shows_it(make_run: MakeRun) -> None:
@@ -79,17 +79,17 @@ def with_times(run: Path) -> Path:
 def test_time_and_memory_stand_beside_scores(make_run: MakeRun) -> None:
     """In the report and in the wide view, with units, cells and pairs; never in what a run writes of its results."""
     run = with_times(make_run())
-    record = read_record(run)
-    shown = gather_runs((record,))[0]
+    record = read_run_record(run)
+    shown = gather_report_runs((record,))[0]
     cells = [one for one in record.cells if one.system == "birch-base"]
-    own = next(one for one in measure_taken(record, shown.board) if one.system == "birch-base")
-    assert own.time == f"{format_duration(len(cells) / 2)} ({format_counted(len(cells), 'cell')})"
+    own = next(one for one in list_system_efforts(record, shown.board) if one.system == "birch-base")
+    assert own.time == f"{format_duration(len(cells) / 2)} ({format_count_with_noun(len(cells), 'cell')})"
     pairs = sum(one.counts.get("pairs", 0) for one in cells)
     assert own.per_pair == (f"10 ms (n = {pairs})" if pairs else "–")
     assert own.memory.endswith("MiB")
     assert own.vector == "1,024 bytes"
-    assert len({one.system for one in measure_taken(record, shown.board)}) == len(
-        measure_taken(record, shown.board)
+    assert len({one.system for one in list_system_efforts(record, shown.board)}) == len(
+        list_system_efforts(record, shown.board)
     )
     wide, narrow = (draw_blocks(run_view(run, width), width=120, wide=width).plain for width in (True, False))
     assert own.time in wide
@@ -99,8 +99,8 @@ def test_time_and_memory_stand_beside_scores(make_run: MakeRun) -> None:
 
 def test_a_run_that_tells_no_time_has_no_such_table(make_run: MakeRun) -> None:
     """As of older versions."""
-    record = read_record(make_run())
+    record = read_run_record(make_run())
     for cell in record.manifest["cells"]:
         cell.pop("seconds", None)
     timeless = replace(record, cells=tuple(replace(one, seconds=None) for one in record.cells))
-    assert measure_taken(timeless, gather_runs((record,))[0].board) == ()
+    assert list_system_efforts(timeless, gather_report_runs((record,))[0].board) == ()

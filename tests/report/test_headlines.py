@@ -13,19 +13,19 @@ from embassay.errors import DataError
 from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.records import Result
-from embassay.report.board import Value
-from embassay.report.cards.card import make_cards
+from embassay.report.board import BoardValue
+from embassay.report.cards.card import make_system_cards
 from embassay.report.headlines import (
-    Leader,
-    Leading,
-    combine_leaders,
+    RunHeadlines,
+    SystemLeadFigure,
+    combine_run_headlines,
+    find_run_headlines,
+    format_headline_cells,
     headlines_view,
-    leader_cells,
-    leading_record,
-    list_leading,
+    list_run_headlines,
 )
-from embassay.report.html import render_page
-from embassay.report.runs import ReportRun, read_runs
+from embassay.report.html import render_report_page
+from embassay.report.runs import ReportRun, read_report_runs
 from report.pages import printed
 
 from .hume_run import write_hume_run
@@ -33,19 +33,19 @@ from .hume_run import write_hume_run
 
 def _leader(
     value: float, low: float | None, high: float | None, unit: object = SCORE, **more: object
-) -> Leader:
+) -> SystemLeadFigure:
     row = Result("p", "overall", "", "", "", "", "s", "overall", value, 5, low, high, "b", 0, "")
-    return Leader("embedding", Value("value", row, unit=unit), **more)  # type: ignore[arg-type]
+    return SystemLeadFigure("embedding", BoardValue("value", row, unit=unit), **more)  # type: ignore[arg-type]
 
 
-SAGE = Leading(
+SAGE = RunHeadlines(
     "SAGE", "overall", SCORE,
     {
         "a-long-name": _leader(0.4561, 0.4321, 0.4772, rank=(1, 1)),
         "b": _leader(0.4, 0.35, 0.45, rank=(2, 2)),
     },
 )  # fmt: skip
-HUME = Leading(
+HUME = RunHeadlines(
     "HUME", "mean of 3 pairs", POINTS,
     {
         "b": _leader(0.855, 0.8, 0.9, POINTS, rank=(1, 2), apart=True),
@@ -91,7 +91,7 @@ def test_ascii() -> None:
 
 def test_one_system_alone_has_no_rank() -> None:
     """Nothing is said of tests where there are none."""
-    text = printed(headlines_view([Leading("SAGE", "overall", SCORE, {"b": _leader(0.4, 0.35, 0.45)})]))
+    text = printed(headlines_view([RunHeadlines("SAGE", "overall", SCORE, {"b": _leader(0.4, 0.35, 0.45)})]))
     assert "No ranks" in text
     assert "points" not in text
 
@@ -99,7 +99,7 @@ def test_one_system_alone_has_no_rank() -> None:
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     """As by the report."""
     with pytest.raises(DataError):
-        read_runs([tmp_path / "nothing"])
+        read_report_runs([tmp_path / "nothing"])
 
 
 @pytest.fixture(scope="module")
@@ -107,18 +107,18 @@ def runs(
     plain_run: Path, pteb_run: Path, score_run: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[ReportRun, ...]:
     """One run of each protocol."""
-    return read_runs(
+    return read_report_runs(
         [plain_run, pteb_run, score_run, write_hume_run(tmp_path_factory.mktemp("runs") / "hume")]
     )
 
 
 def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
     """Every figure, interval and rank of the terminal's table stands in the overview's, and on the system's card."""
-    found, table, cards = list(list_leading(runs)), combine_leaders(runs), make_cards(runs)
+    found, table, cards = list(list_run_headlines(runs)), combine_run_headlines(runs), make_system_cards(runs)
     assert table is not None
     assert cards is not None
     assert [one.run for one in found] == ["SAGE", "PTEB", "RAG", "HUME"]
-    page = _texts(render_page(runs))
+    page = _texts(render_report_page(runs))
     on_cards = {card.row.label: [one for run in card.standings for one in run.scores] for card in cards}
     ranked = 0
     for line in table.lines:
@@ -126,7 +126,7 @@ def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
         for run, leader in zip(found, (run.leaders.get(name) for run in found), strict=True):
             if leader is None or leader.value.value is None:
                 continue
-            value, rank = leader_cells(run, name)
+            value, rank = format_headline_cells(run, name)
             said = leader.value.interval or "no interval"
             said += f" rank {rank.rstrip('*')}" + " of its kind" * leader.apart if leader.rank else ""
             assert f"{leader.value.text} {said}" in page[line.label], (line.label, run.run)
@@ -142,12 +142,12 @@ def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
 def test_ranks_are_those_of_the_run_itself(runs: tuple[ReportRun, ...]) -> None:
     """Of a scoring by the measure it leads with; people of a study have a place by the mean, and no rank."""
     score, hume = (next(run for run in runs if run.record.kind == kind) for kind in ("score", "hume"))
-    of_score = leading_record(score)
+    of_score = find_run_headlines(score)
     assert of_score is not None
     scope = score.record.scope("score")
     assert {name: one.rank for name, one in of_score.leaders.items()} == dict(scope.ranges)
     assert of_score.measure.startswith("RA-nWG@")
-    of_hume = leading_record(hume)
+    of_hume = find_run_headlines(hume)
     human = next(one for one in read_summary(hume.record.path).places if one.kind == "human")
     assert of_hume is not None
     assert f"rank {human.rank} of " in of_hume.people

@@ -3,12 +3,12 @@
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import Box, Heading, plain_text
+from embassay.document.blocks import Box, Heading, join_sentence_text
 from embassay.protocols.hteb.options import AXES, HtebOptions
 from embassay.report import write_report
-from embassay.report.cards.card import make_cards
-from embassay.report.hteb.profile import hteb_page, hteb_verdict, make_profiles
-from embassay.report.runs import read_runs
+from embassay.report.cards.card import make_system_cards
+from embassay.report.hteb.profile import hteb_page, hteb_verdict, make_transformation_profiles
+from embassay.report.runs import read_report_runs
 from report.pages import every, tables
 
 RECORDED = {"tokenizer": "words", "runs": 1, "limit": 14}
@@ -29,7 +29,7 @@ def family(tmp_path_factory):
 
 def test_the_page_has_a_profile_of_every_system(family):
     """Its axes drawn on one scale, and a table with original, paraphrased, axes and total."""
-    [run] = read_runs([family / "hteb"])
+    [run] = read_report_runs([family / "hteb"])
     blocks = list(hteb_page(run, True))
     assert {"hteb-profiles", "hteb-transformations", "hteb-datasets"} <= {
         one.id for one in every(blocks, Heading)
@@ -37,7 +37,7 @@ def test_the_page_has_a_profile_of_every_system(family):
     panels = next(one for one in blocks if isinstance(one, Box))
     assert len(panels.blocks) == 2
     profile = tables(blocks)["hteb-profile"]
-    assert [plain_text((one.title,)) for one in profile.heads] == [
+    assert [join_sentence_text((one.title,)) for one in profile.heads] == [
         "Original", "Paraphrased", "Lexical and style", "Length", "Language", "All axes", "HTEB total",
     ]  # fmt: skip
     assert len(profile.lines) == 4
@@ -46,11 +46,14 @@ def test_the_page_has_a_profile_of_every_system(family):
 def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
     """That with the lowest change, of the systems that lose most there; its heading claims it only where a loss is
     certain: an interval below 0."""
-    [run] = read_runs([family / "hteb"])
-    found = [one for one in make_profiles(run.record, run.board) if one.row.system.ranked]
+    [run] = read_report_runs([family / "hteb"])
+    found = [one for one in make_transformation_profiles(run.record, run.board) if one.row.system.ranked]
     verdict = hteb_verdict(run.record, run.board)
     certain = any(row.ci_high < 0 for one in found for row in one.axes.values())
-    heading, whole = plain_text(verdict.heading), " ".join(map(plain_text, (verdict.heading, *verdict.lede)))
+    heading, whole = (
+        join_sentence_text(verdict.heading),
+        " ".join(map(join_sentence_text, (verdict.heading, *verdict.lede))),
+    )
     assert ("No system has a certain loss" in heading) == (not certain)
     titles = {"style": "lexical and style", "length": "length", "language": "language"}
     assert any(f"the axis of {titles[one.worst[0]]}" in whole for one in found)
@@ -58,14 +61,14 @@ def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
 
 def test_both_protocols_are_one_family(family):
     """Under one heading of the navigation, cited both; a card asks nothing of axes that were tested."""
-    runs = read_runs([family / "pteb", family / "hteb"])
+    runs = read_report_runs([family / "pteb", family / "hteb"])
     assert [run.record.kind for run in runs] == ["pteb", "hteb"]
     page = write_report([family / "pteb", family / "hteb"], out=family / "both.html").read_text("utf-8")
     assert "Beyond One-dimensional Static Robustness" in page
-    cards = {card.row.system.name: card for card in make_cards(runs)}
+    cards = {card.row.system.name: card for card in make_system_cards(runs)}
     said = " ".join(cards["wordllama"].unknown)
     assert "styles, lengths and languages (HTEB)" not in said
     assert AXES["language"].lower() in said + " ".join(
-        plain_text(one.bullet) for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
+        join_sentence_text(one.bullet) for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
     )
     assert any("hteb run" in command for command in cards["wordllama"].commands)

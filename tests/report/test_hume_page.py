@@ -10,15 +10,21 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.document.blocks import Table, plain_text
+from embassay.document.blocks import Table, join_sentence_text
 from embassay.errors import DataError
-from embassay.protocols.hume.record import DividedTask, Summary, read_summary, write_divided
+from embassay.protocols.hume.record import DividedTask, Summary, read_summary, write_divided_tasks
 from embassay.report import write_report
-from embassay.report.board import make_board
-from embassay.report.hume.conclusions import describe_verdict, hume_notes, hume_view, verdict_heading
-from embassay.report.hume.families import COEFFICIENT, POINTS, llm_averages, pair_standings, select_side
+from embassay.report.board import build_record_board
+from embassay.report.hume.conclusions import describe_hume_verdict, hume_notes, hume_view, verdict_heading
+from embassay.report.hume.families import (
+    COEFFICIENT,
+    POINTS,
+    average_llm_scores,
+    list_pairs_with_models,
+    select_pairs_by_side,
+)
 from embassay.report.hume.gap import HumePage, hume_page
-from embassay.report.record import read_record
+from embassay.report.record import read_run_record
 from embassay.stats import Estimate
 from report.pages import printed
 
@@ -40,8 +46,8 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def page(run: Path) -> HumePage:
-    record = read_record(run)
-    return hume_page(record, make_board(record))
+    record = read_run_record(run)
+    return hume_page(record, build_record_board(record))
 
 
 def numbers_of(made: Summary) -> set[str]:
@@ -66,8 +72,8 @@ def numbers_of(made: Summary) -> set[str]:
 
 def counts_of(made: Summary) -> set[str]:
     """How many pairs are in each state that a sentence counts."""
-    every = pair_standings(made)
-    above = select_side(every, "above")
+    every = list_pairs_with_models(made)
+    above = select_pairs_by_side(every, "above")
     counted = [
         len(above),
         sum(one.pair.trust == "low" for one in above),
@@ -82,8 +88,8 @@ def counts_of(made: Summary) -> set[str]:
     "made", [published(), study(), study(kind="person")], ids=["paper", "simulated", "people"]
 )
 def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
-    verdict = describe_verdict(made)
-    text = " ".join([plain_text(verdict.heading), *map(plain_text, verdict.lede)])
+    verdict = describe_hume_verdict(made)
+    text = " ".join([join_sentence_text(verdict.heading), *map(join_sentence_text, verdict.lede)])
     for name in (
         *(pair.name for pair in made.pairs),
         *(one.system.rpartition("/")[2] for one in made.places),
@@ -96,25 +102,29 @@ def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
 
 def test_the_published_verdict_is_that_of_the_paper() -> None:
     """12 of the 14 stars are above people; rank 4 of 14; five of the twelve on noise."""
-    verdict = describe_verdict(published())
+    verdict = describe_hume_verdict(published())
     assert verdict.heading == ("A model is above people’s interval on 12 of 26 pairs, 5 with low agreement",)
-    assert plain_text(verdict.lede[0]).startswith(
+    assert join_sentence_text(verdict.lede[0]).startswith(
         "Over all 26 pairs people score 77.6, rank 4 of 14 by the mean; jasper"
     )
-    assert "STS22 (ara)" in plain_text(verdict.lede[-1])
+    assert "STS22 (ara)" in join_sentence_text(verdict.lede[-1])
 
 
 @pytest.mark.parametrize("made", [published(), study(), study(kind="person")])
 def test_a_model_above_people_is_never_named_without_agreement(made: Summary) -> None:
     """Neither in the heading nor where the largest lead is told; nobody is called superhuman."""
-    verdict = describe_verdict(made)
-    said = plain_text(verdict.heading)
+    verdict = describe_hume_verdict(made)
+    said = join_sentence_text(verdict.heading)
     assert len(said) <= 80
     assert "agreement" in said
-    leads = [plain_text(one) for one in verdict.lede if "largest lead of a model" in plain_text(one)]
+    leads = [
+        join_sentence_text(one)
+        for one in verdict.lede
+        if "largest lead of a model" in join_sentence_text(one)
+    ]
     assert leads
     assert all("agreement" in one for one in leads)
-    html = " ".join([said, *map(plain_text, verdict.lede)])
+    html = " ".join([said, *map(join_sentence_text, verdict.lede)])
     assert "superhuman" not in html
 
 
@@ -133,7 +143,10 @@ def test_a_model_above_people_is_never_named_without_agreement(made: Summary) ->
 )
 def test_the_heading_says_how_far_leads_can_be_trusted(trusts: tuple[str | None, ...], expected: str) -> None:
     every = [_with(trusts[i] if i < len(trusts) else "high", above=i < len(trusts)) for i in range(2)]
-    assert verdict_heading(pair_standings(summary("two", "study", tuple(every), {})), "people") == expected
+    assert (
+        verdict_heading(list_pairs_with_models(summary("two", "study", tuple(every), {})), "people")
+        == expected
+    )
 
 
 def _with(trust: str | None, *, above: bool) -> Any:
@@ -154,7 +167,7 @@ def _with(trust: str | None, *, above: bool) -> Any:
 def test_simulated_annotators_are_named_everywhere(small: Path) -> None:
     """In the heading, the first note, the chart's caption and every row of an annotator; never as people."""
     made = page(small)
-    assert "simulated annotators" in plain_text(made.verdict.heading)
+    assert "simulated annotators" in join_sentence_text(made.verdict.heading)
     assert made.notes[0].kind == "simulated"
     assert made.notes[0].what.startswith("All annotators are simulated")
     assert all(one.simulated for one in made.annotators.rows)
@@ -191,8 +204,8 @@ def test_the_chart_has_every_pair_with_its_numbers(paper: Path) -> None:
 
 def test_sides_are_those_of_the_record(paper: Path) -> None:
     """Fourteen outside: twelve above, two below."""
-    every = pair_standings(read_summary(paper))
-    assert [len(select_side(every, side)) for side in ("above", "below", "inside")] == [12, 2, 12]
+    every = list_pairs_with_models(read_summary(paper))
+    assert [len(select_pairs_by_side(every, side)) for side in ("above", "below", "inside")] == [12, 2, 12]
 
 
 def test_noisy_pairs_have_agreement_and_advice(paper: Path) -> None:
@@ -234,7 +247,7 @@ def test_difficulty_counts_all_pairs(paper: Path) -> None:
 
 def test_language_models_stand_beside_people_on_the_same_pairs(paper: Path) -> None:
     """Means over 19 pairs, every pair once; people's are those of the paper."""
-    found = llm_averages(read_summary(paper))
+    found = average_llm_scores(read_summary(paper))
     assert found is not None
     assert found.pairs == 19
     assert [POINTS.text(mean.value or 0.0) for mean in found.people.means] == ["79.1", "88.3", "76.5", "81.2"]
@@ -375,7 +388,7 @@ def test_groups_of_people_and_languages_stand_on_the_page(tmp_path: Path) -> Non
     )
     people, languages = page(run).groups
     assert [one.title for one in people.heads] == ["dataset", "group", "score"]
-    assert [plain_text(one.text) for one in people.lines[0].entries] == ["pairs", "native", "81.5"]
+    assert [join_sentence_text(one.text) for one in people.lines[0].entries] == ["pairs", "native", "81.5"]
     assert [one.title for one in languages.heads] == ["class", "pairs", "human", "gap"]
     html = write_report([run], out=tmp_path / "report.html").read_text("utf-8")
     assert html.count(people.title) >= 1
@@ -387,7 +400,7 @@ def test_items_of_a_model_and_of_people_stand_on_the_page(tmp_path: Path) -> Non
     run = write_hume_run(tmp_path / "hume")
     assert page(run).divided == ()
     wrong = Estimate(value=0.1, low=0.02, high=0.4, n=10, method="Wilson")
-    write_divided(
+    write_divided_tasks(
         run,
         [
             DividedTask(

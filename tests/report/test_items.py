@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.report.board import make_board
+from embassay.report.board import build_record_board
 from embassay.report.items import (
     BUDGET,
     BYTES_PER_ITEM,
@@ -17,18 +17,18 @@ from embassay.report.items import (
     FEWEST,
     KINDS,
     MOST,
-    Excerpts,
+    ExcerptStore,
     ItemGroup,
     ItemPage,
-    edit_words,
+    describe_edit,
     item_page,
-    pick_items,
-    read_groups,
-    share_budget,
+    pick_items_for_page,
+    read_item_groups,
+    share_item_budget,
     shorten_text,
 )
-from embassay.report.record import System, read_record
-from embassay.report.sage.edits import change_span, change_window
+from embassay.report.record import RecordSystem, read_run_record
+from embassay.report.sage.edits import cut_change_window, find_change_span
 from embassay.runs.folder import RunFolder
 
 MakeRun = Callable[..., Path]
@@ -36,8 +36,8 @@ words = st.text("ab c", max_size=40)
 
 
 def page_of(run: Path) -> ItemPage:
-    record = read_record(run)
-    page = item_page(record, make_board(record))
+    record = read_run_record(run)
+    page = item_page(record, build_record_board(record))
     assert page is not None
     return page
 
@@ -47,14 +47,14 @@ def group_of(values: np.ndarray) -> ItemGroup:
     measures, systems, items = values.shape
     return ItemGroup(
         KINDS[2], "made", "en", tuple(f"i{i}" for i in range(items)),
-        tuple(System(i, f"s{i}", "classical") for i in range(systems)), KINDS[2].measures[:measures], values,
+        tuple(RecordSystem(i, f"s{i}", "classical") for i in range(systems)), KINDS[2].measures[:measures], values,
     )  # fmt: skip
 
 
 @given(words, words)
 def test_a_span_is_what_changed(before: str, after: str) -> None:
     """What it keeps is in both texts, and what it replaces makes one of the other."""
-    start, gone, come = change_span(before, after)
+    start, gone, come = find_change_span(before, after)
     assert before[:start] == after[:start]
     assert before[start + gone :] == after[start + come :]
     assert min(gone, come) >= 0
@@ -65,7 +65,7 @@ def test_a_span_is_what_changed(before: str, after: str) -> None:
 @given(words, words)
 def test_a_window_shows_the_first_change(before: str, after: str) -> None:
     """It begins at a word, at or before the first difference; an unchanged text has none."""
-    found = change_window(before, after)
+    found = cut_change_window(before, after)
     if before == after:
         assert found == []
         return
@@ -86,7 +86,7 @@ def test_a_shortened_text_is_a_beginning(text: str, most: int) -> None:
 
 def test_equal_excerpts_are_kept_once() -> None:
     """A text that several tasks judge is in the page once; texts that only begin alike are not confused."""
-    excerpts = Excerpts()
+    excerpts = ExcerptStore()
     numbers = [excerpts.add(text, 10) for text in ("one two", "one two", "one two three", "one two thrice")]
     assert numbers == [0, 0, 1, 2]
     assert excerpts.cut == {1: 13, 2: 14}
@@ -94,19 +94,19 @@ def test_equal_excerpts_are_kept_once() -> None:
 
 def test_all_items_are_kept_when_they_fit() -> None:
     """Nothing is left out of a small run."""
-    assert pick_items(group_of(np.zeros((2, 2, 9))), 9, 1337).tolist() == list(range(9))
+    assert pick_items_for_page(group_of(np.zeros((2, 2, 9))), 9, 1337).tolist() == list(range(9))
 
 
 def test_the_worst_of_every_measure_are_kept() -> None:
     """Half are the worst, measure by measure; the rest is drawn with the seed."""
     values = np.ones((2, 2, 100))
     values[0, :, 17] = values[1, :, 42] = 0.0
-    chosen = pick_items(group_of(values), 20, 1337)
+    chosen = pick_items_for_page(group_of(values), 20, 1337)
     assert len(chosen) == 20
     assert {17, 42} <= set(chosen.tolist())
     assert chosen.tolist() == sorted(set(chosen.tolist()))
-    assert chosen.tolist() == pick_items(group_of(values), 20, 1337).tolist()
-    assert chosen.tolist() != pick_items(group_of(values), 20, 7).tolist()
+    assert chosen.tolist() == pick_items_for_page(group_of(values), 20, 1337).tolist()
+    assert chosen.tolist() != pick_items_for_page(group_of(values), 20, 7).tolist()
 
 
 def test_missing_values_are_not_the_worst() -> None:
@@ -116,13 +116,13 @@ def test_missing_values_are_not_the_worst() -> None:
     values[:, :, 4] = 0.1
     group = group_of(values)
     assert np.isnan(group.means[0, 3])
-    assert 4 in pick_items(group, 2, 1337).tolist()
+    assert 4 in pick_items_for_page(group, 2, 1337).tolist()
 
 
 @given(st.lists(st.tuples(st.integers(1, 100_000), st.integers(1, 2_000)), min_size=1, max_size=30))
 def test_room_is_bounded_and_shared(needs: list[tuple[int, int]]) -> None:
     """20 to 4,000 items each; together 10 MB, unless twenty of each already take more."""
-    found = share_budget(needs)
+    found = share_item_budget(needs)
     costs = [BYTES_PER_ITEM + BYTES_PER_VALUE * values for _, values in needs]
     for size, (items, _) in zip(found, needs, strict=True):
         assert min(items, FEWEST) <= size <= min(items, MOST)
@@ -132,8 +132,8 @@ def test_room_is_bounded_and_shared(needs: list[tuple[int, int]]) -> None:
 
 def test_small_groups_leave_their_room_to_large_ones() -> None:
     """One large group beside small ones gets nearly everything."""
-    assert share_budget([(10, 10), (100_000, 100), (10, 10)])[1] == MOST
-    assert share_budget([(100_000, 1_000)] * 2)[0] == share_budget([(100_000, 1_000)] * 2)[1] < MOST
+    assert share_item_budget([(10, 10), (100_000, 100), (10, 10)])[1] == MOST
+    assert share_item_budget([(100_000, 1_000)] * 2)[0] == share_item_budget([(100_000, 1_000)] * 2)[1] < MOST
 
 
 def test_what_is_left_out_is_said(make_full_run: MakeRun, monkeypatch: object) -> None:
@@ -172,7 +172,9 @@ def test_values_are_ten_thousandths_of_those_in_the_files(plain_run: Path) -> No
 
 def test_a_documents_sensitivity_is_one_minus_the_mean_error(plain_run: Path) -> None:
     """The score per document follows the spec: distance from 1 / (1 + p), averaged over its variants."""
-    group = next(one for one in read_groups(read_record(plain_run)) if one.kind.name == "sensitivity")
+    group = next(
+        one for one in read_item_groups(read_run_record(plain_run)) if one.kind.name == "sensitivity"
+    )
     sizes = [float(one.edit.partition("p=")[2].partition(",")[0]) for one in group.measures[1:]]
     expected = np.array([1 / (1 + size) for size in sizes])
     score = 1 - np.abs(group.values[1:, 0, 0] - expected).mean()
@@ -184,10 +186,10 @@ def test_systems_with_items_in_another_order_are_aligned(make_full_run: MakeRun)
     import polars as pl
 
     run = make_full_run(tasks=("robustness",))
-    before = read_groups(read_record(run))[0].values
+    before = read_item_groups(read_run_record(run))[0].values
     path = RunFolder(run).items_path("robustness", "sample", "bm25")
     pl.read_parquet(path).reverse().write_parquet(path)
-    assert np.array_equal(read_groups(read_record(run))[0].values, before)
+    assert np.array_equal(read_item_groups(read_run_record(run))[0].values, before)
 
 
 def test_edited_texts_are_made_again(plain_run: Path) -> None:
@@ -238,11 +240,11 @@ def test_no_items_no_page(make_full_run: MakeRun) -> None:
 
     run = make_full_run()
     shutil.rmtree(run / "items")
-    record = read_record(run)
-    assert item_page(record, make_board(record)) is None
+    record = read_run_record(run)
+    assert item_page(record, build_record_board(record)) is None
 
 
 def test_edits_have_words() -> None:
     """Positions and sizes are said, unknown edits keep their name."""
-    assert edit_words("insertion:p=1,q=0") == "100% inserted at the start"
-    assert edit_words("new_edit") == "new_edit"
+    assert describe_edit("insertion:p=1,q=0") == "100% inserted at the start"
+    assert describe_edit("new_edit") == "new_edit"

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from embassay.document.blocks import plain_text
+from embassay.document.blocks import join_sentence_text
 from embassay.protocols.hume.record import read_summary
 from embassay.report import write_report
-from embassay.report.headlines import JointHeadlines, combine_leaders
-from embassay.report.overview import make_overview, run_verdict
-from embassay.report.runs import read_runs
+from embassay.report.headlines import JointHeadlines, combine_run_headlines
+from embassay.report.overview import make_overview_page, run_verdict
+from embassay.report.runs import read_report_runs
 
 from .hume_run import study, write_hume_run
 
@@ -22,13 +22,13 @@ def test_the_lede_has_a_finding_per_protocol(
     plain_run: Path, pteb_run: Path, score_run: Path, tmp_path: Path
 ) -> None:
     """The gap of the first run, then the headings of PTEB, RAG and HUME, word for word but for the first capital."""
-    runs = read_runs([plain_run, pteb_run, score_run, write_hume_run(tmp_path / "hume")])
-    verdict = make_overview(runs).verdict
-    said = [plain_text(one) for one in verdict.lede]
-    assert plain_text(verdict.heading).startswith("SAGE: ")
+    runs = read_report_runs([plain_run, pteb_run, score_run, write_hume_run(tmp_path / "hume")])
+    verdict = make_overview_page(runs).verdict
+    said = [join_sentence_text(one) for one in verdict.lede]
+    assert join_sentence_text(verdict.heading).startswith("SAGE: ")
     assert len(said) == 4
     for run, sentence in zip(runs[1:], said[1:], strict=True):
-        heading = plain_text(run_verdict(run).heading)
+        heading = join_sentence_text(run_verdict(run).heading)
         assert sentence.lower() == f"{run.title}: {heading}.".lower()
 
 
@@ -37,8 +37,8 @@ def test_few_runs_are_named_and_many_counted(
 ) -> None:
     """Up to three by name; more are counted, their kinds stand beside."""
     three, four = [plain_run, pteb_run, score_run], [write_hume_run(tmp_path / "hume")]
-    assert make_overview(read_runs(three)).names == ("made", "reworded", "scored")
-    assert make_overview(read_runs([*three, *four])).names == ()
+    assert make_overview_page(read_report_runs(three)).names == ("made", "reworded", "scored")
+    assert make_overview_page(read_report_runs([*three, *four])).names == ()
     page = write_report([*three, *four], out=tmp_path / "out.html").read_text("utf-8")
     assert "<b>4 runs</b>" in page
 
@@ -48,8 +48,8 @@ def test_every_system_stands_once_with_its_leading_scores(
 ) -> None:
     """Values, ranks and bold are those of the boards; people of the study stand under the table."""
     made = study()
-    runs = read_runs([plain_run, pteb_run, write_hume_run(tmp_path / "hume", made)])
-    table = combine_leaders(runs)
+    runs = read_report_runs([plain_run, pteb_run, write_hume_run(tmp_path / "hume", made)])
+    table = combine_run_headlines(runs)
     assert table is not None
     assert titles(table) == ["SAGE", "PTEB", "HUME"]
     human = next(one for one in read_summary(tmp_path / "hume").places if one.kind == "human")
@@ -74,15 +74,15 @@ def titles(table: JointHeadlines) -> list[str]:
 
 def test_one_run_has_no_such_table(plain_run: Path) -> None:
     """Nothing to put side by side."""
-    assert combine_leaders(read_runs([plain_run])) is None
-    assert make_overview(read_runs([plain_run])).together is None
+    assert combine_run_headlines(read_report_runs([plain_run])) is None
+    assert make_overview_page(read_report_runs([plain_run])).together is None
 
 
 def test_two_runs_of_one_kind_stand_side_by_side(make_run: MakeRun, tmp_path: Path) -> None:
     """Each in its own column, under its name."""
     make_run(name="one").rename(tmp_path / "sage-one")
     make_run(name="two", datasets=("other",)).rename(tmp_path / "sage-two")
-    table = combine_leaders(read_runs([tmp_path]))
+    table = combine_run_headlines(read_report_runs([tmp_path]))
     assert table is not None
     assert [one.title for one in table.columns] == ["SAGE (one), overall", "SAGE (two), overall"]
 
@@ -116,7 +116,7 @@ def test_columns_without_a_shown_system_are_left_out(plain_run: Path, pteb_run: 
         for one in made.places
     )
     hume = write_hume_run(tmp_path / "hume", made.model_copy(update={"pairs": others, "places": places}))
-    table = combine_leaders(read_runs([plain_run, pteb_run, hume]))
+    table = combine_run_headlines(read_report_runs([plain_run, pteb_run, hume]))
     assert table is not None
     assert titles(table) == ["SAGE", "PTEB"]
     assert not [line for line in table.lines if line.label.startswith("x-")]

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from embassay.report.board import make_board
+from embassay.report.board import build_record_board
 from embassay.report.items import item_page
 from embassay.report.pteb import drops as module
-from embassay.report.record import read_record
+from embassay.report.record import read_run_record
 from embassay.runs.folder import RunFolder
 
 from .pteb_run import text_of
@@ -22,8 +22,8 @@ MakePteb = Callable[..., Path]
 
 
 def groups(run: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    record = read_record(run)
-    made = item_page(record, make_board(record))
+    record = read_run_record(run)
+    made = item_page(record, build_record_board(record))
     assert made is not None
     texts = [made.data["texts"][place] for place in made.data["places"]]
     return made.data["groups"], texts

@@ -10,43 +10,43 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import Text, Verdict, plain_text
+from embassay.document.blocks import TextBlock, Verdict, join_sentence_text
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.report.board import make_board
-from embassay.report.notes import list_notes
+from embassay.report.board import build_record_board
+from embassay.report.notes import list_run_notes
 from embassay.report.overview import board_verdict
-from embassay.report.pteb.conclusions import TASKS, Losses, drop_table, pteb_verdict
+from embassay.report.pteb.conclusions import TASKS, ParaphraseLosses, paraphrase_drop_table, pteb_verdict
 from embassay.report.pteb.drops import PtebPage, pteb_page
 from embassay.report.pteb.notes import pteb_notes
-from embassay.report.record import Record, read_record
+from embassay.report.record import RunRecord, read_run_record
 from embassay.runs.folder import RunFolder
 
 MakePteb = Callable[..., Path]
 
 
 def page(run: Path) -> PtebPage:
-    record = read_record(run)
-    made = pteb_page(record, make_board(record))
+    record = read_run_record(run)
+    made = pteb_page(record, build_record_board(record))
     assert made is not None
     return made
 
 
 def verdict(run: Path) -> Verdict:
-    record = read_record(run)
-    return pteb_verdict(record, make_board(record))
+    record = read_run_record(run)
+    return pteb_verdict(record, build_record_board(record))
 
 
 def sentences(made: Verdict) -> list[str]:
-    return [plain_text(made.heading), *map(plain_text, made.lede)]
+    return [join_sentence_text(made.heading), *map(join_sentence_text, made.lede)]
 
 
-def printed(record: Record) -> Iterator[str]:
+def printed(record: RunRecord) -> Iterator[str]:
     """Everything that a sentence may say of the rows: points with one decimal, both ways round."""
     for row in record.rows.values():
         for value in (row.value, row.ci_low, row.ci_high):
             if value is not None:
-                yield from (POINTS.write_value(value), POINTS.write_value(-value))
+                yield from (POINTS.format_value_in_text(value), POINTS.format_value_in_text(-value))
     for held in record.compared["rank_stability"].values():
         yield numbers.format_score(held.get("tau_original") or 0.0, 2)
 
@@ -78,12 +78,12 @@ def test_the_heading_counts_those_whose_interval_lies_under_zero(
     make_pteb: MakePteb, lost: dict[str, float], heading: str
 ) -> None:
     """All, some or none of the ranked systems lose points for sure."""
-    assert plain_text(verdict(make_pteb(lost=lost, items=False)).heading).startswith(heading)
+    assert join_sentence_text(verdict(make_pteb(lost=lost, items=False)).heading).startswith(heading)
 
 
 def test_every_number_of_the_verdict_is_in_the_results(pteb_run: Path) -> None:
     """Drops, intervals and tau are those of the rows; nothing is worked out for the sentence."""
-    record = read_record(pteb_run)
+    record = read_run_record(pteb_run)
     known = set(printed(record))
     for sentence in sentences(verdict(pteb_run)):
         for number in re.findall(r"(?<![\w.])[−+]?\d+\.\d+", sentence):
@@ -110,10 +110,10 @@ def test_an_unfinished_task_leaves_no_overall_drop(make_pteb: MakePteb) -> None:
 
 def test_the_ranking_of_the_overview_is_of_paraphrased_texts(pteb_run: Path) -> None:
     """Encoders are ranked among themselves where another method stands behind the others' scores."""
-    record = read_record(pteb_run)
-    board = make_board(record)
+    record = read_run_record(pteb_run)
+    board = build_record_board(record)
     assert (
-        plain_text(board_verdict(record, board).heading)
+        join_sentence_text(board_verdict(record, board).heading)
         == "aster-large beats every other encoder on paraphrased texts"
     )
     assert [row.label for row in board.ranked] == ["aster-large", "birch-base"]
@@ -123,7 +123,7 @@ def test_the_ranking_of_the_overview_is_of_paraphrased_texts(pteb_run: Path) -> 
 
 def test_dumbbells_have_a_tick_per_run_and_the_largest_loss_first(pteb_run: Path) -> None:
     """One row per dataset, a circle at the original, a tick at the score of every run."""
-    record = read_record(pteb_run)
+    record = read_run_record(pteb_run)
     for chart in page(pteb_run).dumbbells:
         drops = [one.loss.drop for one in chart.rows]
         assert drops == sorted(drops)
@@ -144,8 +144,8 @@ def test_dumbbells_have_a_tick_per_run_and_the_largest_loss_first(pteb_run: Path
 
 def test_drops_are_printed_once_from_full_values(pteb_run: Path) -> None:
     """The change is that of the row, not the difference of two rounded numbers."""
-    record = read_record(pteb_run)
-    losses = Losses(record, make_board(record))
+    record = read_run_record(pteb_run)
+    losses = ParaphraseLosses(record, build_record_board(record))
     loss = losses.overall(losses.rows[0])
     row = record.find("overall", "aster-large", "delta")
     assert row is not None
@@ -162,8 +162,8 @@ def test_a_failed_cell_has_a_word_and_a_reason_everywhere(make_pteb: MakePteb) -
     assert missing[0].loss.after.text == "✕ failed"
     assert missing[0].loss.after.reason.endswith("out of memory")
     (box,) = made.missing
-    first = next(one for one in box.blocks if isinstance(one, Text))
-    assert "birch-base, STS: ✕ failed" in plain_text(first.said)
+    first = next(one for one in box.blocks if isinstance(one, TextBlock))
+    assert "birch-base, STS: ✕ failed" in join_sentence_text(first.said)
 
 
 def test_tables_over_tasks_and_over_the_datasets_of_a_task(pteb_run: Path) -> None:
@@ -258,18 +258,18 @@ def test_runs_of_controls_are_no_part_of_the_ticks(make_pteb: MakePteb) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     assert {len(one.loss.runs) for one in page(run).dumbbells[0].rows} == {3}
     assert "(4 of 492) paraphrases cannot be used" in " ".join(
-        note.what for note in list_notes(read_record(run))
+        note.what for note in list_run_notes(read_run_record(run))
     )
 
 
 def test_notes_count_what_could_not_be_used(pteb_run: Path, make_pteb: MakePteb) -> None:
     """Failed paraphrases by kind and what follows; a single run is told."""
-    lost = next(note for note in list_notes(read_record(pteb_run)) if note.kind == "lost")
+    lost = next(note for note in list_run_notes(read_run_record(pteb_run)) if note.kind == "lost")
     assert lost.plain == (
         "0.8% (4 of 492) paraphrases cannot be used: 4 too long. Their items are left out on both sides in that run."
     )
     single = make_pteb(runs=1, items=False)
-    assert "There is one run." in [note.what for note in list_notes(read_record(single))]
+    assert "There is one run." in [note.what for note in list_run_notes(read_run_record(single))]
 
 
 def test_a_run_over_the_limit_of_failures_has_no_score_and_the_reason(make_pteb: MakePteb) -> None:
@@ -284,7 +284,7 @@ def test_a_run_over_the_limit_of_failures_has_no_score_and_the_reason(make_pteb:
         for row in folder.read_results()
     ]
     folder.write_results(rows)
-    found = [note.plain for note in list_notes(read_record(run)) if note.kind == "no score"]
+    found = [note.plain for note in list_run_notes(read_run_record(run)) if note.kind == "no score"]
     assert found == [f"No score for 4 systems on retrieval on manuals: {reason}."]
 
 
@@ -331,7 +331,7 @@ def test_a_control_is_no_paraphrase(make_pteb: MakePteb) -> None:
     said = " ".join(sentences(verdict(run)))
     assert "points when words change order" in said
     assert "paraphrased" not in said
-    kinds = [kind for kind, *_ in pteb_notes(read_record(run))]
+    kinds = [kind for kind, *_ in pteb_notes(read_run_record(run))]
     assert kinds[0] == "control"
 
 
@@ -346,11 +346,11 @@ def test_columns_stand_on_the_same_items(make_pteb: MakePteb) -> None:
         for row in RunFolder(run).read_results()
     ]
     RunFolder(run).write_results(rows)
-    record = read_record(run)
-    board = make_board(record)
-    losses = Losses(record, board)
+    record = read_run_record(run)
+    board = build_record_board(record)
+    losses = ParaphraseLosses(record, board)
     for row in board.ranked:
-        levels = [losses.overall(row), *(losses.on_task(row, task) for task in board.tasks)]
+        levels = [losses.overall(row), *(losses.find_task_loss(row, task) for task in board.tasks)]
         for one in levels:
             assert one.after.value is not None
             assert one.before.value is not None
@@ -360,7 +360,7 @@ def test_columns_stand_on_the_same_items(make_pteb: MakePteb) -> None:
             assert one.delta_sd.value is not None
             assert one.drop_spread == f"± {POINTS.text(one.delta_sd.value)}"
             assert one.before_all == POINTS.text(one.before.value + 0.01)
-    table = drop_table(record, board, wide=False)
+    table = paraphrase_drop_table(record, board, wide=False)
     assert "Orig., all items" in [column.title for column in table.heads]
     assert {len(line.entries) for line in table.lines} == {len(table.heads)}
 
@@ -368,29 +368,29 @@ def test_columns_stand_on_the_same_items(make_pteb: MakePteb) -> None:
 def test_until_ci_tells_both_intervals(make_pteb: MakePteb) -> None:
     """What it narrowed, over runs, beside what stays open, over items and runs: of the system known least."""
     run = make_pteb()
-    assert not [one for one in pteb_notes(read_record(run)) if one[0] == "until-ci"]
+    assert not [one for one in pteb_notes(read_run_record(run)) if one[0] == "until-ci"]
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["arguments"]["until_ci"] = 0.5
     (run / "manifest.json").write_text(json.dumps(manifest))
-    record = read_record(run)
+    record = read_run_record(run)
     told = [one for one in pteb_notes(record) if one[0] == "until-ci"]
-    assert len(told) == sum(len(record.datasets(task.name)) for task in make_board(record).tasks)
+    assert len(told) == sum(len(record.datasets(task.name)) for task in build_record_board(record).tasks)
     known = {
         measure: {
             system: (row.ci_high - row.ci_low) / 2
             for (_, dataset, _, variant, system, of), row in record.rows.items()
-            if of == measure and dataset == "manuals" and not variant and record.by_name[system].ranked
+            if of == measure and dataset == "manuals" and not variant and record.systems_by_name[system].ranked
             and row.ci_low is not None and row.ci_high is not None
         }
         for measure in ("delta_runs", "delta")
     }  # fmt: skip
     widest = max(known["delta_runs"], key=lambda one: (known["delta_runs"][one], known["delta"][one], one))
     found = next(one[1] for one in told if "manuals" in one[1])
-    for part in (widest, *(POINTS.write_value(known[name][widest]) for name in known)):
+    for part in (widest, *(POINTS.format_value_in_text(known[name][widest]) for name in known)):
         assert part in found
 
 
 def test_a_system_with_drops_is_not_said_to_have_none(make_pteb: MakePteb) -> None:
     """Where one task failed, the others are counted; where a task lacks a dataset, that is said."""
-    board = make_board(read_record(make_pteb(failed=(("retrieval", "bm25"),))))
+    board = build_record_board(read_run_record(make_pteb(failed=(("retrieval", "bm25"),))))
     assert board.row("bm25").note == "2 of 3 tasks finished"

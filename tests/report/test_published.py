@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from embassay.document.blocks import Table, Text, plain_text
+from embassay.document.blocks import Table, TextBlock, join_sentence_text
 from embassay.interchange import import_results
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
 from embassay.report.mteb import MOST_COLUMNS, mteb_page, mteb_verdict
-from embassay.report.notes import list_notes
-from embassay.report.runs import ReportRun, read_runs
+from embassay.report.notes import list_run_notes
+from embassay.report.runs import ReportRun, read_report_runs
 from embassay.report.terminal import run_view
 from report.pages import every, printed
 
@@ -41,7 +41,7 @@ def published(folder: Path, scores: dict[str, dict[str, float | None]]) -> Repor
         for task, score in tasks.items():
             (place / f"{task}.json").write_text(json.dumps(document(task, score)))
     done = import_results(source, folder / "run", measures=(), command="embassay import results --out run")
-    return read_runs([done.folder])[0]
+    return read_report_runs([done.folder])[0]
 
 
 @pytest.fixture
@@ -71,11 +71,11 @@ def test_scores_are_as_published(run: ReportRun) -> None:
 def test_the_verdict_claims_no_test(run: ReportRun) -> None:
     """The highest mean is named as a fact; no system beats or may be first."""
     verdict = mteb_verdict(run.record, run.board)
-    said = " ".join([plain_text(verdict.heading), *map(plain_text, verdict.lede)])
-    assert plain_text(verdict.heading) == "3 systems on 2 tasks, as published"
+    said = " ".join([join_sentence_text(verdict.heading), *map(join_sentence_text, verdict.lede)])
+    assert join_sentence_text(verdict.heading) == "3 systems on 2 tasks, as published"
     assert (
-        f"Among 2 systems with every task, the highest mean is {SCORE.write_value((0.61 + 0.68) / 2)}, of org/second."
-        in said
+        "Among 2 systems with every task, the highest mean is "
+        f"{SCORE.format_value_in_text((0.61 + 0.68) / 2)}, of org/second." in said
     )
     assert "no interval, no test, no rank" in said
     assert not re.search(r"beats|first|told apart", said)
@@ -83,7 +83,7 @@ def test_the_verdict_claims_no_test(run: ReportRun) -> None:
 
 def test_what_is_missing_is_told(run: ReportRun) -> None:
     """Systems that lack a task have no mean."""
-    notes = [note.plain for note in list_notes(run.record)]
+    notes = [note.plain for note in list_run_notes(run.record)]
     assert "1 of 3 systems lack a task. They have no mean over all tasks and come last." in notes
 
 
@@ -111,8 +111,8 @@ def test_hostile_names_stay_text(run: ReportRun) -> None:
         path = run.record.path / name
         text = path.read_text().replace("org/first", json.dumps(HOSTILE)[1:-1])
         path.write_text(text.replace("STS12", json.dumps(HOSTILE)[1:-1]))
-    again = read_runs([run.record.path])[0]
-    assert HOSTILE in again.record.by_name
+    again = read_report_runs([run.record.path])[0]
+    assert HOSTILE in again.record.systems_by_name
     assert HOSTILE in again.record.datasets("sts")
     page = write_report(run.record.path).read_text("utf-8")
     assert "<img" not in page
@@ -125,7 +125,7 @@ def test_wide_results_are_cut_and_said_so(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("embassay.report.mteb.MOST_ROWS", 1)
     made = published(tmp_path, {name: {"STS12": 0.5, "STS13": 0.6} for name in ("org/a", "org/b")})
     page = tuple(mteb_page(made, True))
-    assert [one.said for one in every(page, Text)][:2] == [
+    assert [one.said for one in every(page, TextBlock)][:2] == [
         "1 of 2 systems are not shown here; all are in results.jsonl.",
         "1 of 2 tasks of sts are not shown here; all are in results.jsonl.",
     ]

@@ -8,23 +8,28 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import plain_text
-from embassay.protocols.rag.golden.summary import Golden, Query, Repeated
+from embassay.document.blocks import join_sentence_text
+from embassay.protocols.rag.golden.summary import GoldenQuerySummary, GoldenRecord, JudgeRepeatability
 from embassay.report import write_report
-from embassay.report.notes import list_notes
-from embassay.report.rag.golden import describe_verdict, golden_view, say_doubts, say_stops
-from embassay.report.rag.labels import (
-    check_table,
-    claim_targets,
-    claims_table,
-    final_list,
-    grade_strips,
-    judge_bars,
-    say_repeats,
-    stages_table,
+from embassay.report.notes import list_run_notes
+from embassay.report.rag.golden import (
+    describe_golden_verdict,
+    golden_view,
+    say_judge_doubts,
+    say_why_judging_stopped,
 )
-from embassay.report.rag.tables import short_judge
-from embassay.report.record import read_record
+from embassay.report.rag.labels import (
+    draw_grade_strips,
+    engine_claims_table,
+    find_claim_targets,
+    golden_stages_table,
+    human_check_table,
+    judge_reliability_bars,
+    pick_typical_final_list,
+    say_repeated_judgements,
+)
+from embassay.report.rag.tables import shorten_judge_name
+from embassay.report.record import read_run_record
 from embassay.stats import Estimate
 from report.pages import printed
 
@@ -35,9 +40,9 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' 
 
 def test_the_verdict_counts_what_is_done_and_what_it_took() -> None:
     """Questions, failures, labels, calls, price, and how sure the engine is."""
-    verdict = describe_verdict(golden())
+    verdict = describe_golden_verdict(golden())
     assert verdict.heading == ("1 of 3 questions have graded, ordered passages",)
-    said = " ".join(map(plain_text, verdict.lede))
+    said = " ".join(map(join_sentence_text, verdict.lede))
     assert "1 failed and is not in the set." in said
     assert "8 passages of grade 4 or 5" in said
     assert "68 grades and 36 orders (36.0 per question) for $1.32" in said
@@ -49,7 +54,7 @@ def test_a_judge_at_chance_is_in_the_heading() -> None:
     such thing."""
     doubtful = replace(golden(), rank_agreement=Estimate(0.571, 0.391, 0.712, 56))
     sound = replace(golden(), rank_agreement=Estimate(0.72, 0.61, 0.83, 56))
-    headings = [plain_text(describe_verdict(made).heading) for made in (doubtful, sound)]
+    headings = [join_sentence_text(describe_golden_verdict(made).heading) for made in (doubtful, sound)]
     assert ["at chance" in heading for heading in headings] == [True, False]
     assert max(map(len, headings)) <= 80
 
@@ -58,8 +63,8 @@ def test_what_was_graded_and_not_ordered_stopped_for_no_reason() -> None:
     """The engine `grades` asks for no order."""
     made = golden()
     assert made.ranking is not None
-    assert say_stops(replace(made, ranking=replace(made.ranking, engine="grades"))) == ""
-    assert say_stops(made)
+    assert say_why_judging_stopped(replace(made, ranking=replace(made.ranking, engine="grades"))) == ""
+    assert say_why_judging_stopped(made)
 
 
 def test_a_judge_without_a_price_is_said_so() -> None:
@@ -67,7 +72,10 @@ def test_a_judge_without_a_price_is_said_so() -> None:
     made = golden()
     assert made.judge is not None
     said = " ".join(
-        map(plain_text, describe_verdict(replace(made, judge=replace(made.judge, usd=None))).lede)
+        map(
+            join_sentence_text,
+            describe_golden_verdict(replace(made, judge=replace(made.judge, usd=None))).lede,
+        )
     )
     assert "its price is unknown" in said
     assert "$" not in said
@@ -75,26 +83,28 @@ def test_a_judge_without_a_price_is_said_so() -> None:
 
 def test_the_funnel_counts_both_lists_and_then_narrows() -> None:
     """What both searches found is counted twice in S2 and once in S3."""
-    table = stages_table(golden())
+    table = golden_stages_table(golden())
     assert table is not None
     steps = {str(line.label)[:2]: [entry.text for entry in line.entries[1:]] for line in table.lines}
     assert steps["S2"][:2] == ["300", "150 by vectors, 150 by words"]
     assert [steps[name][0] for name in ("S3", "S4", "S5", "S6")] == ["240", "68", "35", "35"]
-    assert plain_text(steps["S4"][3]) == "✕ 1"
+    assert join_sentence_text(steps["S4"][3]) == "✕ 1"
 
 
 def test_strips_have_a_column_for_every_question_with_grades() -> None:
     """One path per grade that occurs; the sentence says the range."""
-    drawn = grade_strips(golden())
+    drawn = draw_grade_strips(golden())
     assert drawn is not None
     figure, left = drawn
     assert (figure.drawing.count("<path"), left) == (5, 0)
     assert "1 question" in figure.summary
-    many = tuple(Query(f"Q{i}", "?", f"q{i:02d}", "done", grades=(1, 0, 0, 0, i % 3)) for i in range(80))
-    drawn = grade_strips(golden(queries=many))
+    many = tuple(
+        GoldenQuerySummary(f"Q{i}", "?", f"q{i:02d}", "done", grades=(1, 0, 0, 0, i % 3)) for i in range(80)
+    )
+    drawn = draw_grade_strips(golden(queries=many))
     assert drawn is not None
     assert drawn[1] == 20
-    assert grade_strips(golden(queries=())) is None
+    assert draw_grade_strips(golden(queries=())) is None
 
 
 def test_failed_questions_stand_with_their_reason(golden_run: Path) -> None:
@@ -106,7 +116,7 @@ def test_failed_questions_stand_with_their_reason(golden_run: Path) -> None:
 
 def test_notes_are_those_of_the_record_and_failures_are_told_once(golden_run: Path) -> None:
     """The failed, the waiting, and what else the record says."""
-    notes = list_notes(read_record(golden_run))
+    notes = list_run_notes(read_run_record(golden_run))
     assert [note.kind for note in notes] == ["failed", "not run", "warning"]
     assert "Q2 (S4)" in notes[0].what
 
@@ -114,7 +124,7 @@ def test_notes_are_those_of_the_record_and_failures_are_told_once(golden_run: Pa
 def test_where_nothing_is_claimed_the_page_says_why() -> None:
     """In the verdict, with the number of questions and what was found of the judge; else nothing."""
     made = golden()
-    assert say_doubts(made) == ""
+    assert say_judge_doubts(made) == ""
     assert made.ranking is not None
     queries = tuple(
         replace(one, claims={}, doubts=("fixed errors",)) if one.status == "done" else one
@@ -122,7 +132,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
     )
     ranking = replace(made.ranking, claims={}, doubts={"fixed errors": 1})
     made = replace(made, queries=queries, ranking=ranking)
-    said = " ".join(map(plain_text, describe_verdict(made).lede))
+    said = " ".join(map(join_sentence_text, describe_golden_verdict(made).lede))
     assert "Nothing is claimed about the order of 1 of 1 question" in said
     assert "its errors are systematic" in said
     assert "with probability" not in said
@@ -130,7 +140,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
 
 def test_claims_stand_beside_the_targets_of_the_engine() -> None:
     """Those that the run was asked for; an engine without targets has none."""
-    table = claims_table(golden())
+    table = engine_claims_table(golden())
     assert table is not None
     first = {line.label: [entry.text for entry in line.entries] for line in table.lines}
     assert first["P(at most one wrong passage among the first 20)"] == [
@@ -141,35 +151,35 @@ def test_claims_stand_beside_the_targets_of_the_engine() -> None:
         "1 of 1",
     ]
     assert first["share of the first 20 that is right"][-1] == "0 of 1"
-    assert claim_targets("bayes:surely=0.8")["set_errors_at_most_1"] == 0.8
+    assert find_claim_targets("bayes:surely=0.8")["set_errors_at_most_1"] == 0.8
     assert (
-        claim_targets("bayes:stop=false")
-        == claim_targets("locks:stability_turns=5")
-        == claim_targets("nonsense:x")
+        find_claim_targets("bayes:stop=false")
+        == find_claim_targets("locks:stability_turns=5")
+        == find_claim_targets("nonsense:x")
         == {}
     )
-    assert say_stops(golden()) == "It stopped because: sure enough (1 question)."
+    assert say_why_judging_stopped(golden()) == "It stopped because: sure enough (1 question)."
 
 
 @pytest.mark.parametrize(
     ("repeated", "words"),
     [
         (None, "Nothing was judged twice"),
-        (Repeated(reason="no question is done"), "Judged again: no question is done."),
-        (Repeated(5, 1, failed=2), "2 repeats gave no answer"),
+        (JudgeRepeatability(reason="no question is done"), "Judged again: no question is done."),
+        (JudgeRepeatability(5, 1, failed=2), "2 repeats gave no answer"),
     ],
 )
-def test_what_was_not_repeated_is_said(repeated: Repeated | None, words: str) -> None:
+def test_what_was_not_repeated_is_said(repeated: JudgeRepeatability | None, words: str) -> None:
     """Silence would read as steadiness."""
-    assert words in say_repeats(repeated)
-    assert all("again" not in one.title for one in judge_bars(golden(repeated=repeated)))
+    assert words in say_repeated_judgements(repeated)
+    assert all("again" not in one.title for one in judge_reliability_bars(golden(repeated=repeated)))
 
 
 def test_a_figure_without_value_has_its_reason() -> None:
     """Not a bar at 0."""
     nothing = Estimate(None, reason="too few passages")
-    made = golden(repeated=Repeated(2, 1, exact=nothing))
-    mark, value, n, _ = (entry.text for entry in judge_bars(made)[0].entries)
+    made = golden(repeated=JudgeRepeatability(2, 1, exact=nothing))
+    mark, value, n, _ = (entry.text for entry in judge_reliability_bars(made)[0].entries)
     assert (mark, value, n) == ("", "n/a (too few passages)", "")
 
 
@@ -177,13 +187,13 @@ def test_what_a_person_said_is_on_one_scale() -> None:
     """The axis over the column holds for every mark under it: a share is drawn where a correlation of its size is."""
     [one] = golden().human
     shares = replace(one, tau=one.exact, kappa=one.exact, swapped=one.exact, within_one=one.exact)
-    table = check_table(shares)
+    table = human_check_table(shares)
     assert len({line.entries[0].text for line in table.lines}) == 1
 
 
 def test_one_question_stands_in_full(golden_run: Path) -> None:
     """The question, how it was searched, twenty passages in their order with their grades."""
-    final = final_list(golden_run, golden())
+    final = pick_typical_final_list(golden_run, golden())
     assert final is not None
     assert (final.query_id, final.rewrite) == ("Q1", "sea salt cause")
     assert [one.place for one in final.passages] == list(range(1, 21))
@@ -193,7 +203,7 @@ def test_a_damaged_list_costs_the_list_alone(tmp_path: Path) -> None:
     """The page shows what is there."""
     run = write_golden_run(tmp_path / "run")
     next((run / "q01").rglob("*.top20.jsonl")).write_text("{")
-    assert final_list(run, golden()) is None
+    assert pick_typical_final_list(run, golden()) is None
     assert "golden-list" not in write_report(run).read_text("utf-8")
 
 
@@ -203,7 +213,7 @@ def test_a_damaged_list_costs_the_list_alone(tmp_path: Path) -> None:
         {"queries": (), "stages": (), "judge": None, "ranking": None, "labels": {}, "tokens": None, "repeated": None,
          "human": (), "exports": {}, "notes": ()},
         {"human": (), "repeated": None},
-        {"queries": (Query("Q1", "?", "q01", "waiting"),), "labels": {}},
+        {"queries": (GoldenQuerySummary("Q1", "?", "q01", "waiting"),), "labels": {}},
     ],
 )  # fmt: skip
 def test_golden_sets_of_every_shape_have_a_report(tmp_path: Path, changes: dict[str, object]) -> None:
@@ -230,11 +240,11 @@ def test_texts_from_data_stay_texts(tmp_path: Path) -> None:
 
 def test_the_judge_is_called_by_its_file() -> None:
     """A folder of somebody's machine and twenty parameters are no name."""
-    assert short_judge(JUDGE) == "simulated:qrels.jsonl"
-    assert short_judge("openrouter:google/gemma?x=1") == "openrouter:google/gemma"
+    assert shorten_judge_name(JUDGE) == "simulated:qrels.jsonl"
+    assert shorten_judge_name("openrouter:google/gemma?x=1") == "openrouter:google/gemma"
 
 
-def lines(made: Golden, run: Path, **options: object) -> list[str]:
+def lines(made: GoldenRecord, run: Path, **options: object) -> list[str]:
     return printed(golden_view(made, run), **options).splitlines()  # type: ignore[arg-type]
 
 
@@ -255,7 +265,7 @@ def test_the_terminal_knows_ascii_and_empty_runs(golden_run: Path) -> None:
     """No sign beyond ASCII where there is none; a run with nothing done says so."""
     assert "\n".join(lines(golden(), golden_run, unicode=False)).isascii()
     empty = golden(
-        queries=(Query("Q1", "?", "q01", "waiting"),), labels={}, ranking=None, judge=None, repeated=None,
+        queries=(GoldenQuerySummary("Q1", "?", "q01", "waiting"),), labels={}, ranking=None, judge=None, repeated=None,
         tokens=None, notes=(), exports={},
     )  # fmt: skip
     assert lines(empty, golden_run)[0] == "0 of 1 question has graded, ordered passages"

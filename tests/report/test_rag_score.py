@@ -11,28 +11,28 @@ from typing import get_args
 import pytest
 
 from embassay.contracts import Kind
-from embassay.document.blocks import Block, Bullets, Table, Verdict, plain_text
+from embassay.document.blocks import Block, Bullets, Table, Verdict, join_sentence_text
 from embassay.document.marks import CLASSES
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.scoring.score import Score, read_score
+from embassay.protocols.rag.scoring.score import ScoringRecord, read_scoring_record
 from embassay.report import write_report
-from embassay.report.notes import list_notes
+from embassay.report.notes import list_run_notes
 from embassay.report.rag.scoring import score_page
-from embassay.report.record import read_record
-from embassay.report.runs import read_runs
+from embassay.report.record import read_run_record
+from embassay.report.runs import read_report_runs
 from report.pages import every, tables
 
 from .rag_runs import RUNS, write_score_run
 
 
 def page(run: Path) -> tuple[Block, ...]:
-    (one,) = read_runs([run])
+    (one,) = read_report_runs([run])
     return tuple(score_page(one, True))
 
 
-def score_of(run: Path) -> Score:
-    return read_score(run / "score.json")
+def score_of(run: Path) -> ScoringRecord:
+    return read_scoring_record(run / "score.json")
 
 
 def test_the_verdict_is_that_of_the_record(score_run: Path) -> None:
@@ -52,13 +52,15 @@ def test_panels_show_every_run_at_every_cutoff(score_run: Path) -> None:
     for panel in panels:
         assert [cutoff for cutoff, _ in panel.groups] == ["@5", "@10"]
         for cutoff, lines in panel.groups:
-            comparison = score.comparison(panel.title + cutoff)
+            comparison = score.find_comparison(panel.title + cutoff)
             assert comparison is not None
             assert tuple(line.label for line in lines) == comparison.runs
             for line in lines:
                 value = score.value(str(line.label), panel.title + cutoff)
                 assert value is not None
-                assert plain_text(line.entries[0].text).endswith(numbers.format_score(value.value or 0.0))
+                assert join_sentence_text(line.entries[0].text).endswith(
+                    numbers.format_score(value.value or 0.0)
+                )
 
 
 def test_pool_and_ordering_add_up(score_run: Path) -> None:
@@ -68,11 +70,11 @@ def test_pool_and_ordering_add_up(score_run: Path) -> None:
     assert len(lines) == len(score.readings) == 2 * len(RUNS)
     for line in lines:
         mark, *figures, _ = line.entries
-        assert plain_text(figures[2].text).endswith("%")
+        assert join_sentence_text(figures[2].text).endswith("%")
         reached, *_, ordering, pool = (float(entry.exact.split(",")[0]) for entry in figures)
         assert reached + ordering + pool == pytest.approx(1, abs=1e-4)
-        assert plain_text(mark.text).count("<rect") == 3
-    said = [plain_text(one[1:]).removeprefix(": ") for one in every(made, Bullets)[0].items]
+        assert join_sentence_text(mark.text).count("<rect") == 3
+    said = [join_sentence_text(one[1:]).removeprefix(": ") for one in every(made, Bullets)[0].items]
     assert all(any(one in reading.text for reading in score.readings) for one in said)
 
 
@@ -81,7 +83,7 @@ def test_differences_name_who_beats_whom(score_run: Path) -> None:
     made, score = page(score_run), score_of(score_run)
     forest = tables(made)["pairs-0"]
     assert forest.title == score.headline
-    comparison = score.comparison(score.headline)
+    comparison = score.find_comparison(score.headline)
     assert comparison is not None
     for line, pair in zip(forest.lines, comparison.pairs, strict=True):
         *_, p, n, words = line.entries
@@ -95,7 +97,7 @@ def test_bold_is_who_may_be_first_where_not_all_may(score_run: Path) -> None:
     measures, score = tables(page(score_run))["measures"], score_of(score_run)
     runs = [run.name for run in score.runs]
     for line, measure in zip(measures.lines, score.measures, strict=True):
-        comparison = score.comparison(measure.name)
+        comparison = score.find_comparison(measure.name)
         first = [] if comparison is None else [
             run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1
         ]  # fmt: skip
@@ -118,7 +120,8 @@ def test_the_worst_queries_come_first(score_run: Path) -> None:
     """By their mean over the runs; a query without any document of worth has no value and is not among them."""
     lines = tables(page(score_run))["worst-queries"].lines
     found = {
-        plain_text(line.label): [float(plain_text(one.text)) for one in line.entries[-3:]] for line in lines
+        join_sentence_text(line.label): [float(join_sentence_text(one.text)) for one in line.entries[-3:]]
+        for line in lines
     }
     means = [mean for mean, *_ in found.values()]
     assert means == sorted(means)
@@ -128,8 +131,8 @@ def test_the_worst_queries_come_first(score_run: Path) -> None:
 
 def test_every_note_of_the_record_is_told(score_run: Path) -> None:
     """On the method page and, the run alone, on its own page."""
-    record = read_record(score_run)
-    assert [note.what for note in list_notes(record)] == [note.text for note in score_of(score_run).notes]
+    record = read_run_record(score_run)
+    assert [note.what for note in list_run_notes(record)] == [note.text for note in score_of(score_run).notes]
 
 
 @pytest.mark.parametrize(
@@ -176,13 +179,13 @@ def test_runs_have_the_kind_of_what_made_them(tmp_path: Path) -> None:
     """By names of ours and of the report; joined lists of words and vectors are hybrids, others say nothing."""
     names = ("minilm", "bm25", "wordllama+bm25", "jaccard+bm25", "found-elsewhere")
     run = write_score_run(tmp_path / "score", runs=names)
-    (one,) = read_runs([run])
+    (one,) = read_report_runs([run])
     kinds = {system.name: system.kind for system in one.record.systems}
     assert kinds == dict(zip(names, ("embedding", "classical", "hybrid", "classical", "run"), strict=True))
     drawn = next(table for table in every(score_page(one, True), Table) if table.title == "RA-nWG")
     assert {line.label: line.kind for line in drawn.lines} == kinds
     for line in drawn.lines:
-        assert f" {CLASSES[kinds[str(line.label)]]} " in plain_text(line.entries[0].text)
+        assert f" {CLASSES[kinds[str(line.label)]]} " in join_sentence_text(line.entries[0].text)
 
 
 def test_every_kind_has_a_sign_of_its_own() -> None:
@@ -200,6 +203,6 @@ def test_every_kind_has_a_sign_of_its_own() -> None:
 
 def test_what_runs_have_in_common_is_said_once(score_run: Path) -> None:
     """Readings with the same reason are one bullet that names all of them."""
-    said = [plain_text(item) for item in next(iter(every(page(score_run), Bullets))).items]
+    said = [join_sentence_text(item) for item in next(iter(every(page(score_run), Bullets))).items]
     assert len({text.partition(": ")[2] for text in said}) == len(said)
     assert sum(text.partition(": ")[0].count("@") for text in said) == len(score_of(score_run).readings)

@@ -12,11 +12,11 @@ from embassay.document.blocks import Heading, Terms
 from embassay.protocols.kernel.outcome import PAPERS, PROTOCOLS, list_citations
 from embassay.registry import import_attribute
 from embassay.report import write_report
-from embassay.report.kinds import SCALES, WORDINGS, explain_reading
+from embassay.report.kinds import SCALES, WORDINGS, explain_how_to_read
 from embassay.report.method import OWN, SAMPLE, find_licence, make_methods_page
 from embassay.report.overview import VERDICTS
 from embassay.report.record import KINDS
-from embassay.report.runs import PAGES, kind_title, read_runs
+from embassay.report.runs import PAGES, kind_title, read_report_runs
 from report.pages import every
 
 MakeRun = Callable[..., Path]
@@ -36,7 +36,7 @@ def test_every_kind_of_run_has_its_words() -> None:
 
 def test_the_page_has_the_scales_of_its_runs_alone(plain_run: Path, pteb_run: Path) -> None:
     """Marks, verbs and states always; a scale per kind of run, once."""
-    page = tuple(explain_reading(read_runs([plain_run, pteb_run])))
+    page = tuple(explain_how_to_read(read_report_runs([plain_run, pteb_run])))
     scales = [one.id for one in every(page, Heading) if one.level == 3]
     assert scales == ["reading-sage", "reading-pteb"]
     terms = {one.title: one for terms in every(page, Terms) for one in terms.terms}
@@ -119,7 +119,7 @@ def test_later_parts_of_method_do_not_repeat_the_machine(
     plain_run: Path, make_run: MakeRun, pteb_run: Path
 ) -> None:
     """Machine and versions once where they are the same; run, seed and manifest of each."""
-    parts = make_methods_page(read_runs([plain_run, make_run(datasets=("other",)), pteb_run])).parts
+    parts = make_methods_page(read_report_runs([plain_run, make_run(datasets=("other",)), pteb_run])).parts
     facts = [dict(part.facts) for part in parts]
     assert "processor" in facts[0]
     assert "processor" not in facts[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.report.record import read_record
+from embassay.report.record import read_run_record
 from embassay.report.sage.tables import BEYOND, TASKS
 from embassay.runs.folder import RunFolder
 
@@ -18,7 +18,7 @@ MakeRun = Callable[..., Path]
 
 def test_a_record_holds_what_the_folder_says(plain_run: Path) -> None:
     """Systems in the order of the manifest, rows by key, comparisons both ways round."""
-    record = read_record(plain_run)
+    record = read_run_record(plain_run)
     assert [system.name for system in record.ranked_systems] == [
         "aster-large",
         "birch-base",
@@ -39,7 +39,7 @@ def test_a_record_holds_what_the_folder_says(plain_run: Path) -> None:
 def test_first_are_those_whose_range_includes_1(make_run: MakeRun) -> None:
     """Not the best value, but every rank range that includes 1."""
     run = make_run(levels={"aster-large": 0.9, "birch-base": 0.88})
-    scope = read_record(run).scope("overall")
+    scope = read_run_record(run).scope("overall")
     assert scope.first == tuple(name for name, (low, _) in scope.ranges.items() if low == 1)
     assert scope.first == ("aster-large", "birch-base")
 
@@ -47,7 +47,7 @@ def test_first_are_those_whose_range_includes_1(make_run: MakeRun) -> None:
 def test_no_run_is_an_error_that_says_what_to_name(tmp_path: Path) -> None:
     """An empty folder is no run."""
     with pytest.raises(DataError, match="there is no run here"):
-        read_record(tmp_path)
+        read_run_record(tmp_path)
 
 
 def test_another_schema_is_refused_with_both_versions(make_run: MakeRun) -> None:
@@ -56,7 +56,7 @@ def test_another_schema_is_refused_with_both_versions(make_run: MakeRun) -> None
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps({**manifest, "schema": 99}))
     with pytest.raises(DataError, match=r"schema 1.*schema 99"):
-        read_record(run)
+        read_run_record(run)
 
 
 def test_a_damaged_line_is_an_error_with_its_number(make_run: MakeRun) -> None:
@@ -65,7 +65,7 @@ def test_a_damaged_line_is_an_error_with_its_number(make_run: MakeRun) -> None:
     lines = (run / "results.jsonl").read_text().splitlines()
     (run / "results.jsonl").write_text("\n".join([*lines[:4], lines[4][:30], *lines[5:]]))
     with pytest.raises(DataError, match=r"results\.jsonl:5"):
-        read_record(run)
+        read_run_record(run)
 
 
 def test_damaged_comparisons_are_an_error(make_run: MakeRun) -> None:
@@ -73,7 +73,7 @@ def test_damaged_comparisons_are_an_error(make_run: MakeRun) -> None:
     run = make_run()
     (run / "comparisons.json").write_text('{"alpha": 0.05')
     with pytest.raises(DataError, match="the comparisons cannot be read"):
-        read_record(run)
+        read_run_record(run)
 
 
 def test_a_manifest_without_systems_is_an_error(make_run: MakeRun) -> None:
@@ -83,14 +83,14 @@ def test_a_manifest_without_systems_is_an_error(make_run: MakeRun) -> None:
     del manifest["systems"]
     (run / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(DataError, match="do not fit together"):
-        read_record(run)
+        read_run_record(run)
 
 
 def test_a_run_without_comparisons_can_be_read(make_run: MakeRun) -> None:
     """They are written last: a run that was stopped has none."""
     run = make_run()
     (run / "comparisons.json").unlink()
-    scope = read_record(run).scope("overall")
+    scope = read_run_record(run).scope("overall")
     assert scope.first == ()
     assert "no comparisons" in scope.reason
 
@@ -101,7 +101,7 @@ def test_a_later_row_replaces_an_earlier_one(make_run: MakeRun) -> None:
     folder = RunFolder(run)
     row = next(row for row in folder.read_results() if row.task == "overall" and row.system == "bm25")
     folder.append_results([type(row)(**{**row.as_dict(), "value": 0.125})])
-    assert read_record(run).value("overall", "bm25", "overall") == 0.125
+    assert read_run_record(run).value("overall", "bm25", "overall") == 0.125
 
 
 def test_headlines_are_those_of_the_protocol() -> None:

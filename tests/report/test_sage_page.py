@@ -18,26 +18,26 @@ from embassay.document.blocks import (
     Heading,
     Panes,
     Table,
-    Text,
-    diverging_step,
-    plain_text,
+    TextBlock,
+    choose_diverging_step,
+    join_sentence_text,
 )
-from embassay.document.marks import scale_of
+from embassay.document.marks import fit_scale
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.sage.sensitivity import expected_similarity as protocol_expected
+from embassay.protocols.sage.sensitivity import compute_expected_similarity as protocol_expected
 from embassay.protocols.sage.tables import make_tables as written_tables
-from embassay.report.board import WantedColumn, list_present_tasks, make_board, value_table
-from embassay.report.record import Record, read_record
-from embassay.report.runs import ReportRun, read_runs
+from embassay.report.board import WantedColumn, build_record_board, list_present_tasks, value_table
+from embassay.report.record import RunRecord, read_run_record
+from embassay.report.runs import ReportRun, read_report_runs
 from embassay.report.sage import tables as curves
-from embassay.report.sage.similarity import RETAINED, SIDES, by_position, sage_page
+from embassay.report.sage.similarity import RETAINED, SIDES, sage_page, similarity_by_position_columns
 from report.pages import every, tables
 
 MakeRun = Callable[..., Path]
 
 
-def page_of(run: Path) -> tuple[Record, tuple[Block, ...]]:
-    (one,) = read_runs([run])
+def page_of(run: Path) -> tuple[RunRecord, tuple[Block, ...]]:
+    (one,) = read_report_runs([run])
     return one.record, tuple(sage_page(one, True))
 
 
@@ -56,10 +56,10 @@ def test_five_panels_on_their_own_scales_with_a_trivial_value(plain_run: Path) -
     drawn = panels(page)
     assert list(drawn) == ["Human preference", "Robustness", "Sensitivity", "Clustering", "Retrieval"]
     for panel in drawn.values():
-        values = [float(plain_text(line.entries[0].text[1:])) for line in panel.lines]
+        values = [float(join_sentence_text(line.entries[0].text[1:])) for line in panel.lines]
         assert values == sorted(values, reverse=True)
-        assert all(record.by_name[line.title].ranked for line in panel.lines)
-    trivial = [plain_text(panel.foot[-1].entries[0].text) for panel in drawn.values()]
+        assert all(record.systems_by_name[line.title].ranked for line in panel.lines)
+    trivial = [join_sentence_text(panel.foot[-1].entries[0].text) for panel in drawn.values()]
     for place, value in (
         (0, 0.5), (1, 1 / 3), (2, record.value("sensitivity", "constant", "sensitivity")),
         (4, record.value("retrieval", "random", "retention")),
@@ -71,7 +71,7 @@ def test_what_has_no_mark_is_named_beside_the_panels(plain_run: Path) -> None:
     """A failed task is a word with its reason."""
     _, page = page_of(plain_run)
     (box,) = (one for one in every(page, Box) if Heading("Missing here", level=3) in one.blocks)
-    said = [plain_text(one.said) for one in every(box.blocks, Text)]
+    said = [join_sentence_text(one.said) for one in every(box.blocks, TextBlock)]
     assert said[0].endswith("birch-base, retrieval: ✕ failed out of memory")
     assert len(said) == 2
 
@@ -92,8 +92,8 @@ def test_heat_cells_print_the_value_they_are_coloured_by(plain_run: Path) -> Non
         for entry in line.entries:
             value = float(entry.exact.partition(",")[0])
             assert entry.text == numbers.format_percent(value)
-            assert entry.step == diverging_step(value - 1)
-    said = [one.said for one in every(page, Text)]
+            assert entry.step == choose_diverging_step(value - 1)
+    said = [one.said for one in every(page, TextBlock)]
     assert "n = 48 per row; widest 95% half-width 1.3 points." in said
     assert "n = 42 per row; widest 95% half-width 0.013." in said
 
@@ -109,20 +109,27 @@ def test_a_missing_row_keeps_its_reason(plain_run: Path) -> None:
 
 def test_grounds_diverge_from_what_should_be() -> None:
     """Noise above the summary and changed meaning below it are on the right side; a share should be whole."""
-    assert [diverging_step(off) for off in (-1.0, -0.3, -0.001, 0.0, 0.19, 0.9)] == [-5, -2, 0, 0, 1, 5]
+    assert [choose_diverging_step(off) for off in (-1.0, -0.3, -0.001, 0.0, 0.19, 0.9)] == [
+        -5,
+        -2,
+        0,
+        0,
+        1,
+        5,
+    ]
     capitals, negated = (
         WantedColumn("", "similarity", edit, ideal=side)
         for edit, side in (("capitalize", "above"), ("negate", "below"))
     )
-    assert (curves._step_at(0.9, capitals, 0.5), curves._step_at(0.9, negated, 0.5)) == (3, -3)
-    assert curves._step_at(0.5, WantedColumn("", "share", ideal=1.0), None) == -3
-    size = by_position(False)[0]
-    assert curves._step_at(1.0, size, None) == -1
+    assert (curves._pick_heat_step(0.9, capitals, 0.5), curves._pick_heat_step(0.9, negated, 0.5)) == (3, -3)
+    assert curves._pick_heat_step(0.5, WantedColumn("", "share", ideal=1.0), None) == -3
+    size = similarity_by_position_columns(False)[0]
+    assert curves._pick_heat_step(1.0, size, None) == -1
 
 
 def test_lines_have_the_hue_of_their_kind_and_strokes_of_their_place() -> None:
     """Two encoders are solid and dashed in one hue; a metric begins anew."""
-    drawn = plot.make_tracks([("embedding", ()), ("classical", ()), ("embedding", ())], scale_of([0.0, 1.0]))
+    drawn = plot.make_tracks([("embedding", ()), ("classical", ()), ("embedding", ())], fit_scale([0.0, 1.0]))
     assert [(one.kind, one.nth) for one in drawn] == [("embedding", 1), ("classical", 1), ("embedding", 2)]
 
 
@@ -131,7 +138,11 @@ def test_columns_cover_what_the_protocol_measures() -> None:
     from embassay.protocols.sage.tasks import INSERTIONS, REMOVALS, RETRIEVAL_EDITS
     from embassay.text import FURTHER
 
-    shown = [variant for column in by_position(False) for variant in (column.variant, *column.below)]
+    shown = [
+        variant
+        for column in similarity_by_position_columns(False)
+        for variant in (column.variant, *column.below)
+    ]
     assert shown == [*INSERTIONS, *REMOVALS]
     assert {variant for column in RETAINED for variant in (column.variant, *column.below)} == {
         "augmented", "replaced", *(f"replaced:{edit}" for edit in (*RETRIEVAL_EDITS, *FURTHER)),
@@ -157,7 +168,7 @@ def test_at_most_four_lines_best_and_worst(make_run: MakeRun) -> None:
 
 def test_labels_at_line_ends_do_not_touch(make_run: MakeRun) -> None:
     """Names are moved apart, in order, and stay in the figure."""
-    placed = plot.move_apart([(200.0, 0), (201.0, 1), (202.0, 2), (226.0, 3)])
+    placed = plot.spread_label_heights([(200.0, 0), (201.0, 1), (202.0, 2), (226.0, 3)])
     heights = [height for height, _ in placed]
     assert [i for _, i in placed] == [0, 1, 2, 3]
     assert min(b - a for a, b in pairwise(heights)) >= plot.LABEL_GAP
@@ -173,10 +184,10 @@ def test_the_papers_tables_are_those_of_the_run(plain_run: Path) -> None:
     }
     paper = named(page, "sage_table")
     assert [table.id for table in paper] == [f"sage_table{n}" for n in range(1, 7)]
-    labels = {row.label: row.system.name for row in make_board(record).rows}
+    labels = {row.label: row.system.name for row in build_record_board(record).rows}
     for table in paper:
         for line in table.lines:
-            values = written[table.id][labels[plain_text(line.label)]]
+            values = written[table.id][labels[join_sentence_text(line.label)]]
             shown = ["n/a" if value is None else numbers.format_score(value) for value in values]
             assert [entry.text for entry in line.entries] == shown
     assert [heading for heading, _ in paper[0].groups] == [
@@ -216,15 +227,17 @@ def test_a_run_of_one_task_has_only_its_figures(make_run: MakeRun) -> None:
 def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -> None:
     """In the methods and above the table of retrieval; a run of all says 18."""
 
-    def said(record: Record) -> tuple[str, str]:
-        page = tuple(sage_page(ReportRun(record, make_board(record)), True))
+    def said(record: RunRecord) -> tuple[str, str]:
+        page = tuple(sage_page(ReportRun(record, build_record_board(record)), True))
         (how,) = (
-            plain_text(one.said) for one in every(page, Text) if "With all copies" in plain_text(one.said)
+            join_sentence_text(one.said)
+            for one in every(page, TextBlock)
+            if "With all copies" in join_sentence_text(one.said)
         )
         copies = how.partition("the corpus also holds ")[2].partition(" of every document")[0]
         return copies, next(task.how for task in list_present_tasks(record) if task.name == "retrieval")
 
-    whole = read_record(plain_run)
+    whole = read_run_record(plain_run)
     copies, how = said(whole)
     assert copies == "18 perturbed copies"
     assert how.startswith("Each document has 18 perturbed copies.")
@@ -251,14 +264,14 @@ def test_what_is_undefined_is_said_once(plain_run: Path) -> None:
         WantedColumn("Rating", "score", "overall"),
         WantedColumn("Rating 2", "score", "accuracy"),
     ]
-    board = make_board(record)
+    board = build_record_board(record)
     task = next(one for one in board.tasks if one.name == "preference")
     wanted = [replace(one, dataset="sample") for one in columns]
     made = value_table(record, board, task, wanted, name="x", title="X", is_shaded=True)
     assert made is not None
-    assert plain_text(made.note) == "n/a: the similarity does not vary (constant)."
+    assert join_sentence_text(made.note) == "n/a: the similarity does not vary (constant)."
     entries = {line.label: line.entries for line in made.lines}
-    assert [plain_text(one.text) for one in entries["constant"][1:]] == ["n/a", "n/a"]
+    assert [join_sentence_text(one.text) for one in entries["constant"][1:]] == ["n/a", "n/a"]
     assert all(one[0].step < 0 < one[1].step for name, one in entries.items() if name != "constant")
 
 
@@ -269,7 +282,7 @@ def test_labels_of_a_scatter_stand_whole_also_on_a_phone() -> None:
         plot.Point(0.1, 0.1, "hybrid", "near the edge"),
     ]
     drawn = plot.draw_scatter(
-        points, plot.Axis(scale_of([0.0, 1.0]), "x"), plot.Axis(scale_of([0.0, 1.0]), "y")
+        points, plot.Axis(fit_scale([0.0, 1.0]), "x"), plot.Axis(fit_scale([0.0, 1.0]), "y")
     )
     long, short = re.findall(r'<text class="name"[^>]*>', drawn)
     assert 'text-anchor="end"' in long

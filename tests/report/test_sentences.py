@@ -13,17 +13,26 @@ import numpy as np
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import Block, Bullets, Care, Entry, Table, Text, Verdict, plain_text
-from embassay.protocols.compare import compare_systems, list_fields
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    CautionNotes,
+    Table,
+    TableCell,
+    TextBlock,
+    Verdict,
+    join_sentence_text,
+)
+from embassay.protocols.compare import compare_systems, list_ranked_fields
 from embassay.protocols.gate import BarVerdict as Barred
 from embassay.protocols.kernel.tables import SCORE
-from embassay.protocols.rag.scoring.score import Score
-from embassay.protocols.rag.sweep.findings import make_findings
-from embassay.protocols.rag.sweep.findings.record import SweepPart, SweepTerms
+from embassay.protocols.rag.scoring.score import ScoringRecord
+from embassay.protocols.rag.sweep.findings import compute_sweep_findings
+from embassay.protocols.rag.sweep.findings.record import SweepConditions, SweepPart
 from embassay.protocols.rag.sweep.stacks import SweepRules
 from embassay.report.pteb.tables import plot_against_original
 from embassay.report.rag.tables import score_view
-from embassay.report.terminal import fields_view, gate_view, pair_view
+from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_fields_view
 from embassay.stats import compare_replicates, holm
 from protocols.rag.sweep.sweeps import drawn as draw_sweep
 from stub.ranked import qrels
@@ -46,12 +55,12 @@ Forms = Mapping[str, Callable[[re.Match[str]], bool]]
 def sentences(blocks: Iterator[Block]) -> Iterator[str]:
     """What stands under and between the tables; the verdict is walked by its claims."""
     for block in blocks:
-        if isinstance(block, Care):
-            yield from (plain_text(note) for note in (*block.notes, *block.more))
+        if isinstance(block, CautionNotes):
+            yield from (join_sentence_text(note) for note in (*block.notes, *block.more))
         if isinstance(block, Bullets):
-            yield from map(plain_text, block.items)
-        if isinstance(block, Text):
-            yield plain_text(block.said)
+            yield from map(join_sentence_text, block.items)
+        if isinstance(block, TextBlock):
+            yield join_sentence_text(block.said)
 
 
 def held(said: Iterator[str], forms: Forms, *, passing: str = "") -> int:
@@ -96,7 +105,9 @@ class ScoredWorld:
             }
         measures = list(rng.permutation(["nDCG@5", "Harm@5", "RA-nWG@5", "PROC@5"]))
         self.runs = runs
-        self.score: Score = eb.rag.score(judged, runs, measures=measures, resamples=200, seed=seed).record
+        self.score: ScoringRecord = eb.rag.score(
+            judged, runs, measures=measures, resamples=200, seed=seed
+        ).record
 
     def value(self, run: str, measure: str = "") -> float:
         found = self.score.value(run, measure or self.score.headline)
@@ -208,7 +219,7 @@ def test_the_sentences_under_many_scorings_hold() -> None:
         hold_scoring(seed)
 
 
-def hold_sweep(part: SweepPart, asked: SweepTerms) -> int:
+def hold_sweep(part: SweepPart, asked: SweepConditions) -> int:
     """Every note of a sweep's part that counts or compares."""
     chosen = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
 
@@ -247,7 +258,7 @@ def test_the_notes_under_a_sweep_hold() -> None:
             jitter_ms=float(rng.choice([1.0, 20.0, 75.0])),
         )
         axes = {"encoder": ("wordllama", "minilm"), "k": (50, 100), "reranker": ("none", "cross")}
-        found = make_findings(draw_sweep({"sea": 12}, rules, axes=axes, seed=seed), resamples=30)
+        found = compute_sweep_findings(draw_sweep({"sea": 12}, rules, axes=axes, seed=seed), resamples=30)
         walked += sum(hold_sweep(part, found.asked) for part in found.parts)
     assert walked > 15
 
@@ -269,7 +280,7 @@ def hold_pair(seed: int) -> int:
     def among(match: re.Match[str]) -> bool:
         n, told, p = match.groups()
         values = [headlines[name].value or 0.0 for name in names]
-        tests = compare_replicates(draws, values, strata=[headlines[name].resampled for name in names])
+        tests = compare_replicates(draws, values, strata=[headlines[name].resampled_strata for name in names])
         adjusted = holm([test.p for test in tests])
         own = next(
             q for test, q in zip(tests, adjusted, strict=True) if {names[test.a], names[test.b]} == {a, b}
@@ -281,7 +292,7 @@ def hold_pair(seed: int) -> int:
         r"The run's ranks test all (\d+) pairs \(Holm\): they (tell|do not tell) the two apart, p (\S+)\.$": among
     }
     how = "^Detectable|^Where a headline|^Differences|no test|no verdict|What more items"
-    return held(sentences(pair_view(made, "pteb")), forms, passing=how)
+    return held(sentences(compared_pair_view(made, "pteb")), forms, passing=how)
 
 
 def test_the_notes_under_two_systems_hold() -> None:
@@ -294,18 +305,20 @@ def test_bold_is_who_may_be_first() -> None:
     marked = 0
     for seed in range(60):
         _, tables = of_fields(seed)
-        blocks = list(fields_view(list(list_fields(random_run(Drawn("pteb", seed)))), "pteb"))
+        blocks = list(ranked_fields_view(list(list_ranked_fields(random_run(Drawn("pteb", seed)))), "pteb"))
         for said, table in pairwise(blocks):
             if not (isinstance(said, Verdict) and isinstance(table, Table) and said.claims):
                 continue
             bold = {row.label for row in table.lines if any(_is_bold(cell) for cell in row.entries)}
-            assert {plain_text(cast(Any, name)) for name in bold} == tables.first(said.claims[0].measure)
+            assert {join_sentence_text(cast(Any, name)) for name in bold} == tables.first(
+                said.claims[0].measure
+            )
             marked += len(bold)
     assert marked > 60
 
 
 def _is_bold(cell: Any) -> bool:
-    return isinstance(cell, Entry) and cell.bold
+    return isinstance(cell, TableCell) and cell.bold
 
 
 def test_what_more_items_would_buy_is_computed_from_the_row() -> None:
@@ -316,7 +329,7 @@ def test_what_more_items_would_buy_is_computed_from_the_row() -> None:
         n, bar = int(rng.integers(20, 400)), round(float(value + rng.uniform(-0.9, 0.9) * half), 3)
         text = f"sage.preference[a]>={bar}"
         row = Barred(value, value - half, value + half, n, bar=text, met=value >= bar, near=True)
-        [told] = [text for text in sentences(gate_view([row])) if "undecided" in text]
+        [told] = [text for text in sentences(gate_verdicts_view([row])) if "undecided" in text]
         for more, shown in re.findall(rf"with (\d+) more ± ({NUMBER})", told):
             assert float(shown) == pytest.approx(half * (n / (n + int(more))) ** 0.5, abs=6e-4)
         assert f"at n {n}" in told

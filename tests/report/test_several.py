@@ -14,8 +14,8 @@ import pytest
 from embassay.errors import DataError
 from embassay.report import write_report
 from embassay.report.items import make_item_pages
-from embassay.report.notes import gather_notes
-from embassay.report.runs import list_board_rows, number_systems, read_runs
+from embassay.report.notes import gather_run_notes
+from embassay.report.runs import list_board_rows, number_systems, read_report_runs
 
 MakeRun = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
@@ -75,7 +75,7 @@ def test_a_system_has_one_number_in_all_runs(make_run: MakeRun, make_pteb: MakeR
     """Systems that both runs have are numbered once; each has one card."""
     sage = make_run(systems={"bm25": "classical", "aster-large": "embedding"})
     pteb = make_pteb(systems={"aster-large": "embedding", "only-here": "embedding"}, items=False)
-    runs = read_runs([pteb, sage])
+    runs = read_report_runs([pteb, sage])
     index = [{one.name: one.index for one in run.record.systems} for run in runs]
     assert index[0]["aster-large"] == index[1]["aster-large"]
     assert [one.name for one, _ in number_systems(runs)] == [
@@ -110,7 +110,7 @@ def test_each_run_has_a_card_with_its_own_verdict(both: str) -> None:
 
 def test_notes_name_their_run_and_the_gravest_come_first(plain_run: Path, pteb_run: Path) -> None:
     """Failed cells of one run stand before small samples of another."""
-    notes = gather_notes(read_runs([plain_run, pteb_run]))
+    notes = gather_run_notes(read_report_runs([plain_run, pteb_run]))
     assert notes[0].kind == "failed"
     assert {note.what.partition(":")[0] for note in notes} == {"SAGE", "PTEB"}
 
@@ -141,9 +141,9 @@ def test_the_same_run_twice_is_there_once(plain_run: Path, pteb_run: Path, tmp_p
 
     link = tmp_path / "link"
     link.symlink_to(plain_run)
-    assert [run.title for run in read_runs([plain_run, link, plain_run.parent / "." / plain_run.name])] == [
-        "SAGE"
-    ]
+    assert [
+        run.title for run in read_report_runs([plain_run, link, plain_run.parent / "." / plain_run.name])
+    ] == ["SAGE"]
     copy = shutil.copytree(plain_run, tmp_path / "zz-copy")
     told: list[str] = []
     page = write_report([plain_run, copy], out=tmp_path / "out.html", tell=told.append).read_text("utf-8")
@@ -169,7 +169,7 @@ def test_a_folder_of_runs_is_all_of_them(plain_run: Path, pteb_run: Path, tmp_pa
     told: list[str] = []
     page = write_report(tmp_path / "all", tell=told.append)
     assert page == tmp_path / "all" / "report.html"
-    runs = read_runs([tmp_path / "all"])
+    runs = read_report_runs([tmp_path / "all"])
     assert [run.title for run in runs] == ["SAGE", "PTEB"]
     assert [one.path.name for one in runs[0].left] == ["broken"]
     assert told == [f"Left out: {damaged} (the manifest cannot be read)."]
@@ -179,15 +179,15 @@ def test_a_folder_of_runs_is_all_of_them(plain_run: Path, pteb_run: Path, tmp_pa
 def test_folders_without_a_run_are_errors(plain_run: Path, tmp_path: Path) -> None:
     """An empty folder, a missing one, and a damaged run that was named or that stands alone."""
     with pytest.raises(DataError, match="there is no run here"):
-        read_runs([plain_run, tmp_path])
+        read_report_runs([plain_run, tmp_path])
     with pytest.raises(DataError, match="there is no run here"):
-        read_runs([tmp_path / "missing"])
+        read_report_runs([tmp_path / "missing"])
     broken = tmp_path / "all" / "broken"
     broken.mkdir(parents=True)
     (broken / "manifest.json").write_text('{"schema": 99, "protocol": "sage"}')
     for path in (broken, broken.parent):
         with pytest.raises(DataError, match="another version of Embassay"):
-            read_runs([plain_run, path])
+            read_report_runs([plain_run, path])
 
 
 def test_unfinished_runs_stand_behind_the_others(make_run: MakeRun, pteb_run: Path) -> None:
@@ -198,7 +198,7 @@ def test_unfinished_runs_stand_behind_the_others(make_run: MakeRun, pteb_run: Pa
     (run / "manifest.json").write_text(json.dumps({**manifest, "cells": cells, "status": "partial"}))
     (run / "results.jsonl").write_text("")
     (run / "comparisons.json").unlink()
-    runs = read_runs([run, pteb_run])
+    runs = read_report_runs([run, pteb_run])
     assert [one.title for one in runs] == ["PTEB", "SAGE"]
     page = write_report([run, pteb_run], out=run / "both.html").read_text("utf-8")
     assert "SAGE: 30 of 30 cells have not run yet." in page
@@ -271,7 +271,7 @@ def test_items_of_several_runs_are_fewer_and_said_so(
     plain_run: Path, pteb_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The budget is shared; what is left out is told in one sentence, and each run alone has all."""
-    runs = read_runs([plain_run, pteb_run])
+    runs = read_report_runs([plain_run, pteb_run])
     together, alone = make_item_pages(runs), make_item_pages(runs[1:])
     assert together is not None
     assert alone is not None

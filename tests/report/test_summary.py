@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 import embassay as eb
 from embassay.cli.main import app
-from embassay.document.blocks import Bullets, Figure, Heading, Table, Text, plain_text
+from embassay.document.blocks import Bullets, Figure, Heading, Table, TextBlock, join_sentence_text
 from embassay.report import write_report
-from embassay.report.answers import QUESTIONS, Answer, answer_questions
+from embassay.report.answers import QUESTIONS, ReportAnswer, answer_report_questions
 from embassay.report.overview import run_verdict
-from embassay.report.runs import ReportRun, read_runs
+from embassay.report.runs import ReportRun, read_report_runs
 from embassay.report.summary import Summary, summarise_runs
 
 from .hume_run import study, write_hume_run
@@ -30,7 +30,7 @@ def runs(
     """Runs of three protocols, and a sweep."""
     sweep = tmp_path_factory.mktemp("runs") / "sweep"
     write_sweep_run(sweep)
-    return read_runs([plain_run, pteb_run, score_run, sweep])
+    return read_report_runs([plain_run, pteb_run, score_run, sweep])
 
 
 def parts(summary: Summary, kind: type) -> list[Any]:
@@ -40,12 +40,12 @@ def parts(summary: Summary, kind: type) -> list[Any]:
 
 def test_the_answers_are_those_of_the_first_screen(runs: list[ReportRun]) -> None:
     """One record feeds both."""
-    assert summarise_runs(runs).answers == answer_questions(runs)
+    assert summarise_runs(runs).answers == answer_report_questions(runs)
 
 
 def test_a_time_says_which_part_of_the_queries_takes_less() -> None:
     """Half of them at the median, else the percentile; never that of another run."""
-    price = Answer(QUESTIONS[-1], "sure", percentile=95)
+    price = ReportAnswer(QUESTIONS[-1], "sure", percentile=95)
     assert "95%" in price.means
     assert "half" in replace(price, percentile=50).means
     assert "%" not in replace(price, percentile=None).means
@@ -56,7 +56,8 @@ def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[ReportRun]) -
     found = summarise_runs(runs)
     tested = next(one for one in parts(found, Table) if one.title == "What it was tested on")
     untested = [
-        plain_text(item) if isinstance(item, tuple) else item for item in parts(found, Bullets)[-1].items
+        join_sentence_text(item) if isinstance(item, tuple) else item
+        for item in parts(found, Bullets)[-1].items
     ]
     rows = {line.label: line.entries[0].text for line in tested.lines}
     for one in found.answers:
@@ -78,10 +79,10 @@ def test_without_a_sweep_the_scores_stand_in_the_place_of_the_figure(runs: list[
 
 def test_a_run_that_answers_nothing_says_its_verdict(runs: list[ReportRun]) -> None:
     """A sweep alone compares no systems on the questions of the page: it is told by its own heading, and drawn."""
-    alone = read_runs([runs[3].record.path])
+    alone = read_report_runs([runs[3].record.path])
     found = summarise_runs(alone)
     assert found.answers == ()
-    assert found.use[0] == f"{plain_text(run_verdict(alone[0]).heading)}."
+    assert found.use[0] == f"{join_sentence_text(run_verdict(alone[0]).heading)}."
     [figure] = parts(found, Figure)
     # The title holds against the values that the drawing shows.
     shown = re.findall(r"([\w:-]+): ([\d.]+), ([\d.]+) ms", figure.summary)
@@ -104,7 +105,7 @@ def test_a_single_run_shows_every_task_on_the_second_page(tmp_path: Path, runs: 
     rows = [{"text": f"{['tide', 'bee'][n % 2]} number {n} of {n * 7}", "label": n % 2} for n in range(24)]
     given: dict[str, Any] = {"datasets": [rows], "tasks": ["clustering", "sensitivity"], "tokenizer": "words"}
     made = eb.sage.run(["jaccard", "levenshtein"], out=tmp_path / "run", **given)
-    single = read_runs([cast(Path, made.path)])
+    single = read_report_runs([cast(Path, made.path)])
     found, board = summarise_runs(single), single[0].board
     table = next(one for one in parts(found, Table) if one.title == "Every task")
     assert {line.label for line in table.lines} == {"jaccard", "levenshtein"}
@@ -128,18 +129,20 @@ def test_a_long_command_leaves_room(runs: list[ReportRun]) -> None:
     record = runs[0].record
     long = replace(runs[0], record=replace(record, manifest={**record.manifest, "command": "x" * 5000}))
     page = summarise_runs([long])
-    assert max(len(plain_text(one.said)) for one in parts(page, Text)) < 400
-    assert "full report" in str(parts(page, Text)[-1].said)
+    assert max(len(join_sentence_text(one.said)) for one in parts(page, TextBlock)) < 400
+    assert "full report" in str(parts(page, TextBlock)[-1].said)
 
 
 def test_a_study_of_scripts_is_told_with_its_tables(tmp_path: Path) -> None:
     """Every pair with people and the best model, an interval apart from its value; its notes are on the second page."""
     made = study()
-    found = summarise_runs(read_runs([write_hume_run(tmp_path / "hume", made)]))
+    found = summarise_runs(read_report_runs([write_hume_run(tmp_path / "hume", made)]))
     pairs = next(one for one in parts(found, Table) if len(one.lines) == len(made.pairs))
     assert [one.label for one in pairs.lines] == [one.name for one in made.pairs]
     assert all(re.fullmatch(r"[\d.]+ \(.+\)", str(one.entries[1].text)) for one in pairs.lines)
-    assert any(isinstance(one, Heading) and plain_text(one.said) == "Read with care" for one in found.second)
+    assert any(
+        isinstance(one, Heading) and join_sentence_text(one.said) == "Read with care" for one in found.second
+    )
 
 
 def test_from_the_command_line(runs: list[ReportRun], tmp_path: Path) -> None:

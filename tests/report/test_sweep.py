@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
-from embassay.document.blocks import plain_text
+from embassay.document.blocks import join_sentence_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import forecast_undecided
-from embassay.protocols.rag.sweep.findings import Findings, make_findings
-from embassay.protocols.rag.sweep.findings.record import FILE, Alternative
+from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
+from embassay.protocols.rag.sweep.findings import Findings, compute_sweep_findings
+from embassay.protocols.rag.sweep.findings.record import FILE, AlternativeStack
 from embassay.protocols.rag.sweep.stacks import SweepRules
 from embassay.report import write_report
-from embassay.report.board import make_board
-from embassay.report.notes import list_notes
-from embassay.report.rag.frontier import log_scale, sweep_view
-from embassay.report.rag.sweep import SweepPage, make_page, sweep_page, sweep_verdict
-from embassay.report.record import read_record
+from embassay.report.board import build_record_board
+from embassay.report.notes import list_run_notes
+from embassay.report.rag.frontier import fit_log_scale, sweep_view
+from embassay.report.rag.sweep import SweepPage, make_sweep_page, sweep_page, sweep_verdict
+from embassay.report.record import read_run_record
 from embassay.stats import Estimate
 from protocols.rag.sweep.sweeps import drawn, scenarios
 from report.pages import printed
@@ -39,7 +39,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def findings() -> Findings:
-    return make_findings(drawn({"sea": 20}, SweepRules(sla_ms=300.0)), resamples=50)
+    return compute_sweep_findings(drawn({"sea": 20}, SweepRules(sla_ms=300.0)), resamples=50)
 
 
 def test_the_page_says_the_recommendation_first(run: Path) -> None:
@@ -59,14 +59,14 @@ def test_the_page_says_the_recommendation_first(run: Path) -> None:
 
 def test_what_is_dominated_is_a_ring_and_what_is_not_has_a_number(findings: Findings) -> None:
     part = findings.parts[0]
-    plot = make_page(findings).scopes[0].plot
+    plot = make_sweep_page(findings).scopes[0].plot
     order = part.frontiers[0].stacks
     assert plot.svg.count('class="pt ring') == len(part.stacks) - len(order)
     numbered = [int(one) for one in re.findall(r'class="name"[^>]*>(\d+)<', plot.svg)]
     assert numbered == sorted(set(numbered))
     assert set(numbered) <= set(range(1, len(order) + 1))
     assert plot.svg.count('class="pick"') == 1
-    table = make_page(findings).scopes[0].table
+    table = make_sweep_page(findings).scopes[0].table
     assert [re.sub("<[^>]*>", "", line.label) for line in table.lines] == [
         f"{i} {id}" for i, id in enumerate(order, start=1)
     ]
@@ -74,7 +74,7 @@ def test_what_is_dominated_is_a_ring_and_what_is_not_has_a_number(findings: Find
 
 def test_rows_for_the_script_stand_in_the_order_that_decides_ties(findings: Findings) -> None:
     part = findings.parts[0]
-    rows = json.loads(make_page(findings).scopes[0].data)["rows"]
+    rows = json.loads(make_sweep_page(findings).scopes[0].data)["rows"]
     stacks = [part.stack(row[0]) for row in rows]
     keys = [(one.tie_tokens, one.cost, one.latency, one.id) for one in stacks]
     assert keys == sorted(keys)
@@ -86,9 +86,9 @@ def test_rows_for_the_script_stand_in_the_order_that_decides_ties(findings: Find
 
 def test_over_the_limit_is_shaded(findings: Findings) -> None:
     [(start, width)] = re.findall(
-        r'class="shade" x="([\d.]+)%" width="([\d.]+)%"', make_page(findings).scopes[0].plot.svg
+        r'class="shade" x="([\d.]+)%" width="([\d.]+)%"', make_sweep_page(findings).scopes[0].plot.svg
     )
-    scale = log_scale([100.0, 300.0])
+    scale = fit_log_scale([100.0, 300.0])
     assert 7 < float(start) < 97
     assert float(start) + float(width) == pytest.approx(97)
     assert (scale.low, scale.high) == (50, 500)
@@ -98,20 +98,20 @@ def test_over_the_limit_is_shaded(findings: Findings) -> None:
     ("values", "ends"), [([3.0], (2, 5)), ([0.004, 900], (0.002, 1000)), ([], (0.5, 2)), ([5, 5], (2, 10))]
 )
 def test_log_scales_end_at_round_numbers(values: list[float], ends: tuple[float, float]) -> None:
-    scale = log_scale(values)
+    scale = fit_log_scale(values)
     assert (scale.low, scale.high) == pytest.approx(ends)
     assert all(scale.low * 0.99 <= tick <= scale.high * 1.01 for tick in scale.ticks)
 
 
 def test_routing_is_shown_where_it_saves_something(findings: Findings) -> None:
-    table = make_page(findings).routes
+    table = make_sweep_page(findings).routes
     assert table is not None
     assert all("cross" in line.label for line in table.lines)
 
 
 def test_limits_that_nothing_keeps_are_said(tmp_path: Path) -> None:
-    page = make_page(make_findings(scenarios(sla_ms=300.0, budget=1.0), resamples=20))
-    assert plain_text(page.verdict.heading) == "No stack meets the limits"
+    page = make_sweep_page(compute_sweep_findings(scenarios(sla_ms=300.0, budget=1.0), resamples=20))
+    assert join_sentence_text(page.verdict.heading) == "No stack meets the limits"
     assert not page.alternatives
     assert page.scopes[0].plot.svg.count('class="pick"') == 1
     assert 'class="band"' not in page.scopes[0].plot.svg
@@ -134,23 +134,25 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 
 
 def test_failed_combinations_are_notes_of_the_report(run: Path) -> None:
-    first, *_ = list_notes(read_record(run))
+    first, *_ = list_run_notes(read_run_record(run))
     assert first.kind == "failed"
     assert first.what.startswith("1 combination failed: minilm/64d/pq/k50/dense on sea")
 
 
 def test_a_run_without_findings_has_no_page(run: Path, tmp_path: Path) -> None:
-    record = read_record(run)
+    record = read_run_record(run)
     other = replace(record, path=tmp_path)
-    assert sweep_page(other, make_board(other)) is None
-    assert plain_text(sweep_verdict(other, make_board(other)).heading) == "Nothing finished yet"
+    assert sweep_page(other, build_record_board(other)) is None
+    assert (
+        join_sentence_text(sweep_verdict(other, build_record_board(other)).heading) == "Nothing finished yet"
+    )
     (tmp_path / FILE).write_text("{")
     with pytest.raises(DataError, match="cannot be read"):
-        sweep_page(other, make_board(other))
+        sweep_page(other, build_record_board(other))
 
 
 def test_all_that_was_left_out_is_counted(findings: Findings) -> None:
-    page: SweepPage = make_page(findings)
+    page: SweepPage = make_sweep_page(findings)
     assert (len(page.left), page.failed, len(page.skipped), page.more_skipped) == (2, 1, 1, 0)
 
 
@@ -178,23 +180,23 @@ def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings
     """Of two alternatives the one whose interval holds 0, with what its labels would cost; on the page too."""
     part = findings.parts[0]
     names = [one.id for one in part.stacks[:2]]
-    near = Alternative("cheaper", names[0], Estimate(-0.02, -0.06, 0.02, 19), -1.0, -0.1)
-    far = Alternative("faster", names[1], Estimate(-0.2, -0.24, -0.16, 19), -9.0, -0.1)
+    near = AlternativeStack("cheaper", names[0], Estimate(-0.02, -0.06, 0.02, 19), -1.0, -0.1)
+    far = AlternativeStack("faster", names[1], Estimate(-0.2, -0.24, -0.16, 19), -9.0, -0.1)
     found = replace(part.recommendation, alternatives=(near, far), undecided=())
     open_ = replace(findings, parts=(replace(part, recommendation=found),))
     text = printed(sweep_view(open_, Path("run"), True, 30.0, 0.1), wide=True)
-    for one in forecast_undecided(-0.02, 0.04, 19):
+    for one in forecast_more_items_for_pair(-0.02, 0.04, 19):
         cost = f"${one.more * 3:,.2f}"
         pattern = (
             rf"{names[0]}: {one.more} more +about {one.more * 30:,} +{re.escape(cost)} +± {one.half:.3f} +"
         )
         assert re.search(pattern + f"{numbers.format_percent(one.chance)}$", text, re.M)
     assert f"{names[1]}: 50 more" not in text
-    table = make_page(open_).undecided
+    table = make_sweep_page(open_).undecided
     assert table is not None
     assert len(table.lines) == 4
     assert (
-        make_page(
+        make_sweep_page(
             replace(open_, parts=(replace(part, recommendation=replace(found, alternatives=(far,))),))
         ).undecided
         is None

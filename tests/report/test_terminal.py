@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import Column, Table, number_columns
+from embassay.document.blocks import Column, Table, make_number_columns
 from embassay.document.terminal import draw_blocks
-from embassay.report.notes import gather_notes
-from embassay.report.runs import read_runs
-from embassay.report.terminal import care_view, render_answers, run_view
+from embassay.report.notes import gather_run_notes
+from embassay.report.runs import read_report_runs
+from embassay.report.terminal import gravest_notes_view, render_answers, run_view
 from report.pages import printed
 
 MakeRun = Callable[..., Path]
@@ -30,12 +30,12 @@ def test_verdict_then_table_then_notes_then_path(plain_run: Path) -> None:
 
 def test_answers_say_of_what_and_notes_how_many(plain_run: Path) -> None:
     """Behind the heading the systems and the data; at the end the gravest notes, of how many."""
-    runs = read_runs([plain_run])
+    runs = read_report_runs([plain_run])
     systems = {one.name for one in runs[0].record.ranked_systems}
     said = render_answers(runs).plain.splitlines()
     assert not said or said[0].startswith(f"Answers · {len(systems)} systems · ")
-    notes = gather_notes(runs)
-    care = printed(care_view(runs, most=2))
+    notes = gather_run_notes(runs)
+    care = printed(gravest_notes_view(runs, most=2))
     assert care.startswith(f"Read with care (2 of {len(notes)} notes)")
     assert len(re.findall(r"^- ", care, re.M)) == 2
     assert " ".join(notes[0].plain.split()) in " ".join(care.split())
@@ -65,7 +65,7 @@ def test_columns_go_from_the_right_and_are_counted(plain_run: Path) -> None:
 
 def test_numbers_and_names_are_never_cut() -> None:
     """A table narrower than its first columns is still whole."""
-    table = Table.of("names", ["System", *number_columns("Score")], [["a" * 50, "0.523"]])
+    table = Table.of("names", ["System", *make_number_columns("Score")], [["a" * 50, "0.523"]])
     assert "a" * 50 + "  0.523" in printed([table], width=20)
 
 

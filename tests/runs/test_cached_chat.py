@@ -8,10 +8,10 @@ from time import perf_counter
 import pytest
 from pydantic import BaseModel
 
-from embassay.contracts import Completion, Message, Sampling, Usage
-from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
+from embassay.contracts import Completion, Message, SamplingSettings, Usage
+from embassay.errors import BudgetExceeded, ModelError, TextRefused, UnansweredPrompt
 from embassay.runs.execution import ModelAvailability
-from embassay.runs.store import AnswerCache, CachedChat, Failure, StoredQuestion, ask_all
+from embassay.runs.store import AnswerCache, CachedChat, CallFailure, ChatQuestion, ask_all_questions
 
 
 class Grade(BaseModel):
@@ -27,7 +27,7 @@ class Model:
         self.calls = 0
         self.most = self.now = 0
 
-    async def complete(self, messages, *, sampling=Sampling(), schema=None):  # noqa: B008
+    async def complete(self, messages, *, sampling=SamplingSettings(), schema=None):  # noqa: B008
         self.calls += 1
         call = self.calls
         self.now += 1
@@ -37,7 +37,7 @@ class Model:
         said = messages[-1].content
         errors = {"refused": TextRefused, "dead": ModelError, "poor": BudgetExceeded, "bug": KeyError}
         if said == "silent":
-            raise Unanswered(said, "declined")
+            raise UnansweredPrompt(said, "declined")
         if said.split()[0] in errors:
             raise errors[said.split()[0]](said)
         text = '{"grade": 3}' if schema else f"{said} {call}"
@@ -58,12 +58,12 @@ def chat(cache):
 
 
 def question(text, **more):
-    return StoredQuestion([Message("user", text)], **more)
+    return ChatQuestion([Message("user", text)], **more)
 
 
 def outcomes(chat, questions, **options):
     async def collect():
-        return [one async for one in ask_all(chat, questions, **options)]
+        return [one async for one in ask_all_questions(chat, questions, **options)]
 
     return asyncio.run(collect())
 
@@ -90,7 +90,7 @@ def test_objects_are_read_again(chat):
     ask = question("a", schema=Grade)
     found = [one.parsed for _, one in outcomes(chat, [ask, ask])]
     assert found == [Grade(grade=3)] * 2
-    key = next(iter(chat.cache._all("SELECT key FROM answers")))[0]
+    key = next(iter(chat.cache._fetch_all_rows("SELECT key FROM answers")))[0]
     chat.cache.drop(key)
     chat.cache.write(key, "model", Completion('{"grade": "x"}', None, Usage(), "m", "stop"))
     assert outcomes(chat, [ask])[0][1].parsed == Grade(grade=3)
@@ -117,8 +117,8 @@ def test_many_questions(chat):
 def test_a_failure_is_an_outcome(chat):
     """With its reason; it is not kept, so the next run tries again."""
     found = dict(outcomes(chat, [question("a"), question("refused b"), question("dead c")]))
-    assert found[1] == Failure("refused b")
-    assert found[2] == Failure("dead c")
+    assert found[1] == CallFailure("refused b")
+    assert found[2] == CallFailure("dead c")
     assert (chat.counts.asked, chat.counts.failed) == (1, 2)
     outcomes(chat, [question("refused b")])
     assert chat.model.calls == 4
@@ -126,10 +126,10 @@ def test_a_failure_is_an_outcome(chat):
 
 def test_that_there_is_no_answer_is_kept(chat):
     """Where it was asked with a seed, which says what is drawn; without one it may be chance."""
-    seeded = question("silent", sampling=Sampling(seed=7))
+    seeded = question("silent", sampling=SamplingSettings(seed=7))
     for _ in range(2):
         failure = outcomes(chat, [seeded])[0][1]
-        assert (failure, failure.error.why) == (Failure("silent"), "declined")
+        assert (failure, failure.error.why) == (CallFailure("silent"), "declined")
         outcomes(chat, [question("silent")])
     assert chat.model.calls == 3
     assert chat.is_cached(seeded)
@@ -148,8 +148,8 @@ def test_failures_at_the_end_are_no_dead_model():
     hope = ModelAvailability()
     begun = perf_counter()
     hope.answered()
-    assert not any(hope.is_lost(begun) for _ in range(100))
-    assert [hope.is_lost(perf_counter()) for _ in range(8)] == [False] * 7 + [True]
+    assert not any(hope.is_model_lost(begun) for _ in range(100))
+    assert [hope.is_model_lost(perf_counter()) for _ in range(8)] == [False] * 7 + [True]
 
 
 def test_a_model_that_cannot_be_had_ends_it(chat):
@@ -169,12 +169,12 @@ def test_the_end_comes_after_what_is_in_flight(chat, word, kind):
     found = []
 
     async def collect():
-        async for one in ask_all(chat, questions, at_once=10):
+        async for one in ask_all_questions(chat, questions, at_once=10):
             found.append(one)
 
     with pytest.raises(kind):
         asyncio.run(collect())
-    assert chat.counts.asked == len(found) == chat.cache.info().entries
+    assert chat.counts.asked == len(found) == chat.cache.describe_contents().entries
     assert 41 <= len(found) <= 70
 
 
@@ -182,7 +182,7 @@ def test_whoever_stops_asking_cancels(chat):
     """Nothing goes on behind his back."""
 
     async def stop():
-        async for _ in ask_all(chat, (question(f"q{i}") for i in range(100)), at_once=5):
+        async for _ in ask_all_questions(chat, (question(f"q{i}") for i in range(100)), at_once=5):
             break
         before = chat.model.calls
         await asyncio.sleep(0.05)

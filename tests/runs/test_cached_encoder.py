@@ -127,7 +127,7 @@ def test_wrong_vectors_are_an_error_and_never_kept(cache, vectors, message):
 
     with pytest.raises(ModelError, match=message):
         CachedEncoder(Wrong(), cache).encode(["a", "b"])
-    assert cache.info().entries == 0
+    assert cache.describe_contents().entries == 0
 
 
 @given(st.lists(st.text(max_size=3), max_size=4), st.lists(st.text(max_size=3), max_size=4))

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embassay.errors import BudgetExceeded, ModelError
-from embassay.runs.store import CachedReranker, PairCache
+from embassay.runs.store import CachedReranker, RerankScoreCache
 from embassay.systems.rerankers import RERANKERS
 from embassay.systems.rerankers.cohere import CohereReranker
 from embassay.systems.rerankers.jina import JinaReranker
-from embassay.systems.rerankers.overlap import Overlap
+from embassay.systems.rerankers.overlap import OverlapReranker
 
 
 class Lengths:
@@ -49,7 +49,7 @@ class Failing(Lengths):
 
 @pytest.fixture
 def cache(tmp_path):
-    opened = PairCache.open(tmp_path / "pairs.sqlite")
+    opened = RerankScoreCache.open(tmp_path / "pairs.sqlite")
     yield opened
     opened.close()
 
@@ -112,15 +112,15 @@ def test_nonsense_is_neither_given_nor_kept(cache, bad):
     reranker.score = lambda query, documents: np.array(bad)
     with pytest.raises(ModelError, match="one finite score"):
         CachedReranker(reranker, cache).score("q", ["a", "b"])
-    assert cache.info().entries == 0
+    assert cache.describe_contents().entries == 0
 
 
 def test_scores_that_depend_on_the_list_are_kept_by_list(cache):
     """The rarity of a word is that among the candidates: a part of a list is another list."""
-    cached = CachedReranker(Overlap(), cache)
+    cached = CachedReranker(OverlapReranker(), cache)
     documents = ["a red fox", "a fox", "a hen"]
     for asked in (documents, documents[:2], documents[::-1], documents):
-        assert cached.score("red fox", asked).tobytes() == Overlap().score("red fox", asked).tobytes()
+        assert cached.score("red fox", asked).tobytes() == OverlapReranker().score("red fox", asked).tobytes()
     assert (cached.counts.computed, cached.counts.found) == (8, 3)
     assert cached.missing("red fox", documents) == 0
     assert cached.missing("red fox", documents[:1]) == 1
@@ -184,8 +184,8 @@ def test_a_killed_process_loses_nothing_that_it_had(tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    cache = PairCache.open(path)
-    assert cache._all("PRAGMA integrity_check") == [("ok",)]
+    cache = RerankScoreCache.open(path)
+    assert cache._fetch_all_rows("PRAGMA integrity_check") == [("ok",)]
     slow = Lengths("slow")
     cached = CachedReranker(slow, cache)
     for query in range(finished + 1):
@@ -208,6 +208,6 @@ def test_two_processes_share_the_file(tmp_path):
     ]  # fmt: skip
     said = [process.communicate(timeout=60) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], said
-    cache = PairCache.open(path)
-    assert dict(cache.info().rerankers) == {"slow": 60 * 20}
+    cache = RerankScoreCache.open(path)
+    assert dict(cache.describe_contents().rerankers) == {"slow": 60 * 20}
     cache.close()

@@ -6,17 +6,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.records import Component, Score, Skipped, TaskOutcome
+from embassay.records import HeadlineComponent, Score, SkippedItems, TaskOutcome
 from embassay.runs.folder import (
-    Cell,
-    failed_record,
-    finished_record,
+    RunCell,
+    make_failed_record,
+    make_finished_record,
     record_from_json,
     record_to_json,
     to_json,
 )
 
-CELL = Cell("robustness", "sample", "bm25", "abc", 10, job=None)
+CELL = RunCell("robustness", "sample", "bm25", "abc", 10, job=None)
 
 
 @given(
@@ -28,13 +28,13 @@ def test_a_record_reads_back_as_it_was_written(replicates, value, text):
     """Values, replicates (missing ones too), skips and warnings come back bit by bit."""
     outcome = TaskOutcome(
         (Score("robustness", value, 3, variant=text, reason=text),),
-        {"robustness": Component(value, 3, np.array(replicates, dtype=np.float64), text)},
+        {"robustness": HeadlineComponent(value, 3, np.array(replicates, dtype=np.float64), text)},
         {},
-        (Skipped(text, 2, ("a", text)),),
+        (SkippedItems(text, 2, ("a", text)),),
         (text,),
         {"documents": 3},
     )
-    record = finished_record(CELL, outcome, 1.25)
+    record = make_finished_record(CELL, outcome, 1.25)
     back = record_from_json(json.loads(to_json(record_to_json(record))))
     np.testing.assert_array_equal(
         back.components["robustness"].replicates, record.components["robustness"].replicates
@@ -45,6 +45,6 @@ def test_a_record_reads_back_as_it_was_written(replicates, value, text):
 
 def test_a_failed_cell_says_why():
     """A failure is a record with a reason and without scores."""
-    record = failed_record(CELL, "out of memory", 2.0)
+    record = make_failed_record(CELL, "out of memory", 2.0)
     assert (record.done, record.reason, record.scores) == (False, "out of memory", ())
     assert record_from_json(record_to_json(record)) == record

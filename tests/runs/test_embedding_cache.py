@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from embassay.machine import cache_folder
+from embassay.machine import find_cache_folder
 from embassay.runs.embeddings import EmbeddingCache
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -50,7 +50,7 @@ def test_what_is_written_is_read_back(cache, key, vectors):
 def test_an_unknown_key_is_nothing(cache):
     """There is no default."""
     assert cache.read(KEY, (4, 3)) is None
-    assert cache.read_cut(KEY) is None
+    assert cache.read_truncated_count(KEY) is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_damaged_row_is_dropped(cache, path, damage):
         other.execute(damage)
     other.close()
     assert cache.read(KEY, (4, 3)) is None
-    assert cache.info().entries == 0
+    assert cache.describe_contents().entries == 0
     cache.write(KEY, "e:1", VECTORS)
     assert np.array_equal(cache.read(KEY, (4, 3)), VECTORS)
 
@@ -90,7 +90,7 @@ def test_info_counts_texts_of_each_encoder(cache, path):
     cache.write(b"1" * 32, "a:1", VECTORS)
     cache.write(b"2" * 32, "a:1", VECTORS[:2])
     cache.write(b"3" * 32, "b:1", VECTORS)
-    info = cache.info()
+    info = cache.describe_contents()
     assert (info.path, info.entries, dict(info.encoders)) == (path, 3, {"a:1": 6, "b:1": 4})
     assert info.bytes > 0
 
@@ -99,15 +99,15 @@ def test_clear_drops_one_encoder_or_all(cache):
     """By name, by identity, or everything; counts of cut texts go with their chunks."""
     for number, encoder in enumerate(["a:1", "a:2", "ab:1", "a_:1"]):
         cache.write(bytes([number]) * 32, encoder, np.zeros((64, 384), dtype=np.float32))
-        cache.write_cut(bytes([number]) * 32, number)
+        cache.write_truncated_count(bytes([number]) * 32, number)
     assert cache.clear("a:2") > 0
-    assert set(cache.info().encoders) == {"a:1", "ab:1", "a_:1"}
+    assert set(cache.describe_contents().encoders) == {"a:1", "ab:1", "a_:1"}
     cache.clear("a")
-    assert set(cache.info().encoders) == {"ab:1", "a_:1"}
-    assert cache.read_cut(bytes([0]) * 32) is None
-    assert cache.read_cut(bytes([2]) * 32) == 2
+    assert set(cache.describe_contents().encoders) == {"ab:1", "a_:1"}
+    assert cache.read_truncated_count(bytes([0]) * 32) is None
+    assert cache.read_truncated_count(bytes([2]) * 32) == 2
     cache.clear()
-    assert cache.info().entries == 0
+    assert cache.describe_contents().entries == 0
 
 
 def test_the_folder_comes_from_the_environment(monkeypatch, tmp_path):
@@ -118,7 +118,7 @@ def test_the_folder_comes_from_the_environment(monkeypatch, tmp_path):
     assert opened.path.exists()
     opened.close()
     monkeypatch.delenv("EMBASSAY_CACHE")
-    assert cache_folder().name == "embassay"
+    assert find_cache_folder().name == "embassay"
 
 
 def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path):
@@ -206,7 +206,7 @@ def test_a_killed_writer_leaves_a_sound_file(path):
     opened = EmbeddingCache.open(path)
     for i in range(written + 1):
         assert (opened.read(i.to_bytes(32, "big"), (64, 384)) == i).all()
-    assert opened._all("PRAGMA integrity_check") == [("ok",)]
+    assert opened._fetch_all_rows("PRAGMA integrity_check") == [("ok",)]
     opened.write(KEY, "e:1", VECTORS)
     assert np.array_equal(opened.read(KEY, (4, 3)), VECTORS)
     opened.close()
@@ -228,7 +228,7 @@ def test_processes_share_the_file(path):
     writers = [subprocess.Popen([*command, str(start)]) for start in (0, 50, 100, 150)]
     assert [writer.wait() for writer in writers] == [0] * 4
     opened = EmbeddingCache.open(path)
-    assert opened.info().entries == 250
+    assert opened.describe_contents().entries == 250
     opened.close()
 
 
@@ -242,5 +242,5 @@ def assert_keeps_until_closed(cache):
 def assert_keeps_nothing(cache):
     cache.write(KEY, "e:1", VECTORS)
     assert cache.read(KEY, (4, 3)) is None
-    assert cache.info().entries == 0
+    assert cache.describe_contents().entries == 0
     assert cache.clear() == 0

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
-from embassay.records import Component, Score, TaskOutcome
-from embassay.runs.execution import Crew, describe_error
-from embassay.runs.folder import Cell, RunFolder
+from embassay.records import HeadlineComponent, Score, TaskOutcome
+from embassay.runs.execution import LazyCellEngine, describe_error
+from embassay.runs.folder import RunCell, RunFolder
 from embassay.systems import SYSTEMS
 
 
@@ -40,23 +40,23 @@ def work(job, advance):
     if job in ("nan", "inf"):
         return TaskOutcome((Score("m", float(job), 1, variant="v"),), {}, {})
     if job == "part":
-        return TaskOutcome((Score("m", 1.0, 1),), {"p": Component(float("nan"), 1)}, {})
+        return TaskOutcome((Score("m", 1.0, 1),), {"p": HeadlineComponent(float("nan"), 1)}, {})
     if job == "object":
         return TaskOutcome((Score("m", 1.0, 1, method=object()),), {}, {})
     if job == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     score = Score("m", float(job), 1)
     items = {"item_id": ["x"], "variant": [""], "measure": ["m"], "value": [float(job)]}
-    return TaskOutcome((score,), {"m": Component(float(job), 1)}, items)
+    return TaskOutcome((score,), {"m": HeadlineComponent(float(job), 1)}, items)
 
 
 def cells(*jobs):
-    return [Cell("t", "d", f"s{i}", f"key{i}", 3, job) for i, job in enumerate(jobs)]
+    return [RunCell("t", "d", f"s{i}", f"key{i}", 3, job) for i, job in enumerate(jobs)]
 
 
 def done(jobs, path, workers, ear):
     folder = RunFolder(path)
-    return Crew(workers, folder).do(jobs, work, ear)
+    return LazyCellEngine(workers, folder).do(jobs, work, ear)
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def test_cells_of_a_server_come_last_and_stay_here(tmp_path):
 
     jobs = [replace(cell, remote=cell.job in ("1", "2")) for cell in cells("1", "3", "2", "4")]
     folder = RunFolder(tmp_path)
-    crew = Crew(2, folder)
+    crew = LazyCellEngine(2, folder)
     ended = [record.system for record in crew.do(jobs, work, Ear(), paid)]
     assert set(ended[:2]) == {"s1", "s3"}
     assert ended[2:] == ["s0", "s2"]
@@ -142,7 +142,7 @@ def test_the_end_of_the_money_ends_the_run(tmp_path):
 
     jobs = [replace(cell, remote=cell.job != "3") for cell in cells("1", "2", "3")]
     folder = RunFolder(tmp_path)
-    steps = Crew(1, folder).do(jobs, work, Ear(), paid)
+    steps = LazyCellEngine(1, folder).do(jobs, work, Ear(), paid)
     assert next(steps).system == "s2"
     with pytest.raises(BudgetExceeded):
         next(steps)

@@ -8,9 +8,9 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.records import Result
-from embassay.runs.folder import Cell, RunFolder, failed_record, write_columns
+from embassay.runs.folder import RunCell, RunFolder, make_failed_record, write_parquet_columns
 
-CELL = Cell("robustness", "sample", "bm25", "abc", 10, job=None)
+CELL = RunCell("robustness", "sample", "bm25", "abc", 10, job=None)
 ROW = Result("sage", "robustness", "sample", "", "en", "", "bm25", "robustness", 0.5, 3)
 
 
@@ -60,8 +60,8 @@ def test_a_torn_line_is_named(tmp_path):
 def test_a_cell_that_is_not_as_it_was_written(tmp_path, change):
     """Torn, edited or without its checksum: it is said, and the cell counts as not done."""
     folder = RunFolder(tmp_path)
-    folder.write_cell(CELL, failed_record(CELL, "why", 0.1))
-    assert folder.read_cell(CELL) == failed_record(CELL, "why", 0.1)
+    folder.write_cell(CELL, make_failed_record(CELL, "why", 0.1))
+    assert folder.read_cell(CELL) == make_failed_record(CELL, "why", 0.1)
     path = tmp_path / "cells" / "abc.json"
     before = path.read_text()
     path.write_text(change(before))
@@ -75,8 +75,8 @@ def test_a_cell_that_is_not_as_it_was_written(tmp_path, change):
 def test_columns_become_parquet_with_nulls(tmp_path):
     """Texts stay texts, missing values are null, and equal columns give equal bytes."""
     columns = {"item_id": ["a", "b"], "variant": ["", "x"], "measure": ["m", "m"], "value": [0.5, None]}
-    write_columns(tmp_path / "one.parquet", columns)
-    write_columns(tmp_path / "two.parquet", columns)
+    write_parquet_columns(tmp_path / "one.parquet", columns)
+    write_parquet_columns(tmp_path / "two.parquet", columns)
     frame = pl.read_parquet(tmp_path / "one.parquet")
     assert frame["value"].to_list() == [0.5, None]
     assert frame.schema["item_id"] == pl.String
@@ -84,7 +84,7 @@ def test_columns_become_parquet_with_nulls(tmp_path):
 
 
 def _hold(path, ready, leave):
-    with RunFolder(path).locked():
+    with RunFolder(path).hold_lock():
         ready.set()
         leave.wait(20)
 
@@ -99,12 +99,12 @@ def test_two_processes_cannot_work_on_one_folder(tmp_path, root, monkeypatch):
     other.start()
     try:
         assert ready.wait(20)
-        with pytest.raises(UsageError, match="Another process"), RunFolder(tmp_path).locked():
+        with pytest.raises(UsageError, match="Another process"), RunFolder(tmp_path).hold_lock():
             pass
     finally:
         leave.set()
         other.join(20)
-    with RunFolder(tmp_path).locked():
+    with RunFolder(tmp_path).hold_lock():
         pass
 
 
@@ -115,5 +115,5 @@ def test_what_a_killed_session_was_writing_is_removed(tmp_path):
     for path in (tmp_path / ".results.jsonl.123.part", tmp_path / "items" / ".a.parquet.7.part", *kept):
         path.parent.mkdir(exist_ok=True)
         path.write_text("half")
-    with folder.locked():
+    with folder.hold_lock():
         assert sorted(tmp_path.rglob("*.part")) == sorted(kept)

@@ -7,15 +7,15 @@ import pytest
 
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.forecast import (
+    CellForecast,
     EncoderNeed,
-    Forecast,
-    Forecasts,
     NeedCounter,
-    Rehearsal,
+    RehearsalSimilarity,
+    RunForecast,
     count_tokens,
     describe_forecasts,
+    estimate_cost_outlook,
     forecast_table,
-    make_outlook,
     remote_seconds,
 )
 from embassay.text import open_tokenizer
@@ -103,12 +103,16 @@ def test_a_server_on_this_machine_is_reckoned_by_its_tokens():
 def test_words_and_sums():
     """An unknown price is no $0, and makes the sum unknown; an estimate is marked."""
     cells = (
-        Forecast("t", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=True, assumed=True),
-        Forecast("u", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=False, assumed=True),
-        Forecast("t", "d", "b", 10, 30, 100, requests=1, usd=None, seconds=None),
-        Forecast("t", "d", "bm25", 10, 30, 100, seconds=1.0),
+        CellForecast(
+            "t", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=True, assumed=True
+        ),
+        CellForecast(
+            "u", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=False, assumed=True
+        ),
+        CellForecast("t", "d", "b", 10, 30, 100, requests=1, usd=None, seconds=None),
+        CellForecast("t", "d", "bm25", 10, 30, 100, seconds=1.0),
     )
-    forecasts = Forecasts(cells)
+    forecasts = RunForecast(cells)
     first, second, both, note = describe_forecasts(forecasts)
     assert first == "a: 6 requests, about 200 tokens, about $1.00."
     assert second == "b: 1 requests, about 100 tokens, price unknown: give price=."
@@ -124,17 +128,17 @@ def test_words_and_sums():
     ]
     assert forecasts.as_dict()["usd"] is None
     assert [one["requests"] for one in forecasts.as_dict()["systems"]] == [6, 1, None]
-    (only,) = describe_forecasts(Forecasts(cells[3:]))
+    (only,) = describe_forecasts(RunForecast(cells[3:]))
     assert only.endswith("$0: every system runs here.")
 
 
 def test_a_rehearsal_hears_what_an_encoder_would():
     """Pairs are two calls, a search is one for the queries and one for each shard, with their roles."""
     heard = []
-    rehearsal = Rehearsal(lambda texts, role: heard.append((list(texts), role)))
+    rehearsal = RehearsalSimilarity(lambda texts, role: heard.append((list(texts), role)))
     assert rehearsal.pairs(["a"], ["b"]).shape == (1,)
     assert rehearsal.distances(["a", "b", "c"]).shape == (3,)
-    assert rehearsal.between(["a", "b"], np.array([0, 1, 1]), np.array([1, 1, 0])).shape == (3,)
+    assert rehearsal.compare_indexed_pairs(["a", "b"], np.array([0, 1, 1]), np.array([1, 1, 0])).shape == (3,)
     assert rehearsal.vectors(["a", "b"], "query").shape == (2, 1)
     first, second = rehearsal.search_shards(["q"], [["d", "e"], ["f"]], 2)
     assert (first.indices.tolist(), second.indices.tolist()) == ([[0, 1]], [[0, -1]])
@@ -156,18 +160,18 @@ def test_systems_with_the_same_vectors_share_what_is_planned(cache):
 def test_an_outlook_by_hand() -> None:
     """What is spent grows with the parts; its interval by how much they vary and how many are left, and never below
     what is spent; of the last part nothing is left to vary."""
-    found = make_outlook([1.0, 3.0], 4, 4.0)
+    found = estimate_cost_outlook([1.0, 3.0], 4, 4.0)
     error = 1.96 * np.sqrt(2) * np.sqrt(2 * (1 + 2 / 2))
     assert (found.expected, found.high) == pytest.approx((8, 8 + error))
     assert found.low == pytest.approx(max(4, 8 - error))
-    whole = make_outlook([1.0, 3.0], 2, 4.0)
+    whole = estimate_cost_outlook([1.0, 3.0], 2, 4.0)
     assert (whole.low, whole.expected, whole.high) == (4, 4, 4)
-    even = make_outlook([1.0] * 50, 200, 50.0)
+    even = estimate_cost_outlook([1.0] * 50, 200, 50.0)
     assert (even.low, even.expected, even.high) == (200, 200, 200)
 
 
 def test_a_limit_that_will_not_do_is_said() -> None:
     """With about how many parts it is reached; one that will do is not mentioned."""
-    found = make_outlook([1.0] * 50, 200, 50.0)
-    assert "about 100" in found.in_words(100.0)
-    assert found.in_words(300.0) == found.in_words()
+    found = estimate_cost_outlook([1.0] * 50, 200, 50.0)
+    assert "about 100" in found.format_outlook_line(100.0)
+    assert found.format_outlook_line(300.0) == found.format_outlook_line()

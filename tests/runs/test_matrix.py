@@ -9,7 +9,7 @@ import pytest
 from embassay.runs.matrix import (
     MOST_CELLS,
     AskedQuestion,
-    make_matrix,
+    build_question_matrix,
     read_matrices,
     write_matrices,
 )
@@ -24,7 +24,7 @@ TEXTS = {name: f"text of {name} " * 40 for name in ("x", "y", "r1", "r2", "r3", 
 
 def test_what_tells_systems_apart_comes_first() -> None:
     """By hand: b alone has r1 first (gain 1/2 - 1/3), a alone has r2 at all (1/2), nobody r3, both r4."""
-    matrix = make_matrix("docs", QUESTIONS, LISTS, TEXTS)
+    matrix = build_question_matrix("docs", QUESTIONS, LISTS, TEXTS)
     assert [(row.id, row.outcome, row.ranks) for row in matrix.rows] == [
         ("q2", "differ", (1, 0)), ("q1", "differ", (2, 1)), ("q3", "fail", (0, 0)), ("q4", "alike", (1, 1))
     ]  # fmt: skip
@@ -36,7 +36,7 @@ def test_what_tells_systems_apart_comes_first() -> None:
 def test_places_known_to_a_greater_depth() -> None:
     """Beyond ten a passage is not found, however far; two such systems fail alike."""
     ranks = {"a": {"q3": 11}, "b": {"q3": 80}}
-    [row] = make_matrix("docs", QUESTIONS[2:3], LISTS, TEXTS, ranks).rows
+    [row] = build_question_matrix("docs", QUESTIONS[2:3], LISTS, TEXTS, ranks).rows
     assert (row.ranks, row.outcome) == ((11, 80), "fail")
 
 
@@ -45,7 +45,7 @@ def test_a_large_run_is_bounded_and_says_so(systems: int) -> None:
     """Rows times systems stay within what a page can hold, and all questions are counted."""
     questions = [AskedQuestion(f"q{place}", ("r1",)) for place in range(500)]
     lists = {f"s{place}": {f"q{q}": ["r1"] for q in range(place, 500)} for place in range(systems)}
-    matrix = make_matrix("docs", questions, lists, TEXTS)
+    matrix = build_question_matrix("docs", questions, lists, TEXTS)
     assert len(matrix.rows) * len(matrix.systems) <= MOST_CELLS
     assert matrix.left_out == 500 - len(matrix.rows) > 0
     assert (len(matrix.systems), matrix.more_systems) == (min(systems, 12), max(systems - 12, 0))
@@ -54,6 +54,6 @@ def test_a_large_run_is_bounded_and_says_so(systems: int) -> None:
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     """And a run without one has none."""
     assert read_matrices(tmp_path) == ()
-    matrix = make_matrix("docs", QUESTIONS, LISTS, TEXTS)
-    write_matrices(tmp_path, [matrix, make_matrix("empty", [], LISTS, TEXTS)])
+    matrix = build_question_matrix("docs", QUESTIONS, LISTS, TEXTS)
+    write_matrices(tmp_path, [matrix, build_question_matrix("empty", [], LISTS, TEXTS)])
     assert read_matrices(tmp_path) == (matrix,)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embassay.runs.store import PairCache, score_key
+from embassay.runs.store import RerankScoreCache, score_key
 
 KEY = b"k" * 32
 ONE = np.array([0.25], dtype=np.float32)
@@ -22,7 +22,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def cache(path):
-    opened = PairCache.open(path)
+    opened = RerankScoreCache.open(path)
     yield opened
     opened.close()
 
@@ -64,7 +64,7 @@ def test_a_damaged_row_is_dropped(cache, path, damage):
         other.execute(damage)
     other.close()
     assert cache.read([KEY, b"\0" * 32]) == {}
-    assert cache.info().entries == 0
+    assert cache.describe_contents().entries == 0
     cache.write("m:1", {KEY: ONE})
     assert cache.read([KEY])[KEY] == ONE
 
@@ -95,13 +95,13 @@ def test_info_and_clear(cache):
     """By reranker; by identity or its beginning."""
     for number, reranker in enumerate(["a:1", "a:2", "ab:1"]):
         cache.write(reranker, {bytes([number]) * 32: np.zeros(number + 1, dtype=np.float32)})
-    info = cache.info()
+    info = cache.describe_contents()
     assert (info.entries, dict(info.rerankers)) == (3, {"a:1": 1, "a:2": 2, "ab:1": 3})
     assert info.bytes > 0
     cache.clear("a")
-    assert dict(cache.info().rerankers) == {"ab:1": 3}
+    assert dict(cache.describe_contents().rerankers) == {"ab:1": 3}
     cache.clear()
-    assert cache.info().entries == 0
+    assert cache.describe_contents().entries == 0
 
 
 def test_a_cache_that_cannot_be_written_costs_one_warning(cache):

@@ -21,17 +21,17 @@ from embassay.errors import Interrupted, UsageError
 from embassay.runs.memory import (
     CLAIMS,
     LIMIT,
-    Footprint,
     MemoryClaims,
+    MemoryFootprint,
     MemoryWatch,
     PeakMemory,
     format_memory,
-    memory_kept,
     memory_promise,
     memory_warning,
     parse_size,
     promise_memory,
-    reserve_room,
+    report_memory_promise,
+    reserve_memory,
     resident_memory,
 )
 
@@ -67,14 +67,18 @@ def test_refuses_what_is_no_size(text):
 def test_parts_in_words():
     """The largest is always said, and the others where they matter."""
     small, large = {"texts": 5 * 2**20, "words": 2**20}, {"vectors": 2**30, "tokens": 2**25, "texts": 3}
-    assert str(Footprint(small)) == "5 MiB for texts"
-    assert str(Footprint(large)) == "1 GiB for vectors, 32 MiB for tokens"
+    assert str(MemoryFootprint(small)) == "5 MiB for texts"
+    assert str(MemoryFootprint(large)) == "1 GiB for vectors, 32 MiB for tokens"
 
 
 def test_without_a_promise_there_is_always_room():
     """Nothing is estimated, measured or said."""
-    assert (memory_promise(), memory_kept(), memory_warning(memory_kept())) == (None, None, "")
-    with reserve_room(Footprint({"anything": 2**60})):
+    assert (memory_promise(), report_memory_promise(), memory_warning(report_memory_promise())) == (
+        None,
+        None,
+        "",
+    )
+    with reserve_memory(MemoryFootprint({"anything": 2**60})):
         pass
 
 
@@ -83,12 +87,12 @@ def test_what_does_not_fit_says_how_much_and_what_helps():
     """The figure, its largest parts, and the mend; the environment is as it was afterwards."""
     most = (resident_memory() or 0) + GIB
     with promise_memory(most):
-        need = Footprint(
+        need = MemoryFootprint(
             {"the distances of 30,000 texts": 3 * GIB, "texts": 5}, "Cluster fewer texts (--limit)"
         )
-        with pytest.raises(UsageError) as raised, reserve_room(need):
+        with pytest.raises(UsageError) as raised, reserve_memory(need):
             raise AssertionError
-        with reserve_room(Footprint({"little": 1})):
+        with reserve_memory(MemoryFootprint({"little": 1})):
             pass
     said = str(raised.value)
     assert (
@@ -104,10 +108,10 @@ def test_what_was_held_is_measured():
     """Memory that is held for a moment counts, and a promise that it broke is said to be broken."""
     with promise_memory(parse_size("512MiB")):
         held = np.ones(2**26)
-        while memory_kept()["held_bytes"] <= 2**29:
+        while report_memory_promise()["held_bytes"] <= 2**29:
             time.sleep(0.01)
         del held
-        told = memory_kept()
+        told = report_memory_promise()
     assert told is not None
     assert told["held_bytes"] > 2**29
     assert not told["kept"]
@@ -126,7 +130,7 @@ def hold(amount: int) -> None:
 def held_now() -> int:
     """By this process and its children, as a promise counts: a worker may have started others (a warm command)."""
     with MemoryWatch() as watch:
-        watch.look()
+        watch.measure_memory()
     return watch.most
 
 
@@ -210,12 +214,12 @@ def test_children_count():
     code = "import time; held = b'x' * 2**27; print(flush=True); time.sleep(30)"
     PeakMemory()  # this process's peak begins anew
     with MemoryWatch(period=0.05) as watch:
-        watch.look()
+        watch.measure_memory()
         before = watch.most
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
             assert child.stdout is not None
             child.stdout.readline()
-            watch.look()
+            watch.measure_memory()
             child.kill()
     assert watch.most > before + 2**27
     assert resident_memory(child.pid) is None
@@ -223,7 +227,7 @@ def test_children_count():
 
 def cell(need: int, seconds: float, log: str) -> None:
     """A cell in a worker process, and when it was in work."""
-    with reserve_room(Footprint({"work": need})):
+    with reserve_memory(MemoryFootprint({"work": need})):
         began = time.monotonic()
         time.sleep(seconds)
     with Path(log).open("a") as lines:
@@ -256,7 +260,7 @@ def test_a_process_that_is_gone_claims_nothing(tmp_path):
     path.write_text(json.dumps({str(gone.pid): 2**60}))
     claims = MemoryClaims(path)
     assert claims.alone()
-    assert claims.granted(GIB, GIB)
+    assert claims.is_claim_granted(GIB, GIB)
     assert json.loads(path.read_text()) == {str(os.getpid()): GIB}
 
 
@@ -264,8 +268,11 @@ def test_a_process_that_is_gone_claims_nothing(tmp_path):
 def test_other_processes_that_only_wait_do_not_hold_a_cell_up_for_ever(tmp_path, monkeypatch):
     """Where they hold too much without a cell, the cell fails with their figure."""
     with promise_memory(8 * GIB):
-        monkeypatch.setattr(MemoryClaims, "granted", lambda *_: False)
-        with pytest.raises(UsageError, match="Use fewer --workers"), reserve_room(Footprint({"work": 1})):
+        monkeypatch.setattr(MemoryClaims, "is_claim_granted", lambda *_: False)
+        with (
+            pytest.raises(UsageError, match="Use fewer --workers"),
+            reserve_memory(MemoryFootprint({"work": 1})),
+        ):
             raise AssertionError
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from embassay.errors import ModelError, UsageError
 from embassay.search import maxsim as module
 from embassay.search.maxsim import TokenVectors, maxsim, maxsim_matrix, maxsim_search
-from embassay.search.sparse import InvertedIndex, Sparse, products_of_rows
+from embassay.search.sparse import InvertedIndex, SparseMatrix, products_of_rows
 
 DIM, TERMS = 8, 30
 
@@ -109,23 +109,25 @@ def test_an_inverted_index_gives_the_products_of_the_matrix(seed):
     rng = np.random.default_rng(seed)
     documents, queries = weights(rng, 23), weights(rng, 5)
     products = dense(queries) @ dense(documents).T
-    corpus, asked = Sparse.of(documents, TERMS), Sparse.of(queries, TERMS)
+    corpus, asked = SparseMatrix.of(documents, TERMS), SparseMatrix.of(queries, TERMS)
     found = InvertedIndex.of(corpus).search(asked, 9)
     assert found.indices.tolist() == ranked(products.round(6), 9).tolist()
     rows = np.arange(5)
     np.testing.assert_allclose(products_of_rows(asked, corpus, rows, rows + 3), products[rows, rows + 3])
-    np.testing.assert_allclose(corpus.lengths, np.linalg.norm(dense(documents), axis=1))
+    np.testing.assert_allclose(corpus.row_lengths, np.linalg.norm(dense(documents), axis=1))
 
 
 def test_sparse_vectors_that_cannot_be_are_refused():
     """Terms beyond the vocabulary, other vocabularies, weights that are no numbers."""
     one = np.array([[40, 1]], dtype=np.float32)
     with pytest.raises(UsageError):
-        Sparse.of([one], TERMS)
+        SparseMatrix.of([one], TERMS)
     with pytest.raises(UsageError):
-        InvertedIndex.of(Sparse.of([one], 50)).search(Sparse.of([one], 41), 1)
+        InvertedIndex.of(SparseMatrix.of([one], 50)).search(SparseMatrix.of([one], 41), 1)
     with pytest.raises(ModelError):
-        InvertedIndex.of(Sparse.of([np.array([[1, np.inf]], np.float32)], TERMS))
+        InvertedIndex.of(SparseMatrix.of([np.array([[1, np.inf]], np.float32)], TERMS))
     with pytest.raises(UsageError):
-        InvertedIndex.of(Sparse.of([one], 50)).search(Sparse.of([one], 50), 0)
-    assert (InvertedIndex.of(Sparse.of([], 50)).search(Sparse.of([one], 50), 2).indices == -1).all()
+        InvertedIndex.of(SparseMatrix.of([one], 50)).search(SparseMatrix.of([one], 50), 0)
+    assert (
+        InvertedIndex.of(SparseMatrix.of([], 50)).search(SparseMatrix.of([one], 50), 2).indices == -1
+    ).all()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.errors import ModelError
 from embassay.search import card as on_card
 from embassay.search import exact, exact_search, exact_search_shards
@@ -27,11 +27,11 @@ def torch(request):
     return found
 
 
-def nothing(queries: int, k: int) -> Ranked:
-    return Ranked(np.full((queries, k), -1, dtype=np.int64), np.full((queries, k), -np.inf))
+def nothing(queries: int, k: int) -> RankedCandidates:
+    return RankedCandidates(np.full((queries, k), -1, dtype=np.int64), np.full((queries, k), -np.inf))
 
 
-def same(found: Ranked | None, expected: Ranked) -> None:
+def same(found: RankedCandidates | None, expected: RankedCandidates) -> None:
     assert found is not None
     np.testing.assert_array_equal(found.indices, expected.indices)
     assert found.scores.tobytes() == expected.scores.tobytes()
@@ -67,7 +67,7 @@ def test_the_processors_results_bit_by_bit(device, seed, shape, k, cells, spread
     found = nothing(q, k)
     for start, end in pairwise(ends):
         found = on_card._search_blocks(
-            queries, on_card._blocks_on_card(device, corpus[start:end], cells), found, start, cells
+            queries, on_card._load_blocks_on_gpu(device, corpus[start:end], cells), found, start, cells
         )
     same(found, exact_search(queries, corpus, k))
 
@@ -84,9 +84,9 @@ def test_few_vectors_are_scored_in_full(device, monkeypatch):
         return plain(queries, rows, vectors, columns)
 
     monkeypatch.setattr(on_card, "_pair_products", counted)
-    same(on_card.search_on_card(device, queries, corpus, nothing(200, 10)), exact_search(queries, corpus, 10))
+    same(on_card.search_on_gpu(device, queries, corpus, nothing(200, 10)), exact_search(queries, corpus, 10))
     assert 200 * 10 <= sum(scored) < 3 * 200 * 10
-    kept = on_card.OnCard(device, corpus)
+    kept = on_card.GpuResidentVectors(device, corpus)
     same(kept.search(queries[:7], 10), exact_search(queries[:7], corpus, 10))
     same(kept.search(queries, 25), exact_search(queries, corpus, 25))
 
@@ -96,11 +96,11 @@ def test_no_product_is_further_off_than_the_bound(seed, d, size):
     """Values of very different sizes, so that float16 loses much: the bound holds, and is no hundred times too wide."""
     rng = np.random.default_rng(seed)
     rows = (rng.standard_normal((40, d)) * rng.lognormal(0, 4, (40, d)) * size).astype(np.float32)
-    block = next(on_card._blocks_on_card("cpu", rows[10:], 2**20))
-    asked = on_card._carry_queries("cpu", rows[:10])
+    block = next(on_card._load_blocks_on_gpu("cpu", rows[10:], 2**20))
+    asked = on_card._move_queries_to_gpu("cpu", rows[:10])
     halves = (asked.halves @ block.halves.T).double().numpy() * (asked.scales.numpy()[:, None] * block.scale)
     true = rows[:10].astype(float) @ rows[10:].astype(float).T
-    allowed = (on_card._product_error(asked, block) * asked.scales * block.scale).numpy()
+    allowed = (on_card._bound_product_error(asked, block) * asked.scales * block.scale).numpy()
     off = np.abs(halves - true).max(axis=1)
     assert (off <= allowed).all()
 
@@ -119,10 +119,10 @@ def test_what_does_not_fit_is_tried_in_smaller_blocks(monkeypatch, torch):
 
     monkeypatch.setattr(on_card, "_FEWEST_CELLS", 100)
     monkeypatch.setattr(on_card, "_improve_best", small)
-    same(on_card.search_on_card("cpu", queries, corpus, nothing(50, 5)), exact_search(queries, corpus, 5))
+    same(on_card.search_on_gpu("cpu", queries, corpus, nothing(50, 5)), exact_search(queries, corpus, 5))
     assert tried[0] == 45_000
     monkeypatch.setattr(on_card, "_improve_best", lambda *given: small(*given, most=0))
-    assert on_card.search_on_card("cpu", queries, corpus, nothing(50, 5)) is None
+    assert on_card.search_on_gpu("cpu", queries, corpus, nothing(50, 5)) is None
 
 
 def test_exact_search_uses_the_card(monkeypatch):
@@ -130,10 +130,10 @@ def test_exact_search_uses_the_card(monkeypatch):
     rng = np.random.default_rng(3)
     corpus, queries = vectors(rng, 33_000, 8), vectors(rng, 130, 8)
     plain = exact_search(queries, corpus, 3)
-    monkeypatch.setattr(exact, "choose_card", lambda: "cpu")
+    monkeypatch.setattr(exact, "choose_cuda_card", lambda: "cpu")
     used = []
-    for answer in (on_card.search_on_card, lambda *_: None):
-        monkeypatch.setattr(on_card, "search_on_card", lambda *given, do=answer: used.append(1) or do(*given))
+    for answer in (on_card.search_on_gpu, lambda *_: None):
+        monkeypatch.setattr(on_card, "search_on_gpu", lambda *given, do=answer: used.append(1) or do(*given))
         same(exact_search_shards(queries, [corpus[:40], corpus[40:]], 3), plain)
         same(exact_search(queries[:20], corpus, 3), exact_search_shards(queries[:20], [corpus], 3))
     assert len(used) == 2
@@ -149,13 +149,13 @@ def test_bad_values_are_refused_as_on_the_processor(bad, said):
     wrong[3] = bad
     for queries, corpus in ((good * 1e19, wrong), (wrong, good * 1e19)):
         with pytest.raises(ModelError, match=said):
-            on_card.search_on_card("cpu", queries, corpus, nothing(5, 1))
+            on_card.search_on_gpu("cpu", queries, corpus, nothing(5, 1))
 
 
 def test_torchs_settings_are_as_before(torch):
     """Sums in float32 are asked for during a product, and only then."""
     settings = torch.backends.cuda.matmul
     before = settings.allow_fp16_reduced_precision_reduction
-    with on_card._full_sums():
+    with on_card._force_float32_sums():
         assert not settings.allow_fp16_reduced_precision_reduction
     assert settings.allow_fp16_reduced_precision_reduction == before

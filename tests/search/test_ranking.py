@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.search import merge, top_k
 
@@ -20,7 +20,7 @@ SCORES = st.integers(1, 4).flatmap(
 )
 
 
-def sorted_best(scores: np.ndarray, k: int) -> Ranked:
+def sorted_best(scores: np.ndarray, k: int) -> RankedCandidates:
     """The definition: sort by (-score, index), drop cells without a candidate, fill up."""
     indices = np.full((len(scores), k), -1, dtype=np.int64)
     values = np.full((len(scores), k), -np.inf)
@@ -28,10 +28,10 @@ def sorted_best(scores: np.ndarray, k: int) -> Ranked:
         best = sorted((-score, column) for column, score in enumerate(line) if score > -np.inf)[:k]
         for place, (score, column) in enumerate(best):
             indices[row, place], values[row, place] = column, -score
-    return Ranked(indices, values)
+    return RankedCandidates(indices, values)
 
 
-def assert_same(found: Ranked, expected: Ranked) -> None:
+def assert_same(found: RankedCandidates, expected: RankedCandidates) -> None:
     assert found.indices.dtype == np.int64
     assert found.scores.dtype == np.float64
     np.testing.assert_array_equal(found.indices, expected.indices)
@@ -55,7 +55,7 @@ def test_merged_shards_equal_one_search(scores, k, data):
 
 def test_merge_prefers_the_earlier_shard():
     """Equal scores: the order of the sequence decides, not the offset."""
-    shard = Ranked(np.array([[0, 1]]), np.array([[0.5, 0.5]]))
+    shard = RankedCandidates(np.array([[0, 1]]), np.array([[0.5, 0.5]]))
     assert merge([shard, shard], [100, 0], 3).indices.tolist() == [[100, 101, 0]]
 
 

@@ -10,13 +10,13 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from embassay.stats.calibration import (
-    Beta,
-    Isotonic,
+    BetaCurve,
+    IsotonicCurve,
+    bin_by_probability,
     calibration_error,
-    choose_curve,
+    choose_calibration_curve,
     confidence_band,
     log_losses,
-    make_bins,
 )
 
 
@@ -34,8 +34,8 @@ def test_beta_finds_a_logistic_curve():
     scores, same = drawn(np.random.default_rng(1), 4_000)
     at = np.linspace(-2, 2, 9)
     theirs = LogisticRegression(C=1e6).fit(scores[:, None], same).predict_proba(at[:, None])[:, 1]
-    assert np.abs(Beta.fit(scores, same)(at) - theirs).max() < 0.03
-    assert np.abs(Beta.fit(scores, same)(at) - curve(at)).max() < 0.05
+    assert np.abs(BetaCurve.fit(scores, same)(at) - theirs).max() < 0.03
+    assert np.abs(BetaCurve.fit(scores, same)(at) - curve(at)).max() < 0.05
 
 
 def test_isotonic_is_that_of_scikit_learn():
@@ -43,7 +43,7 @@ def test_isotonic_is_that_of_scikit_learn():
     scores, same = drawn(np.random.default_rng(2), 500)
     scores = scores.round(1)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(scores, same).predict(scores)
-    ours = Isotonic.fit(scores, same)(scores)
+    ours = IsotonicCurve.fit(scores, same)(scores)
     assert ours == pytest.approx(theirs.clip(0.5 / 501, 1 - 0.5 / 501))
 
 
@@ -54,7 +54,7 @@ def test_curves_never_fall_and_stay_between_0_and_1(seed, n, scale, middle):
     scores = np.round(rng.normal(size=n), 1) * scale + middle
     same = rng.random(n) < 0.5
     at = np.linspace(scores.min(), scores.max(), 30)
-    for kind in (Beta, Isotonic):
+    for kind in (BetaCurve, IsotonicCurve):
         found = kind.fit(scores, same)(at)
         assert (np.diff(found) >= -1e-9).all()
         assert ((found >= 0) & (found <= 1)).all()
@@ -80,12 +80,12 @@ def test_the_kind_is_chosen_by_held_out_loss_and_groups_stay_together():
     rng = np.random.default_rng(4)
     scores = rng.normal(size=600)
     step = rng.random(600) < np.where(scores > 0.3, 0.95, 0.1)
-    found = choose_curve(scores, step, None, rng)
+    found = choose_calibration_curve(scores, step, None, rng)
     assert found.kind == "isotonic"
     assert found.losses["isotonic"] < found.losses["beta"]
     noise = rng.random(100) < 0.5
     repeated = np.repeat(rng.normal(size=100), 5), np.repeat(noise, 5)
-    apart = choose_curve(*repeated, np.repeat(np.arange(100), 5), np.random.default_rng(0))
+    apart = choose_calibration_curve(*repeated, np.repeat(np.arange(100), 5), np.random.default_rng(0))
     assert log_losses(apart.held_out, repeated[1]).mean() > 0.66
 
 
@@ -94,7 +94,9 @@ def test_last_digits_order_no_equal_probabilities():
     rng = np.random.default_rng(7)
     probability, same = rng.choice([0.25, 0.4, 0.41], 84), rng.random(84) < 0.4
     shaken = probability + rng.uniform(-1e-12, 1e-12, 84)
-    for one, other in zip(make_bins(probability, same), make_bins(shaken, same), strict=True):
+    for one, other in zip(
+        bin_by_probability(probability, same), bin_by_probability(shaken, same), strict=True
+    ):
         assert (one.n, one.came) == (other.n, other.came)
         assert one.foretold == pytest.approx(other.foretold, abs=1e-9)
 
@@ -102,6 +104,6 @@ def test_last_digits_order_no_equal_probabilities():
 def test_bins_and_error_by_hand():
     """Two bins of two: foretold 0.1 and 0.8, came true 0 and 0.5."""
     probability, same = np.array([0.1, 0.1, 0.8, 0.8]), np.array([False, False, True, False])
-    first, second = make_bins(probability, same, 2)
+    first, second = bin_by_probability(probability, same, 2)
     assert (first.foretold, first.came, second.foretold, second.came) == pytest.approx((0.1, 0.0, 0.8, 0.5))
     assert calibration_error(probability, same, 2) == pytest.approx((0.1 + 0.3) / 2)

@@ -45,7 +45,7 @@ def test_a_judge_who_knows_nothing_is_left_out() -> None:
     """So is one who always says the same."""
     people = np.array([0.0, 1.0, 0.4, 0.6, 0.2, 0.9])
     same = corrected_mean(people, np.full(6, 0.5), np.full(90, 0.5))
-    assert (same.slope, same.helps, same.effective) == (0.0, False, 6.0)
+    assert (same.slope, same.is_judge_helpful, same.effective) == (0.0, False, 6.0)
     assert same.value == same.alone
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from embassay.records import Component, Stratum
+from embassay.records import HeadlineComponent, Stratum
 from embassay.stats import (
     NORMAL,
     compare_replicates,
@@ -26,8 +26,8 @@ from embassay.stats.intervals import (
     Freedom,
     component_strata,
     degrees_of_freedom,
+    freedom_of_all_differences,
     scale_strata,
-    shared_freedom,
 )
 
 
@@ -78,7 +78,7 @@ def test_all_pairs_know_a_share_better_than_one() -> None:
     """Three sets with a tenth of the variance do not make all tests be of three sets; with all of it they do, also for
     a pair whose three sets happen to agree."""
     tenth = [[stratum(3, 0.33, 2 * i), stratum(40, 1.0, 2 * i + 1)] for i in range(6)]
-    shared = shared_freedom(tenth)
+    shared = freedom_of_all_differences(tenth)
     assert shared is not None
     alone = freedom_of_difference(tenth[0], tenth[1])
     beside = freedom_of_difference(tenth[0], tenth[1], most=shared.df)
@@ -87,7 +87,7 @@ def test_all_pairs_know_a_share_better_than_one() -> None:
     mostly = [
         [stratum(3, sd, 2 * i), stratum(40, 0.1, 2 * i + 1)] for i, sd in enumerate([1, 1, 1, 1, 1e-3, 1e-3])
     ]
-    shared = shared_freedom(mostly)
+    shared = freedom_of_all_differences(mostly)
     assert shared is not None
     assert freedom_of_difference(mostly[4], mostly[5]).df > 30
     assert freedom_of_difference(mostly[4], mostly[5], most=shared.df).df < 3
@@ -95,9 +95,9 @@ def test_all_pairs_know_a_share_better_than_one() -> None:
 
 def test_two_systems_or_other_strata_share_nothing() -> None:
     few, many = [stratum(3, 1.0)], [stratum(3, 1.0), stratum(9, 1.0)]
-    assert shared_freedom([few, few]) is None
-    assert shared_freedom([few, few, many]) is None
-    assert shared_freedom([few, few, few]) is None, "nothing differs"
+    assert freedom_of_all_differences([few, few]) is None
+    assert freedom_of_all_differences([few, few, many]) is None
+    assert freedom_of_all_differences([few, few, few]) is None, "nothing differs"
 
 
 def test_nothing_that_varies_is_no_certainty() -> None:
@@ -131,10 +131,10 @@ def test_undefined_draws_are_left_out() -> None:
 
 def test_a_component_says_what_was_resampled() -> None:
     draws = np.arange(500.0)
-    assert component_strata(Component(0.5, 40)) == ()
-    assert [one.units for one in component_strata(Component(0.5, 40, draws))] == [40]
-    assert [one.units for one in component_strata(Component(0.5, 40, draws, units=7))] == [7]
-    assert len(component_strata(Component(0.5, 40, draws))[0].draws) == KEPT
+    assert component_strata(HeadlineComponent(0.5, 40)) == ()
+    assert [one.units for one in component_strata(HeadlineComponent(0.5, 40, draws))] == [40]
+    assert [one.units for one in component_strata(HeadlineComponent(0.5, 40, draws, units=7))] == [7]
+    assert len(component_strata(HeadlineComponent(0.5, 40, draws))[0].draws) == KEPT
 
 
 @given(st.floats(-6, 6), st.integers(1, 300))

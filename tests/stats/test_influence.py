@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embassay.measures.summary import counted_average_precision, counted_spearman
-from embassay.stats.influence import LinearScore, linear_average_precision, linear_mean, linear_spearman
+from embassay.measures.summary import average_precision_on_resamples, spearman_on_resamples
+from embassay.stats.influence import (
+    ScoreWithInfluence,
+    average_precision_with_influence,
+    mean_with_influence,
+    spearman_with_influence,
+)
 
-Score = Callable[[np.ndarray, np.ndarray, np.ndarray], LinearScore]
+Score = Callable[[np.ndarray, np.ndarray, np.ndarray], ScoreWithInfluence]
 
 
 def columns(seed: int, n: int, *, ties: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -25,9 +30,9 @@ def columns(seed: int, n: int, *, ties: bool) -> tuple[np.ndarray, np.ndarray, n
     return first, second, rng.integers(0, 3, n).astype(np.float64)
 
 
-def hits(first: np.ndarray, second: np.ndarray, weight: np.ndarray) -> LinearScore:
+def hits(first: np.ndarray, second: np.ndarray, weight: np.ndarray) -> ScoreWithInfluence:
     """Average precision of what is above 0 in the second, by the first."""
-    return linear_average_precision((second > 0).astype(np.float64), first, weight)
+    return average_precision_with_influence((second > 0).astype(np.float64), first, weight)
 
 
 @given(st.integers(0, 10_000), st.booleans())
@@ -35,14 +40,16 @@ def hits(first: np.ndarray, second: np.ndarray, weight: np.ndarray) -> LinearSco
 def test_values_are_those_of_items_repeated_as_often_as_they_weigh(seed: int, ties: bool) -> None:
     first, second, weight = columns(seed, 25, ties=ties)
     counts = weight.astype(np.int64)[None]
-    rho, precision = linear_spearman(first, second, weight), hits(first, second, weight)
-    assert rho.value == pytest.approx(counted_spearman(first, second, counts)[0], nan_ok=True)
+    rho, precision = spearman_with_influence(first, second, weight), hits(first, second, weight)
+    assert rho.value == pytest.approx(spearman_on_resamples(first, second, counts)[0], nan_ok=True)
     labels = (second > 0).astype(int)
-    assert precision.value == pytest.approx(counted_average_precision(labels, first, counts)[0], nan_ok=True)
+    assert precision.value == pytest.approx(
+        average_precision_on_resamples(labels, first, counts)[0], nan_ok=True
+    )
 
 
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("score", [linear_spearman, hits])
+@pytest.mark.parametrize("score", [spearman_with_influence, hits])
 def test_influences_are_what_a_little_weight_does(score: Score, ties: bool) -> None:
     """By adding a millionth of all weight to one item after another."""
     first, second, weight = columns(3, 40, ties=ties)
@@ -59,11 +66,11 @@ def test_influences_are_what_a_little_weight_does(score: Score, ties: bool) -> N
 def test_what_nothing_weighs_has_no_score() -> None:
     values, nothing = np.array([1.0, 2.0]), np.zeros(2)
     for linear in (
-        linear_mean(values, nothing),
-        linear_spearman(values, values, nothing),
-        linear_average_precision(values, values, nothing),
-        linear_spearman(np.ones(2), values, np.ones(2)),
-        linear_average_precision(np.zeros(2), values, np.ones(2)),
+        mean_with_influence(values, nothing),
+        spearman_with_influence(values, values, nothing),
+        average_precision_with_influence(values, values, nothing),
+        spearman_with_influence(np.ones(2), values, np.ones(2)),
+        average_precision_with_influence(np.zeros(2), values, np.ones(2)),
     ):
         assert np.isnan(linear.value)
         assert not linear.influence.any()

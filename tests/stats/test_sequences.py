@@ -11,12 +11,12 @@ from embassay.randomness import make_generator
 from embassay.stats.sequences import (
     FRACTIONS,
     RemainingPopulation,
+    build_block_draws,
     confidence_interval,
     decide_totals,
     draw_block_order,
     join_draws,
     log_stakes,
-    make_block,
 )
 
 
@@ -28,7 +28,9 @@ def _left(values, foretold=0.0, weight=1.0):
 
 def test_a_draw_by_hand() -> None:
     """Three items from 0 to 1, alike in chance, nothing foretold: one draw of 1 is an estimate of 3."""
-    draws = make_block(_left([1, 0, 1]), np.array([0, 1, 2]), np.array([[1.0], [0.0], [1.0]]), np.zeros(1))
+    draws = build_block_draws(
+        _left([1, 0, 1]), np.array([0, 1, 2]), np.array([[1.0], [0.0], [1.0]]), np.zeros(1)
+    )
     assert draws.found[:, 0].tolist() == [3.0, 0.0, 1.0]
     assert draws.known[:, 0].tolist() == [0.0, 1.0, 1.0]
     assert draws.low[:, 0].tolist() == [0.0, 0.0, 0.0]
@@ -42,9 +44,9 @@ def test_a_draw_by_hand() -> None:
 def test_what_was_foretold_is_corrected() -> None:
     """A guess that is right takes all chance out of a draw; one that is wrong is made up for."""
     values = np.array([[0.25], [0.25]])
-    draws = make_block(_left(values, 0.25), np.array([0, 1]), values, np.zeros(1))
+    draws = build_block_draws(_left(values, 0.25), np.array([0, 1]), values, np.zeros(1))
     assert draws.found[:, 0].tolist() == [0.5, 0.25]
-    wrong = make_block(_left(values, 0.75), np.array([0, 1]), values, np.zeros(1))
+    wrong = build_block_draws(_left(values, 0.75), np.array([0, 1]), values, np.zeros(1))
     assert wrong.found[0, 0] == 0.75 + 0.75 - 2 * 0.5
 
 
@@ -55,7 +57,7 @@ def test_the_estimate_of_a_draw_is_unbiased(n, seed) -> None:
     values, weight = rng.random((n, 1)), rng.random(n) + 0.1
     left = RemainingPopulation(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), weight)
     found = [
-        make_block(
+        build_block_draws(
             left,
             np.array([first, *(i for i in range(n) if i != first)]),
             values[[first, *(i for i in range(n) if i != first)]],
@@ -73,7 +75,7 @@ def test_bounds_hold_and_the_end_is_certain(n, seed) -> None:
     values = rng.random((n, 1)).round(2)
     left = RemainingPopulation(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), rng.random(n) + 0.1)
     order = draw_block_order(left.weight, rng)
-    draws = make_block(left, order, values[order], np.zeros(1))
+    draws = build_block_draws(left, order, values[order], np.zeros(1))
     assert (draws.found >= draws.low - 1e-9).all()
     assert (draws.found <= draws.high + 1e-9).all()
     found = confidence_interval(draws, 0, 0.0, float(n), 0.05)
@@ -85,9 +87,9 @@ def test_bounds_hold_and_the_end_is_certain(n, seed) -> None:
 def test_blocks_follow_each_other() -> None:
     """Two blocks of one draw each are the draws of one block of two, where chances stay as they are."""
     values = np.array([[1.0], [0.0], [1.0]])
-    whole = make_block(_left(values), np.array([0, 1, 2]), values, np.zeros(1))
-    first = make_block(_left(values), np.array([0]), values[:1], np.zeros(1))
-    rest = make_block(_left(values[1:]), np.array([0, 1]), values[1:], values[0])
+    whole = build_block_draws(_left(values), np.array([0, 1, 2]), values, np.zeros(1))
+    first = build_block_draws(_left(values), np.array([0]), values[:1], np.zeros(1))
+    rest = build_block_draws(_left(values[1:]), np.array([0, 1]), values[1:], values[0])
     both = join_draws([first, rest])
     for name in ("found", "known", "low", "high", "rest_low", "rest_high"):
         assert np.allclose(getattr(both, name), getattr(whole, name)), name
@@ -113,7 +115,7 @@ def _studied(rng, size, found, foretold):
         np.minimum(size, 0)[:, None], np.maximum(size, 0)[:, None], (size * foretold)[:, None], weight
     )
     order = draw_block_order(weight, rng)
-    return make_block(left, order, value[order], np.zeros(1))
+    return build_block_draws(left, order, value[order], np.zeros(1))
 
 
 @pytest.mark.nightly
@@ -146,6 +148,6 @@ def test_a_judge_who_is_right_saves_draws() -> None:
 
 def test_nothing_drawn_is_nothing_decided() -> None:
     """Without draws there is the whole range."""
-    nothing = make_block(_left([1, 1]), np.array([], dtype=int), np.zeros((0, 1)), np.zeros(1))
+    nothing = build_block_draws(_left([1, 1]), np.array([], dtype=int), np.zeros((0, 1)), np.zeros(1))
     assert confidence_interval(nothing, 0, 0.0, 2.0, 0.05).high == 2.0
     assert decide_totals(nothing, np.zeros(1), 0.05).above.tolist() == [-1]

@@ -11,9 +11,9 @@ from scipy.stats import beta, norm
 from embassay.errors import UsageError
 from embassay.stats.silence import (
     SilenceAims,
-    find_silence,
-    least_unanswerable,
-    list_signals,
+    compute_score_signals,
+    count_least_unanswerable,
+    find_silence_threshold,
     rank_signals,
 )
 
@@ -23,7 +23,7 @@ AIMS = SilenceAims()
 def test_the_threshold_is_an_order_statistic() -> None:
     """Of 100 scores the 96th: P(Binomial(100, .9) <= 95) is .976, of 94 it is .942; the bound wants .975."""
     scores = np.arange(1.0, 101.0)
-    silence = find_silence(scores, np.arange(90.0, 190.0), AIMS)
+    silence = find_silence_threshold(scores, np.arange(90.0, 190.0), AIMS)
     assert silence.above == 96
     assert silence.silent is not None
     assert (silence.silent.hits, silence.silent.n) == (96, 100)
@@ -36,17 +36,17 @@ def test_the_threshold_is_an_order_statistic() -> None:
 def test_few_questions_have_no_threshold_and_are_told_how_many_do() -> None:
     """0.9 ** 36 is the first power below 0.025; twenty times two are more than that."""
     rng = np.random.default_rng(1)
-    silence = find_silence(rng.normal(size=20), rng.normal(6, 1, size=40), AIMS)
+    silence = find_silence_threshold(rng.normal(size=20), rng.normal(6, 1, size=40), AIMS)
     assert (silence.verdict, silence.above, silence.least, silence.times) == ("too few", None, 36, 2)
-    assert least_unanswerable(AIMS, 2) == math.ceil(math.log(0.0125) / math.log(0.9))
+    assert count_least_unanswerable(AIMS, 2) == math.ceil(math.log(0.0125) / math.log(0.9))
 
 
 def test_a_useless_score_is_told() -> None:
     """Both sides are one distribution: a threshold that is silent in nine of ten answers one of ten."""
     rng = np.random.default_rng(2)
-    silence = find_silence(rng.normal(size=200), rng.normal(size=200), AIMS)
+    silence = find_silence_threshold(rng.normal(size=200), rng.normal(size=200), AIMS)
     assert silence.verdict == "none works"
-    reversed_score = find_silence(rng.normal(3, 1, size=200), rng.normal(size=200), AIMS)
+    reversed_score = find_silence_threshold(rng.normal(3, 1, size=200), rng.normal(size=200), AIMS)
     assert reversed_score.verdict == "none works"
 
 
@@ -62,7 +62,7 @@ def test_guarantees_hold_in_a_thousand_draws(apart: float, right: str, tied: boo
 
     broken = wrong = 0
     for _ in range(1_000):
-        silence = find_silence(draw(0.0), draw(apart), AIMS)
+        silence = find_silence_threshold(draw(0.0), draw(apart), AIMS)
         if silence.above is not None:
             at = np.floor(silence.above) + 0.5 if tied else silence.above
             broken += norm.cdf(at) < AIMS.silent
@@ -75,10 +75,10 @@ def test_empty_lists_are_silent() -> None:
     """A question with nothing retrieved is never answered, and counts on both sides."""
     bad = np.append(np.full(30, -math.inf), np.arange(40.0))
     good = np.append(np.full(10, -math.inf), np.full(90, 100.0))
-    silence = find_silence(bad, good, AIMS)
+    silence = find_silence_threshold(bad, good, AIMS)
     assert silence.answered is not None
     assert silence.answered.hits == 90
-    only_empty = find_silence(np.full(50, -math.inf), good, AIMS)
+    only_empty = find_silence_threshold(np.full(50, -math.inf), good, AIMS)
     assert only_empty.above == -math.inf
     assert only_empty.answered is not None
     assert only_empty.answered.hits == 90
@@ -96,14 +96,14 @@ def test_the_signal_that_tells_more_comes_first() -> None:
 
 def test_what_a_list_tells_of_itself() -> None:
     """A list of one passage has no margin."""
-    assert list_signals([0.5]) == {"score": 0.5, "margin": -math.inf}
-    assert list_signals([]) == {"score": -math.inf, "margin": -math.inf}
+    assert compute_score_signals([0.5]) == {"score": 0.5, "margin": -math.inf}
+    assert compute_score_signals([]) == {"score": -math.inf, "margin": -math.inf}
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
     """No number, no question, no share."""
     for bad, good in ((np.array([np.nan]), np.ones(3)), (np.ones(3), np.ones(0))):
         with pytest.raises(UsageError):
-            find_silence(bad, good, AIMS)
+            find_silence_threshold(bad, good, AIMS)
     with pytest.raises(UsageError, match="silent is 1"):
         SilenceAims(silent=1.0)

@@ -14,13 +14,13 @@ from embassay.errors import UsageError
 from embassay.stats.calibration import (
     POWER,
     PrecisionChance,
+    chance_of_sensitive_threshold,
     count_labels_for_chance,
     find_cheapest_threshold,
     find_precise_threshold,
     find_sensitive_threshold,
     fit_calibration,
     mean_top_probability,
-    recall_chance,
 )
 
 
@@ -143,7 +143,7 @@ def test_more_labels_are_asked_for_only_where_they_would_do():
 
 def test_the_chance_of_recall_is_that_of_enough_that_is_the_same():
     """29 that are the same show a recall of .9: with 20 of 40, nine of the next must be, at odds of a half."""
-    chance = recall_chance(20, 40, 0.9, 0.95)
+    chance = chance_of_sensitive_threshold(20, 40, 0.9, 0.95)
     assert chance(8) == 0.0
     assert chance(9) == pytest.approx(0.5**9)
     more = count_labels_for_chance(chance)
@@ -235,7 +235,7 @@ def test_shares_are_shares():
 def _given(draws, seed):
     """Thresholds from 100 labels, where the best that there is has a precision of 0.68 and 0.7 is asked for: those
     found, and those that are not withheld."""
-    from embassay.stats.calibration import fit_calibration, with_chance
+    from embassay.stats.calibration import fit_calibration, withhold_if_unlikely
 
     rng, found, kept = np.random.default_rng(seed), 0, 0
     for _ in range(draws):
@@ -244,7 +244,7 @@ def _given(draws, seed):
         threshold = find_precise_threshold(scores, same, 0.7, 0.95, rng)
         smooth = fit_calibration("beta", scores, same)(scores)
         found += threshold.value is not None
-        kept += with_chance(threshold, scores, smooth, rng).value is not None
+        kept += withhold_if_unlikely(threshold, scores, smooth, rng).value is not None
     return found, kept
 
 
@@ -255,11 +255,11 @@ def test_thresholds_found_by_luck_are_withheld(draws, share):
     """All that are found in this world are broken; a good one is never withheld."""
     found, kept = _given(draws, 3)
     assert kept <= share * found
-    from embassay.stats.calibration import with_chance
+    from embassay.stats.calibration import withhold_if_unlikely
 
     rng = np.random.default_rng(4)
     scores = rng.random(400)
-    sure = with_chance(
+    sure = withhold_if_unlikely(
         find_precise_threshold(scores, scores > 0.4, 0.9, 0.95, rng), scores, (scores > 0.4) * 1.0, rng
     )
     assert sure.value is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.contracts import Completion, Sampling, Usage
+from embassay.contracts import Completion, SamplingSettings, Usage
 
 
 class Model:
@@ -13,7 +13,7 @@ class Model:
     def __init__(self, *says):
         self.says, self.asked = list(says), []
 
-    async def complete(self, messages, *, sampling=Sampling(), schema=None):  # noqa: B008
+    async def complete(self, messages, *, sampling=SamplingSettings(), schema=None):  # noqa: B008
         self.asked.append((messages, sampling, schema))
         said = self.says.pop(0) if len(self.says) > 1 else self.says[0]
         if isinstance(said, Exception):

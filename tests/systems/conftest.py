@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.systems.remote import Limits
+from embassay.systems.remote import CallLimits
 
 
 @pytest.fixture(scope="session")
@@ -37,4 +37,4 @@ def varied_texts() -> list[str]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Servers are asked again after milliseconds, where users wait for half a second and longer."""
-    monkeypatch.setattr("embassay.systems.remote.http.Limits", partial(Limits, backoff=0.001))
+    monkeypatch.setattr("embassay.systems.remote.http.CallLimits", partial(CallLimits, backoff=0.001))

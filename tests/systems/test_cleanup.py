@@ -7,25 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.systems.cleanup import Cleanup, Speller
+from embassay.systems.cleanup import Speller, TextCleanup
 
 
 @given(st.text())
 def test_cleaning_twice_changes_nothing_more(text):
     """White space and characters; any text passes."""
-    clean = Cleanup("whitespace,unicode")
+    clean = TextCleanup("whitespace,unicode")
     assert clean(clean(text)) == clean(text)
     assert "  " not in clean(text)
 
 
 def test_steps_are_done_in_one_order():
     """However they are written."""
-    assert Cleanup("case,unicode").steps == Cleanup("unicode, case").steps == ("unicode", "case")
-    assert Cleanup("").steps == ()
-    assert Cleanup("case")("ÉTÉ  X") == "été  x"
-    assert Cleanup("case").identity == Cleanup("case,case").identity
+    assert TextCleanup("case,unicode").steps == TextCleanup("unicode, case").steps == ("unicode", "case")
+    assert TextCleanup("").steps == ()
+    assert TextCleanup("case")("ÉTÉ  X") == "été  x"
+    assert TextCleanup("case").identity == TextCleanup("case,case").identity
     with pytest.raises(UsageError, match="spelling"):
-        Cleanup("speling")
+        TextCleanup("speling")
 
 
 @pytest.fixture(scope="module")

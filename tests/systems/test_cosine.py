@@ -115,7 +115,7 @@ def test_between_is_pairs_with_each_text_encoded_once():
     encoder = HashEncoder()
     items = ["a", "b", "", "東京", " "]
     left, right = (np.array(side).ravel() for side in np.meshgrid(np.arange(5), np.arange(5)))
-    values = Cosine(encoder).between(items, left, right)
+    values = Cosine(encoder).compare_indexed_pairs(items, left, right)
     expected = Cosine(HashEncoder()).pairs([items[i] for i in left], [items[i] for i in right])
     assert values.dtype == np.float32
     assert np.array_equal(values, expected)
@@ -149,7 +149,11 @@ def test_what_failed_is_not_a_number():
             return vectors
 
     rows = np.array([0, 1, 1]), np.array([0, 1, 0])
-    assert np.isnan(Cosine(Failing()).between(["a", "b"], *rows)).tolist() == [False, True, True]
+    assert np.isnan(Cosine(Failing()).compare_indexed_pairs(["a", "b"], *rows)).tolist() == [
+        False,
+        True,
+        True,
+    ]
     assert np.isnan(Cosine(Failing()).vectors(["a", "b"])).all(axis=1).tolist() == [False, True]
 
 

@@ -96,7 +96,7 @@ def test_rank_fusion_is_the_weighted_sum_of_reciprocal_ranks():
     """Worked by hand: a text that is first and second has 2/61 + 1/62."""
     system = Ensemble("a+b", opened=lambda _: opened("jaccard"), weights="2,1", of="ranks")
     lists = [(np.array([4, 7]), np.array([0.9, 0.5])), (np.array([7, 4]), np.array([8.0, 3.0]))]
-    ids, scores = system._of_query(lists)
+    ids, scores = system._fuse_query_lists(lists)
     assert ids.tolist() == [4, 7]
     assert scores.tolist() == pytest.approx([2 / 61 + 1 / 62, 2 / 62 + 1 / 61], abs=1e-9)
 
@@ -109,7 +109,7 @@ def test_an_ensemble_is_named_by_its_members():
         assert opened(member).identity in system.identity
     assert (system.kind, opened("ensemble:bm25+jaccard").kind) == ("embedding", "classical")
     assert system.identity != opened("ensemble:wordllama%3Fdims=64+bm25?of=ranks").identity
-    assert SYSTEMS.parse(system.name).target == "wordllama?dims=64+bm25"
+    assert SYSTEMS.parse_spec(system.name).target == "wordllama?dims=64+bm25"
 
 
 @pytest.mark.parametrize(

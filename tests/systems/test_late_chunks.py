@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.systems.cleanup import CleanEncoder, Cleanup
+from embassay.systems.cleanup import CleanEncoder, TextCleanup
 from embassay.systems.encoders.minilm import MiniLM
 from embassay.systems.encoders.wordllama import WordLlama
 from embassay.systems.late_chunks import (
     CutDocument,
     choose_windows,
-    encode_late,
-    explain_refusal,
-    lay_windows,
+    encode_late_chunks,
+    explain_no_late_chunks,
+    plan_passage_windows,
 )
 
 DOCUMENT = (
@@ -68,7 +68,7 @@ class Counting:
 def test_a_passage_is_the_mean_of_its_own_tokens() -> None:
     """By hand: words 0 to 8, 9 to 19, 20 to 22 and 23 to 27, all of them read among 28; a blank passage is zeros."""
     document = cut(DOCUMENT, "The turbine", "It failed", "Nobody", "The canteen")
-    vectors = encode_late(Counting(), [document, CutDocument("  ", ((0, 2),))])
+    vectors = encode_late_chunks(Counting(), [document, CutDocument("  ", ((0, 2),))])
     assert vectors[0].tolist() == [[4, 28], [14, 28], [21, 28], [25, 28]]
     assert vectors[1].tolist() == [[0, 0]]
 
@@ -78,7 +78,7 @@ def test_a_long_document_is_read_in_windows() -> None:
     text = "a b c. d e f. g h i. j k l."
     reader = Counting(6)
     document = cut(text, "a", "d", "g", "j")
-    vectors = encode_late(reader, [document])[0]
+    vectors = encode_late_chunks(reader, [document])[0]
     assert reader.read == ["a b c. d e f.", "d e f. g h i.", "g h i. j k l."]
     # The first and the last passage have the document's own end beside them; of two windows the first wins a tie.
     assert vectors.tolist() == [[1, 6], [4, 6], [4, 6], [4, 6]]
@@ -92,7 +92,7 @@ def test_windows_hold_every_passage_and_fit(words: int, borders: set[int], room:
     ends = [*starts[1:], words]
     passages = [(2 * a, 2 * b) for a, b in zip(starts, ends, strict=True)]
     places = np.array([(2 * i, 2 * i + 1) for i in range(words)], dtype=np.int64)
-    windows = lay_windows(places, passages, room)
+    windows = plan_passage_windows(places, passages, room)
     chosen = choose_windows(windows, len(passages))
     assert {p for w in windows for p in range(w.first, w.last)} == set(range(len(passages)))
     for window in windows:
@@ -124,7 +124,7 @@ def test_minilm_by_its_own_tokens() -> None:
         tokens = {encoding.char_to_token(place) for place in range(start, end)} - {None}
         mean = states[sorted(token - 1 for token in tokens)].mean(axis=0)  # [CLS] is no state
         expected.append(mean / np.linalg.norm(mean))
-    [vectors] = encode_late(encoder, [document])
+    [vectors] = encode_late_chunks(encoder, [document])
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
     # What "it" is, its vector knows: nearer to the question than the same words alone.
     question = encoder.encode(["Why did the turbine fail?"])[0]
@@ -153,7 +153,7 @@ class TestSentenceTransformers:
         from transformers import AutoModel, AutoTokenizer
 
         document = cut(DOCUMENT, "The turbine", "It failed", "Nobody", "The canteen")
-        [vectors] = encode_late(self.open(folder, document_prompt="page: "), [document])
+        [vectors] = encode_late_chunks(self.open(folder, document_prompt="page: "), [document])
         tokenizer = AutoTokenizer.from_pretrained(str(folder))
         read = tokenizer("page: " + DOCUMENT, return_offsets_mapping=True, return_tensors="pt")
         offsets = read.pop("offset_mapping")[0].numpy() - len("page: ")
@@ -172,15 +172,15 @@ class TestSentenceTransformers:
         document = cut(text, *re.findall(r"Sentence \w+", text))
         encoder = self.open(folder, max_length=26)
         assert encoder.token_room == 24
-        [vectors] = encode_late(encoder, [document])
-        windows = lay_windows(encoder.token_places([text])[0], document.passages, 24)
+        [vectors] = encode_late_chunks(encoder, [document])
+        windows = plan_passage_windows(encoder.token_places([text])[0], document.passages, 24)
         assert len(windows) > 1
         chosen = choose_windows(windows, 5)
         for row, number in enumerate(chosen):
             window = windows[number]
             start, end = document.passages[window.first][0], document.passages[window.last - 1][1]
             inner = tuple((a - start, b - start) for a, b in document.passages[window.first : window.last])
-            [alone] = encode_late(encoder, [CutDocument(text[start:end], inner)])
+            [alone] = encode_late_chunks(encoder, [CutDocument(text[start:end], inner)])
             np.testing.assert_allclose(vectors[row], alone[row - window.first], atol=1e-5)
 
     def test_a_model_of_another_pooling_says_so(self, folder: Path, tmp_path: Path) -> None:
@@ -192,14 +192,14 @@ class TestSentenceTransformers:
         config.write_text(
             json.dumps({"word_embedding_dimension": 384, **plain, "pooling_mode_cls_token": True})
         )
-        assert "cls" in explain_refusal(self.open(tmp_path / "first"))
-        assert explain_refusal(self.open(folder)) == ""
+        assert "cls" in explain_no_late_chunks(self.open(tmp_path / "first"))
+        assert explain_no_late_chunks(self.open(folder)) == ""
 
 
 def test_who_makes_none_says_why() -> None:
     """Static vectors know no context, and what is cleaned has other places."""
-    assert "minilm" in explain_refusal(WordLlama())
+    assert "minilm" in explain_no_late_chunks(WordLlama())
     pytest.importorskip("onnxruntime")
     encoder = MiniLM()
-    assert explain_refusal(encoder) == ""
-    assert "cleans" in explain_refusal(CleanEncoder(encoder, Cleanup("unicode"), name="clean"))
+    assert explain_no_late_chunks(encoder) == ""
+    assert "cleans" in explain_no_late_chunks(CleanEncoder(encoder, TextCleanup("unicode"), name="clean"))

@@ -7,12 +7,12 @@ import pickle
 import numpy as np
 import pytest
 
-from embassay.contracts import make_ragged
+from embassay.contracts import make_ragged_array
 from embassay.errors import ModelError, UsageError
-from embassay.runs.embeddings import CachedRagged, EmbeddingCache, pack_ragged, unpack_ragged
+from embassay.runs.embeddings import CachedRaggedEncoder, EmbeddingCache, pack_ragged, unpack_ragged
 from embassay.search.maxsim import maxsim
 from embassay.systems import SYSTEMS, open_system
-from embassay.systems.multivector import MaxSim, SparseProduct
+from embassay.systems.multivector import MaxSim, SparseProductSimilarity
 from embassay.text import open_tokenizer
 
 TEXTS = ["the red fox", "a red fox sleeps", "stock prices fell", "", "the red fox", "fox fox"]
@@ -32,7 +32,7 @@ class Tokens:
 
     def encode(self, texts, *, role=None):
         self.calls += len(texts)
-        return make_ragged([self.rows(text, role) for text in texts])
+        return make_ragged_array([self.rows(text, role) for text in texts])
 
     def rows(self, text, role):
         rng = [np.random.default_rng([WORDS.index(word), role == "query"]) for word in text.split()]
@@ -76,13 +76,13 @@ def test_late_interaction_of_two_texts_is_the_mean_of_both_directions():
 
 def test_sparse_texts_are_compared_by_cosine_and_found_by_product():
     """Search has the model's own score, with the query read as one."""
-    system = SparseProduct(Terms())
+    system = SparseProductSimilarity(Terms())
     assert system.pairs(["the red fox"], ["a red fox sleeps"])[0] == pytest.approx(2 / np.sqrt(3 * 4))
     assert system.pairs(TEXTS, TEXTS).tolist() == [1.0] * 6
     ranked = system.search(["red fox"], TEXTS, 4)
     assert ranked.indices[0].tolist() == [0, 1, 4, 5]
     assert ranked.scores[0].tolist() == [4.0, 4.0, 4.0, 4.0]
-    by_cosine = SparseProduct(Terms("cosine")).search(["red fox"], TEXTS, 2)
+    by_cosine = SparseProductSimilarity(Terms("cosine")).search(["red fox"], TEXTS, 2)
     assert by_cosine.scores[0, 0] == pytest.approx(2 / np.sqrt(2 * 3), abs=1e-6)
     distances = system.distances(TEXTS)
     assert distances[3] == 0.0
@@ -102,19 +102,21 @@ def test_a_search_has_the_scores_of_the_model(similarity):
     assert ranked.indices[0, -1] == 3
 
 
-@pytest.mark.parametrize(("model", "system"), [(Tokens, MaxSim), (Terms, SparseProduct)])
+@pytest.mark.parametrize(("model", "system"), [(Tokens, MaxSim), (Terms, SparseProductSimilarity)])
 def test_behind_the_cache_a_text_is_read_once_and_search_streams(tmp_path, model, system):
     """The same values; a second opening encodes nothing, and a part of a call is found too."""
     bare = system(model())
     encoder = model()
-    cached = CachedRagged(encoder, EmbeddingCache.open(tmp_path / "embeddings.sqlite"))
+    cached = CachedRaggedEncoder(encoder, EmbeddingCache.open(tmp_path / "embeddings.sqlite"))
     behind = system(cached, model=encoder)
     np.testing.assert_array_equal(behind.pairs(TEXTS, TEXTS[::-1]), bare.pairs(TEXTS, TEXTS[::-1]))
     found, wanted = behind.search(["red fox"], TEXTS, 4), bare.search(["red fox"], TEXTS, 4)
     np.testing.assert_array_equal(found.indices, wanted.indices)
     np.testing.assert_array_equal(found.scores, wanted.scores)
     again = model()
-    warm = system(CachedRagged(again, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=again)
+    warm = system(
+        CachedRaggedEncoder(again, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=again
+    )
     few = bare.search(["red fox"], TEXTS[:2], 2)
     np.testing.assert_array_equal(warm.search(["red fox"], TEXTS[:2], 2).scores, few.scores)
     assert again.calls == 0
@@ -123,18 +125,20 @@ def test_behind_the_cache_a_text_is_read_once_and_search_streams(tmp_path, model
 
 def test_a_copy_that_another_process_gets_encodes_as_the_original_does(tmp_path):
     """Ray sends systems with their encoders: a copy knows too that its vectors are ragged."""
-    cached = CachedRagged(Tokens(), EmbeddingCache.open(tmp_path / "embeddings.sqlite"))
+    cached = CachedRaggedEncoder(Tokens(), EmbeddingCache.open(tmp_path / "embeddings.sqlite"))
     copy = pickle.loads(pickle.dumps(cached))
     for own, sent in zip(cached.encode(TEXTS), copy.encode(TEXTS), strict=True):
         np.testing.assert_array_equal(own, sent)
-    fresh = pickle.loads(pickle.dumps(CachedRagged(Tokens(), EmbeddingCache.open(tmp_path / "other.sqlite"))))
+    fresh = pickle.loads(
+        pickle.dumps(CachedRaggedEncoder(Tokens(), EmbeddingCache.open(tmp_path / "other.sqlite")))
+    )
     assert len(fresh.encode(TEXTS)) == len(TEXTS)
     assert not fresh.conduct.warnings(Tokens())
 
 
 def test_ragged_vectors_come_back_from_the_cache_as_they_were():
     """Any numbers of rows; a damaged record is none."""
-    rows = make_ragged(
+    rows = make_ragged_array(
         [
             np.arange(6, dtype=np.float32).reshape(3, 2),
             np.empty((0, 2), np.float32),
@@ -163,14 +167,14 @@ def test_a_model_that_gives_no_rows_is_told_so(tmp_path):
     for model in (Broken(), Narrow()):
         with pytest.raises(ModelError, match="tokens"):
             MaxSim(
-                CachedRagged(model, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=model
+                CachedRaggedEncoder(model, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=model
             ).pairs(["a"], ["b"])
 
 
 def test_transforms_of_one_vector_are_refused(monkeypatch):
     """dims and the like have nothing to cut here."""
     entry = SYSTEMS.get("colbert")
-    monkeypatch.setattr("embassay.systems.encoders.colbert.MultiVector", lambda target, name="": Tokens())
+    monkeypatch.setattr("embassay.systems.encoders.colbert.ColbertEncoder", lambda target, name="": Tokens())
     assert entry.name == "colbert"
     system = open_system("colbert:any", tokenizer=open_tokenizer("words"))
     assert system.name == "colbert:any"

@@ -10,13 +10,13 @@ from scipy.spatial.distance import cdist
 
 from embassay.errors import UsageError
 from embassay.search import exact_search
-from embassay.systems.cosine import Cosine, Transform, TransformedEncoder
+from embassay.systems.cosine import Cosine, TransformedEncoder, VectorTransform
 from embassay.systems.own import (
-    ByOwn,
     InnerProductLayout,
+    OwnSimilarity,
     compare_rows,
+    find_own_similarity,
     list_replaced_similarities,
-    own_similarity,
 )
 
 DIRECT = {
@@ -54,7 +54,7 @@ def vectors(request):
 @pytest.mark.parametrize("by", DIRECT)
 def test_a_search_finds_what_the_similarity_has_highest(by, vectors):
     """In the order of direct computation at any scale, ties to the lower index; with the score itself."""
-    system = ByOwn(Table(vectors, by), by)
+    system = OwnSimilarity(Table(vectors, by), by)
     texts = [str(n) for n in range(len(vectors))]
     queries = texts[:7]
     found = system.search(queries, texts, 12)
@@ -67,11 +67,11 @@ def test_a_search_finds_what_the_similarity_has_highest(by, vectors):
 @pytest.mark.parametrize("by", DIRECT)
 def test_pairs_have_the_order_of_the_similarity(by, vectors):
     """By pairs and by positions; divided by the largest, so that tiny vectors keep their digits."""
-    system = ByOwn(Table(vectors, by), by)
+    system = OwnSimilarity(Table(vectors, by), by)
     texts = [str(n) for n in range(len(vectors))]
     left, right = np.arange(20), np.arange(20, 40)
     direct = np.diag(DIRECT[by](vectors[left].astype(np.float64), vectors[right].astype(np.float64)))
-    for found in (system.pairs(texts[:20], texts[20:]), system.between(texts, left, right)):
+    for found in (system.pairs(texts[:20], texts[20:]), system.compare_indexed_pairs(texts, left, right)):
         np.testing.assert_allclose(found, direct / np.abs(direct).max(), atol=1e-6)
     with pytest.raises(UsageError, match="not a distance"):
         system.distances(texts)
@@ -81,7 +81,7 @@ def test_pairs_have_the_order_of_the_similarity(by, vectors):
 def test_an_index_by_inner_product_has_the_order_of_the_similarity(by, vectors):
     """Also for a query that is laid out alone, when its time is taken."""
     layout = InnerProductLayout.of(by, vectors)
-    documents, queries = layout.documents(vectors), layout.queries(vectors[:9])
+    documents, queries = layout.lay_out_documents(vectors), layout.queries(vectors[:9])
     found = exact_search(queries, documents, 15)
     direct = DIRECT[by](vectors[:9].astype(np.float64), vectors.astype(np.float64))
     assert np.array_equal(found.indices, np.argsort(-direct, axis=1, kind="stable")[:, :15])
@@ -93,7 +93,9 @@ def test_no_index_searches_by_manhattan_distance(vectors):
     """Which is refused, and not taken for another."""
     with pytest.raises(UsageError, match="Manhattan"):
         InnerProductLayout.of("manhattan", vectors)
-    assert np.allclose(np.linalg.norm(InnerProductLayout.of("cosine", vectors).documents(vectors), axis=1), 1)
+    assert np.allclose(
+        np.linalg.norm(InnerProductLayout.of("cosine", vectors).lay_out_documents(vectors), axis=1), 1
+    )
 
 
 @pytest.mark.parametrize("by", [*DIRECT, "cosine", "whatever"])
@@ -108,15 +110,15 @@ def test_every_similarity_of_the_library_by_name(by, vectors):
 def test_a_model_says_what_it_was_made_for(vectors):
     """Through what it is wrapped in; not where its vectors are rounded, or brought to one length."""
     encoder = Table(vectors)
-    assert own_similarity(SimpleNamespace(encoder=encoder)) == "dot"
-    assert own_similarity(TransformedEncoder(encoder, Transform(dims=3))) == "dot"
-    assert own_similarity(TransformedEncoder(encoder, Transform(quantize="int8"))) == "cosine"
-    assert own_similarity(TransformedEncoder(encoder, Transform(normalize=True))) == "cosine"
+    assert find_own_similarity(SimpleNamespace(encoder=encoder)) == "dot"
+    assert find_own_similarity(TransformedEncoder(encoder, VectorTransform(dims=3))) == "dot"
+    assert find_own_similarity(TransformedEncoder(encoder, VectorTransform(quantize="int8"))) == "cosine"
+    assert find_own_similarity(TransformedEncoder(encoder, VectorTransform(normalize=True))) == "cosine"
     assert (
-        own_similarity(TransformedEncoder(Table(vectors, "manhattan"), Transform(normalize=True)))
+        find_own_similarity(TransformedEncoder(Table(vectors, "manhattan"), VectorTransform(normalize=True)))
         == "manhattan"
     )
-    assert own_similarity(Table(vectors, "maxsim")) == own_similarity(SimpleNamespace()) == "cosine"
+    assert find_own_similarity(Table(vectors, "maxsim")) == find_own_similarity(SimpleNamespace()) == "cosine"
 
 
 def test_a_text_that_failed_is_not_found_and_finds_nothing(vectors):
@@ -124,10 +126,10 @@ def test_a_text_that_failed_is_not_found_and_finds_nothing(vectors):
     lost = vectors.copy()
     lost[3] = np.nan
     for by in DIRECT:
-        found = ByOwn(Table(lost, by), by).search(["3", "4"], ["2", "3", "4"], 3)
+        found = OwnSimilarity(Table(lost, by), by).search(["3", "4"], ["2", "3", "4"], 3)
         assert found.indices[0].tolist() == [-1, -1, -1]
         assert sorted(found.indices[1].tolist()) == [-1, 0, 2]
-        assert np.isnan(ByOwn(Table(lost, by), by).pairs(["3"], ["4"])).all()
+        assert np.isnan(OwnSimilarity(Table(lost, by), by).pairs(["3"], ["4"])).all()
 
 
 def test_unit_vectors_have_one_order_by_cosine_dot_and_distance():
@@ -138,7 +140,11 @@ def test_unit_vectors_have_one_order_by_cosine_dot_and_distance():
     texts = [str(n) for n in range(30)]
     orders = [
         system.search(texts[:4], texts, 10).indices.tolist()
-        for system in (Cosine(Table(rows)), ByOwn(Table(rows), "dot"), ByOwn(Table(rows), "euclidean"))
+        for system in (
+            Cosine(Table(rows)),
+            OwnSimilarity(Table(rows), "dot"),
+            OwnSimilarity(Table(rows), "euclidean"),
+        )
     ]
     assert orders[0] == orders[1] == orders[2]
 
@@ -146,7 +152,7 @@ def test_unit_vectors_have_one_order_by_cosine_dot_and_distance():
 def test_models_that_are_compared_by_cosine_though_made_for_another_similarity(vectors):
     """Alone and as members of an ensemble; not those that are compared by their own, nor those made for the cosine."""
     dot, usual = Cosine(Table(vectors, "dot"), name="d"), Cosine(Table(vectors, "cosine"), name="c")
-    by_own = ByOwn(Table(vectors, "euclidean"), "euclidean", name="e")
+    by_own = OwnSimilarity(Table(vectors, "euclidean"), "euclidean", name="e")
     assert list_replaced_similarities(dot) == {"d": "dot"}
     assert (
         list_replaced_similarities(usual)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.systems.reference import Constant, RandomScores
+from embassay.systems.reference import ConstantSimilarity, RandomScores
 
 
 def test_constant_is_one():
     """Similarity 1, distance 0, the first texts first."""
-    system = Constant()
+    system = ConstantSimilarity()
     assert system.pairs(["a", ""], ["b", "c"]).tolist() == [1, 1]
     assert system.distances(["a", "b", "c"]).tolist() == [0, 0, 0]
     found = system.search(["q"], ["a", "b", "c"], 2)

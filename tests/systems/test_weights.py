@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.models import find_weights, folder_identity, is_pinned, weights_and_library
+from embassay.systems.models import find_weights, find_weights_and_library, folder_identity, is_pinned
 
 COMMIT, OTHER = "0123456789abcdef" * 2 + "01234567", "f" * 40
 
@@ -144,10 +144,10 @@ def test_a_model_that_is_not_there_is_said_before_the_library_is_imported(
     hub.answer = OSError("no route")
     imported: list[str] = []
     with pytest.raises(ModelError, match="cannot be reached"):
-        weights_and_library(lambda: imported.append("torch"), "org/model", system="st")
+        find_weights_and_library(lambda: imported.append("torch"), "org/model", system="st")
     assert imported == []
     hub.answer = COMMIT
-    weights, _ = weights_and_library(lambda: imported.append("torch"), "org/model", system="st")
+    weights, _ = find_weights_and_library(lambda: imported.append("torch"), "org/model", system="st")
     assert (weights.commit, imported) == (COMMIT, ["torch"])
 
 

@@ -16,7 +16,7 @@ from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.text import Breadcrumb, Chunk, Chunking, chunk, split_sentences
 from embassay.text.chunking import find_fences, sentence_ends
-from embassay.text.tokenizers import Words, passage_ends, token_ends, word_ends
+from embassay.text.tokenizers import WordTokenizer, passage_token_ends, token_ends, word_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 PIECES = [
@@ -54,7 +54,7 @@ def check(text: str, chunks: list[Chunk], chunking: Chunking) -> None:
         assert (other.start < one.end) >= (other.shared > 0)
     for one in chunks:
         assert one.body == text[one.start : one.end].strip() != ""
-        assert one.tokens == len(passage_ends(one.body)) <= chunking.limit
+        assert one.tokens == len(passage_token_ends(one.body)) <= chunking.limit
         assert 0 <= one.shared < one.tokens
 
 
@@ -75,7 +75,7 @@ def test_overlap_is_as_much_as_fits(text: str, limit: int) -> None:
         if other.shared >= chunking.overlap or not {one.end, other.start} <= set(ends):
             continue  # enough, or inside a long sentence
         before, after = ends[ends.index(other.start) - 1], ends[ends.index(one.end) + 1]
-        assert before < one.start or len(Words().encode(text[before:after])) > limit
+        assert before < one.start or len(WordTokenizer().encode(text[before:after])) > limit
 
 
 def test_whole_sentences_and_overlap() -> None:
@@ -134,7 +134,7 @@ def test_blank_texts(text: str) -> None:
 def test_empty_lines_are_no_passage() -> None:
     """Ten thousand of them join the chunk before, with tokens that count whitespace too."""
 
-    class Blanks(Words):
+    class Blanks(WordTokenizer):
         name = "blanks"
 
         def pieces(self, text: str) -> list[bytes]:
@@ -186,7 +186,7 @@ def test_on_150_articles(shared: Path) -> None:
     """Every character covered, 70 tokens or more shared wherever the section is the same, and the sizes of docs."""
     with gzip.open(shared / "summarization" / "sumpubmed_150.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    words = Words()
+    words = WordTokenizer()
     candidates, shared_tokens = [], []
     for row in rows:
         chunks = chunk(row["text"], Breadcrumb(paper=row["id"]))

@@ -11,33 +11,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.text.perturbations import (
     capitalize,
     capitalize_exactly,
-    delete_tenth,
+    delete_every_tenth_character,
     delete_tenth_of_sentences,
     delete_tenth_or_next,
     numerize_text,
     random_order,
-    sentences_of_lines,
     shuffle_sentences,
     shuffle_sentences_of_lines,
     shuffle_words,
     shuffle_words_at_spaces,
     split_sentences,
+    split_sentences_by_lines,
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CASED = st.lists(
     st.sampled_from([*"abzAZ 0é", "ß", "ﬁ", "ŉ", "µ", "ÿ", "ǆ", "я", "ς", "😀", "𐐨", "\ud800"])
 ).map("".join)
-STREAMS = st.integers(0, 1000).map(lambda seed: lambda n: random_bytes(n, seed))
+STREAMS = st.integers(0, 1000).map(lambda seed: lambda n: draw_random_bytes(n, seed))
 NO_DRAW = bytes
 
 
 def draw(n: int) -> bytes:
-    return random_bytes(n, 1337, "test")
+    return draw_random_bytes(n, 1337, "test")
 
 
 @given(ANY_TEXT | CASED, STREAMS)
@@ -77,7 +77,7 @@ def test_capitalize_exactly(n: int, letter: str, stream: partial[bytes]) -> None
 def test_delete_by_its_definition(text: str) -> None:
     """Position 10, 20, 30 ... goes unless a space is there."""
     kept = [c for position, c in enumerate(text, start=1) if position % 10 or c == " "]
-    assert delete_tenth(text, NO_DRAW) == "".join(kept)
+    assert delete_every_tenth_character(text, NO_DRAW) == "".join(kept)
 
 
 @given(st.text(st.sampled_from("ab  ")))
@@ -132,12 +132,14 @@ def test_permutation_with_equal_keys() -> None:
 def test_permutations_are_uniform() -> None:
     """The six orders of three things come up equally often (chi-square, 5 degrees of freedom, p > 1e-6)."""
     n = 6000
-    counts = Counter(tuple(random_order(3, partial(random_bytes, seed=seed))) for seed in range(n))
+    counts = Counter(tuple(random_order(3, partial(draw_random_bytes, seed=seed))) for seed in range(n))
     assert len(counts) == 6
     assert sum((count - n / 6) ** 2 / (n / 6) for count in counts.values()) < 37
 
 
-@pytest.mark.parametrize("edit", [capitalize, capitalize_exactly, delete_tenth, numerize_text, shuffle_words])
+@pytest.mark.parametrize(
+    "edit", [capitalize, capitalize_exactly, delete_every_tenth_character, numerize_text, shuffle_words]
+)
 @pytest.mark.parametrize("text", ["", "x", "1", "日", "\udfff"])
 def test_tiny_texts(edit: object, text: str) -> None:
     """Empty texts and single characters pass through every edit."""
@@ -149,9 +151,11 @@ def test_edits_of_the_earlier_code() -> None:
     """Sentences end at line ends and before spaces, deletion starts anew in each, words are split at single spaces
     (SAGE [A16]); each by hand."""
     text = "abcdefghijkl mn. Opq?\nRst. "
-    assert sentences_of_lines(text) == ["abcdefghijkl mn.", "Opq?.", "Rst."]
+    assert split_sentences_by_lines(text) == ["abcdefghijkl mn.", "Opq?.", "Rst."]
     # A space counts as two characters, so the seventh of "a b c de." is the tenth.
     assert delete_tenth_of_sentences("abcdefghijkl. abcdefghij", draw) == "abcdefghikl.\n\nabcdefghi."
     assert delete_tenth_of_sentences("a b c de", draw) == "a b c e."
-    assert Counter(shuffle_sentences_of_lines(text, draw).split("\n\n")) == Counter(sentences_of_lines(text))
+    assert Counter(shuffle_sentences_of_lines(text, draw).split("\n\n")) == Counter(
+        split_sentences_by_lines(text)
+    )
     assert Counter(shuffle_words_at_spaces("a  b\nc d", draw).split(" ")) == Counter(["a", "", "b\nc", "d"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
 from embassay.text.perturbations import make_needle, repeat_needle
-from embassay.text.tokenizers import Words
+from embassay.text.tokenizers import WordTokenizer
 
 
 def test_opening() -> None:
@@ -46,13 +46,13 @@ def test_sentences_are_natural() -> None:
 @given(st.integers(1, 9000))
 def test_counts_tokens(count: int) -> None:
     """`count` tokens are `count` tokens, at any length."""
-    words = Words()
+    words = WordTokenizer()
     assert len(words.encode(make_needle(words, count))) == count
 
 
 def test_what_one_document_gets_does_not_depend_on_others() -> None:
     """A fresh tokenizer and one that has seen longer needles give the same."""
-    used, fresh = Words(), Words()
+    used, fresh = WordTokenizer(), WordTokenizer()
     make_needle(used, 30_000)
     assert make_needle(used, 700) == make_needle(fresh, 700)
 

@@ -19,7 +19,7 @@ from rapidfuzz.distance import Indel
 
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.text import (
     FURTHER,
     PERTURBATIONS,
@@ -32,9 +32,9 @@ from embassay.text import (
     removal_variants,
     retrieval_variants,
 )
-from embassay.text.tokenizers import Words
+from embassay.text.tokenizers import WordTokenizer
 
-WORDS = Words()
+WORDS = WordTokenizer()
 OPTIONS = ("capitalize:exact=true", "delete10:spaces=next", "numerize:both_cases=true")
 EVERY = (*retrieval_variants(), *OPTIONS, *insertion_variants([1.0]), *removal_variants([0.9]))
 TEXT = "It is late. We can't stay, but you will! Is naïve Straße 3.14 of 😀 use? They don’t say."
@@ -133,7 +133,7 @@ def test_names_read_back() -> None:
         perturbation = build(name)
         assert str(perturbation) == name
         assert build(str(perturbation)) == perturbation
-        assert PERTURBATIONS.format(PERTURBATIONS.parse(name)) == name
+        assert PERTURBATIONS.format(PERTURBATIONS.parse_spec(name)) == name
     assert build("insertion:q=0.0,p=1.0") == build("insertion:p=1,q=0")
     assert build("numerize:both_cases=false") == build("numerize")
     assert build("delete10:spaces=keep") == build("delete10")
@@ -208,7 +208,7 @@ def test_stream_is_the_documented_one() -> None:
         return text
 
     perturb(Perturbation("mine:x=1", "semantic", "mine/1", take), "text", seed=7, text_id="id")
-    assert seen == [random_bytes(5, 7, "mine:x=1", "id")]
+    assert seen == [draw_random_bytes(5, 7, "mine:x=1", "id")]
 
 
 def test_lengths_must_agree() -> None:
@@ -248,7 +248,7 @@ def test_sensitivity_of_abstracts(papers: list[dict[str, str]], cl100k: Tokenize
     ):
         errors: dict[str, list[float]] = {"levenshtein": [], "jaccard": []}
         for name in variants:
-            expected = 1 / (1 + float(PERTURBATIONS.parse(name).params["p"] or 0))
+            expected = 1 / (1 + float(PERTURBATIONS.parse_spec(name).params["p"] or 0))
             edited = perturb_all(build(name, cl100k), texts, texts, 1337)
             for text, other in zip(texts, edited, strict=True):
                 a, b = set(cl100k.encode(text)), set(cl100k.encode(other))

@@ -7,16 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.text.questions import KINDS, Text, pseudo_questions
+from embassay.text.questions import KINDS, SourcePassage, pseudo_questions
 
 REST = "It has many more words than anybody would need to find it again here."
 PASSAGES = (
-    Text("a#1", f"# Night baking\n\nBread is baked here at night by six. {REST}", "Night baking", "a"),
-    Text(
+    SourcePassage(
+        "a#1", f"# Night baking\n\nBread is baked here at night by six. {REST}", "Night baking", "a"
+    ),
+    SourcePassage(
         "a#2", f"## Sour dough\n\nThe dough rests for a whole day. {REST}", "Night baking > Sour dough", "a"
     ),
-    Text("b#1", f"## How do I get my money back?\n\nWrite to the shop within five days. {REST}", "Shop", "b"),
-    Text(
+    SourcePassage(
+        "b#1", f"## How do I get my money back?\n\nWrite to the shop within five days. {REST}", "Shop", "b"
+    ),
+    SourcePassage(
         "c#1",
         f"## Sour dough\n\nAnother bakery rests it only for hours. {REST}",
         "Day baking > Sour dough",
@@ -57,7 +61,7 @@ def test_what_is_asked_is_gone_and_enough_is_left() -> None:
     after = {one.id: one for one in found.passages}
     before = {one.id: one for one in PASSAGES}
     for one in found.questions:
-        assert all(one.text not in after[key].whole for key in one.answers)
+        assert all(one.text not in after[key].full_text for key in one.answers)
         assert len(after[one.answers[0]].body.split()) >= 8
         if one.start is not None:
             assert before[one.answers[0]].body[one.start : one.end] == one.text
@@ -69,7 +73,7 @@ def test_a_kind_that_is_none() -> None:
 
 
 @given(st.permutations(PASSAGES), st.integers(0, 5))
-def test_the_draw_depends_on_ids_alone(passages: list[Text], seed: int) -> None:
+def test_the_draw_depends_on_ids_alone(passages: list[SourcePassage], seed: int) -> None:
     """Not on the order of the files."""
     first = pseudo_questions(PASSAGES, limit=1, seed=seed)
     other = pseudo_questions(passages, limit=1, seed=seed)
@@ -80,6 +84,6 @@ def test_the_draw_depends_on_ids_alone(passages: list[Text], seed: int) -> None:
 
 @given(st.lists(st.text("ab .?\n#-|", max_size=120), max_size=6))
 def test_any_text_is_borne(bodies: list[str]) -> None:
-    passages = [Text(f"d#{place}", body, "x y > z w", "d") for place, body in enumerate(bodies)]
+    passages = [SourcePassage(f"d#{place}", body, "x y > z w", "d") for place, body in enumerate(bodies)]
     found = pseudo_questions(passages)
     assert [one.id for one in found.passages] == [one.id for one in passages]

@@ -18,7 +18,7 @@ from embassay.text.semantics import (
     _draw_other_fact,
     _synonym_table,
     detect_language,
-    negate_in,
+    negate_in_language,
     negate_text,
     negation_rules,
     parse_language,
@@ -144,8 +144,8 @@ OTHERS = [
 @pytest.mark.parametrize(("lang", "affirmed", "denied"), OTHERS)
 def test_other_languages_both_ways(lang: str, affirmed: str, denied: str) -> None:
     """The auxiliary of a clause is negated where the language puts it, and the negation goes again."""
-    assert negate_in(affirmed, lang) == denied
-    assert negate_in(denied, lang) == affirmed
+    assert negate_in_language(affirmed, lang) == denied
+    assert negate_in_language(denied, lang) == affirmed
 
 
 @pytest.mark.parametrize(
@@ -157,14 +157,17 @@ def test_other_languages_both_ways(lang: str, affirmed: str, denied: str) -> Non
 )  # fmt: skip
 def test_what_no_rule_turns_stays(lang: str, text: str) -> None:
     """Never, nobody and none, a verb that is in no table, and a language without rules."""
-    assert negate_in(text, lang) == text
+    assert negate_in_language(text, lang) == text
 
 
 def test_a_negation_elsewhere_in_the_clause_goes() -> None:
     """German puts it behind objects; any verb, and spoken French without *ne*."""
-    assert negate_in("Er will heute nicht kommen.", "de") == "Er will heute kommen."
-    assert negate_in("Il ne mange pas de pain. C'est pas grave.", "fr") == "Il mange de pain. C'est grave."
-    assert negate_in("No come pan.", "es") == "Come pan."
+    assert negate_in_language("Er will heute nicht kommen.", "de") == "Er will heute kommen."
+    assert (
+        negate_in_language("Il ne mange pas de pain. C'est pas grave.", "fr")
+        == "Il mange de pain. C'est grave."
+    )
+    assert negate_in_language("No come pan.", "es") == "Come pan."
 
 
 WORDS = {
@@ -179,21 +182,21 @@ def test_nothing_but_the_negation_changes(lang: str, data: st.DataObject) -> Non
     """Of any text: the other words stay in their order; English is
     as `negate` has it, whatever the code."""
     text = " ".join(data.draw(st.lists(st.sampled_from(WORDS[lang].split(" ")), max_size=14)))
-    found = negate_in(text, lang)
+    found = negate_in_language(text, lang)
 
     def rest(of: str) -> list[str]:
         plain = re.sub(r"\b(?:ne|pas|nicht|no)\b|\bn['’]|['’]", " ", of.lower())
         return [re.sub(r"^([cj])e$", r"\1", word) for word in plain.split()]
 
     assert rest(found) == rest(text)
-    assert negate_in(text, "eng") == negate_text(text)
+    assert negate_in_language(text, "eng") == negate_text(text)
 
 
 @given(st.text())
 def test_any_text_is_taken(text: str) -> None:
     """Nothing raises, and the result is the same each time."""
-    assert [negate_in(text, lang) for lang in ("", "fr", "de", "es", "xx")] == [
-        negate_in(text, lang) for lang in ("", "fr", "de", "es", "xx")
+    assert [negate_in_language(text, lang) for lang in ("", "fr", "de", "es", "xx")] == [
+        negate_in_language(text, lang) for lang in ("", "fr", "de", "es", "xx")
     ]
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
 from embassay.text.perturbations import floor_share, insert_needle, make_needle, remove_span
-from embassay.text.tokenizers import _KEPT_TOKENS, PieceEnds, Words, as_utf8, piece_ends
+from embassay.text.tokenizers import _KEPT_TOKENS, PieceEnds, WordTokenizer, as_utf8, find_shared_piece_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 SHARES = st.sampled_from([0.0, 0.15, 0.29, 0.5, 0.9, 1.0])
-WORDS = Words()
+WORDS = WordTokenizer()
 
 
 @given(st.integers(0, 100), st.integers(0, 10**6))
@@ -92,7 +92,7 @@ def test_ends_are_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("embassay.text.tokenizers._KEPT_TOKENS", 5)
     seen = []
 
-    class Counting(Words):
+    class Counting(WordTokenizer):
         def pieces(self, text: str) -> list[bytes]:
             seen.append(text)
             return super().pieces(text)
@@ -102,7 +102,7 @@ def test_ends_are_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         assert ends(text).tolist() == list(range(1, len(text) + 1, 2))
     assert seen == ["a b c", "d e", "f g", "a b c"]
     assert _KEPT_TOKENS == 1 << 24
-    assert piece_ends(WORDS) is piece_ends(WORDS)
+    assert find_shared_piece_ends(WORDS) is find_shared_piece_ends(WORDS)
 
 
 @given(ANY_TEXT)

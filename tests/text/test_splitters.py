@@ -11,10 +11,10 @@ from embassay.errors import ModelError, UsageError
 from embassay.text import open_tokenizer
 from embassay.text.splitters import (
     SPLITTERS,
-    Splitting,
+    DocumentSplitting,
+    locate_split_pieces,
     parse_splitting,
-    pin_splitting,
-    place_bodies,
+    pin_splitting_version,
     situate_by_headings,
 )
 from embassay.text.tokenizers import token_ends
@@ -135,10 +135,10 @@ def test_title_and_headings_stand_before_a_chunk() -> None:
     """Also of another's chunks, which have lost them; not where the chunk begins with the title itself."""
     text = "The shop # Hours\nIt opens at nine.\n## Holidays\nIt is closed.\n# Refunds\nIn five days."
     bodies = ["The shop # Hours\nIt opens at nine.", "It is closed.", "In five days."]
-    pieces = situate_by_headings(list(place_bodies(text, bodies)), text, "The shop", len("The shop "))
+    pieces = situate_by_headings(list(locate_split_pieces(text, bodies)), text, "The shop", len("The shop "))
     assert [piece.head for piece in pieces] == ["", "The shop > Holidays", "The shop > Refunds"]
     with pytest.raises(ModelError, match="no position"):
-        list(place_bodies(text, ["It opens at ten."]))
+        list(locate_split_pieces(text, ["It opens at ten."]))
 
 
 def test_context_is_the_first_sentence() -> None:
@@ -150,14 +150,14 @@ def test_context_is_the_first_sentence() -> None:
 def test_the_version_is_part_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of another version are not taken for these, and a library that is missing is told with its mend."""
     monkeypatch.setattr("embassay.text.splitters.version", lambda name: "9.9")
-    assert pin_splitting("chonkie:sentence?size=20") == "chonkie:sentence?size=20&version=9.9"
-    assert pin_splitting("430+70") == "430+70"
+    assert pin_splitting_version("chonkie:sentence?size=20") == "chonkie:sentence?size=20&version=9.9"
+    assert pin_splitting_version("430+70") == "430+70"
     with pytest.raises(ModelError, match=r"1\.0"):
-        Splitting("chonkie", "sentence", 20, version="1.0").open(WORDS)
+        DocumentSplitting("chonkie", "sentence", 20, version="1.0").open(WORDS)
 
     def absent(name: str) -> str:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr("embassay.text.splitters.version", absent)
     with pytest.raises(ModelError, match=r"embassay\[chunkers\]"):
-        pin_splitting("langchain:recursive")
+        pin_splitting_version("langchain:recursive")

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
 from embassay.text import open_tokenizer
-from embassay.text.tokenizers import Words, as_utf8, token_ends, word_ends
+from embassay.text.tokenizers import WordTokenizer, as_utf8, token_ends, word_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 
-class Renamed(Words):
+class Renamed(WordTokenizer):
     """The words under another name, which get no shortcut."""
 
     name = "renamed"
@@ -39,10 +39,10 @@ class Bytes:
 @given(st.text())
 def test_words_by_character_table(text: str) -> None:
     """The table of characters finds the tokens that the tokenizer's expression finds."""
-    assert len(word_ends(text)) == (len(Words().encode(text)) if text.strip() else 0)
+    assert len(word_ends(text)) == (len(WordTokenizer().encode(text)) if text.strip() else 0)
     ends = [0, *word_ends(text).tolist()]
     cut = [text[a:b].strip() for a, b in pairwise(ends)]
-    pieces = [piece.decode().strip() for piece in Words().pieces(text)]
+    pieces = [piece.decode().strip() for piece in WordTokenizer().pieces(text)]
     assert cut == [piece for piece in pieces if piece]
 
 

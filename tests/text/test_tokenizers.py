@@ -18,7 +18,7 @@ from tokenizers import models, normalizers, pre_tokenizers
 from embassay.contracts import Tokenizer
 from embassay.errors import ModelError, UsageError
 from embassay.text import TOKENIZERS, open_tokenizer
-from embassay.text.tokenizers import Cl100k, EncoderTokenizer, Words
+from embassay.text.tokenizers import Cl100k, EncoderTokenizer, WordTokenizer
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CASES = [
@@ -70,7 +70,7 @@ def byte_pairs() -> EncoderTokenizer:
     return EncoderTokenizer("bytes", tokenizer)
 
 
-@pytest.mark.parametrize("make", [Words, word_pieces, byte_pairs])
+@pytest.mark.parametrize("make", [WordTokenizer, word_pieces, byte_pairs])
 def test_contract(make: type[Tokenizer]) -> None:
     """As many pieces as ids, joined they are the text; only an empty text has none."""
     check_contract(make(), CASES)
@@ -86,7 +86,7 @@ def test_contract_of_cl100k(cl100k: Tokenizer) -> None:
 @given(st.lists(ANY_TEXT, max_size=4))
 def test_contract_of_words_on_any_text(texts: list[str]) -> None:
     """Words keeps the contract whatever the text."""
-    check_contract(Words(), texts)
+    check_contract(WordTokenizer(), texts)
 
 
 @given(st.lists(ANY_TEXT, max_size=4))
@@ -97,7 +97,7 @@ def test_contract_of_an_encoder_on_any_text(texts: list[str]) -> None:
 
 def test_words() -> None:
     """Runs of word characters and single other ones, whitespace before them, case told apart."""
-    words = Words()
+    words = WordTokenizer()
     assert words.pieces("  It's  naïve_1!? ") == [
         b"  It", b"'", b"s", "  naïve_1".encode(), b"!", b"? "
     ]  # fmt: skip
@@ -119,8 +119,8 @@ def test_an_encoder_is_not_truncated_or_padded() -> None:
 def test_identities_tell_tokenizers_apart() -> None:
     """The name alone is not the identity; equal definitions have equal ones."""
     assert word_pieces().identity == word_pieces().identity
-    assert len({word_pieces().identity, byte_pairs().identity, Words().identity}) == 3
-    assert Words().identity.startswith("words/1/")
+    assert len({word_pieces().identity, byte_pairs().identity, WordTokenizer().identity}) == 3
+    assert WordTokenizer().identity.startswith("words/1/")
 
 
 @pytest.mark.shared

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from embassay.text.unanswerable import WordCover, change_questions, draw_far, far_questions, find_values
+from embassay.text.unanswerable import (
+    WordCover,
+    change_questions,
+    draw_far_questions,
+    find_values,
+    load_far_questions,
+)
 
 PASSAGES = [
     "The ferry Aurora left Bergen in 1987 with 340 passengers on board.",
@@ -41,7 +47,7 @@ def test_near_questions_have_one_value_changed_and_no_passage_has_it() -> None:
         assert question.text == before[question.of].replace(question.was, question.now)
         assert question.now != question.was
         others = cover.known_words(before[question.of].replace(question.was, ""))
-        assert cover.most(others, cover.rows_with(question.now)) < 0.3
+        assert cover.most(others, cover.find_rows_with_words(question.now)) < 0.3
     assert change_questions(QUESTIONS[::-1], cover, 10, seed=1) == made
     assert len(change_questions(QUESTIONS, cover, 2, seed=1).questions) == 2
 
@@ -58,11 +64,13 @@ def test_a_change_that_a_passage_answers_is_not_made() -> None:
 def test_far_questions_share_few_words_with_any_passage() -> None:
     """Of ours, and of a list of one's own; a question of the same domain is left out and counted."""
     cover = WordCover(PASSAGES)
-    ours = far_questions()
+    ours = load_far_questions()
     assert len(set(ours)) == len(ours) > 100
-    drawn = draw_far(ours, cover, 12, seed=3)
+    drawn = draw_far_questions(ours, cover, 12, seed=3)
     assert len(drawn.questions) == 12
-    mixed = draw_far(["Which ferry left Bergen in 1987?", "How long does sourdough rise?"], cover, 5, seed=3)
+    mixed = draw_far_questions(
+        ["Which ferry left Bergen in 1987?", "How long does sourdough rise?"], cover, 5, seed=3
+    )
     assert [question.text for question in mixed.questions] == ["How long does sourdough rise?"]
     assert mixed.rejected == {"a passage shares its words": 1}
 
@@ -71,7 +79,7 @@ def test_cover_weighs_words_by_how_rare_they_are() -> None:
     """ln(1 + 3.5 / 1.5) of 'ferry', which one of four passages has, and ln(1 + 4.5 / 0.5) of an unknown word."""
     cover = WordCover(["the ferry sails", "the pier", "the shop", "the mast"])
     assert round(cover.most(["ferry", "zeppelin"]), 4) == round(1.20397 / (1.20397 + 2.30259), 4)
-    assert cover.most(["ferry"], cover.rows_with("pier")) == 0.0
+    assert cover.most(["ferry"], cover.find_rows_with_words("pier")) == 0.0
     assert cover.most([]) == 0.0
-    assert cover.rows_with("the ferry").tolist() == [0]
-    assert cover.rows_with("the moon").tolist() == []
+    assert cover.find_rows_with_words("the ferry").tolist() == [0]
+    assert cover.find_rows_with_words("the moon").tolist() == []

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from embassay.data import open_dataset
-from embassay.data.documents import Folder
-from embassay.data.documents.conversion import clear_conversions, convert_document, open_kept_conversions
-from embassay.data.documents.markup import Unread
-from embassay.limits import read_bounded
+from embassay.data.documents import DocumentFolder
+from embassay.data.documents.conversion import clear_conversions, convert_document, summarize_kept_conversions
+from embassay.data.documents.markup import UnreadableDocument
+from embassay.limits import read_bounded_file
 from written_documents import write_docx, write_pdf
 
 pytestmark = pytest.mark.slow
@@ -47,8 +47,10 @@ def folder(tmp_path: Path) -> Path:
 
 def read(folder: Path) -> tuple[list[str], dict[str, int]]:
     """Ids of the documents that were read, and how many others by reason."""
-    source = Folder(folder)
-    return sorted(source.contents.ids), {one.reason: one.count for one in source.contents.skipped}
+    source = DocumentFolder(folder)
+    return sorted(source.folder_contents.ids), {
+        one.reason: one.count for one in source.folder_contents.skipped
+    }
 
 
 def _bomb(levels: int = 1, size: int = 300_000_000) -> bytes:
@@ -209,9 +211,9 @@ def test_what_is_no_file_and_what_changes(folder: Path, monkeypatch: pytest.Monk
             path.write_bytes(b"More text. " * 1_000_000)
         if path.name == "goes.md":
             path.unlink()
-        return read_bounded(path, limit)
+        return read_bounded_file(path, limit)
 
-    monkeypatch.setattr("embassay.data.documents.passages.read_bounded", bounded)
+    monkeypatch.setattr("embassay.data.documents.passages.read_bounded_file", bounded)
     found, skipped = read(folder)
     assert found == ["honest.md"]
     assert skipped == {
@@ -254,11 +256,11 @@ def test_a_refusal_is_kept_and_can_be_cleared(folder: Path) -> None:
     pytest.importorskip("pypdfium2")
     (folder / "bad.pdf").write_bytes(b"%PDF-1.4 nothing")
     for _ in range(2):
-        with pytest.raises(Unread, match="damaged"):
+        with pytest.raises(UnreadableDocument, match="damaged"):
             convert_document(folder / "bad.pdf", "PDF")
-    assert open_kept_conversions().entries == 1
+    assert summarize_kept_conversions().entries == 1
     assert clear_conversions() > 0
-    assert open_kept_conversions().entries == 0
+    assert summarize_kept_conversions().entries == 0
 
 
 def test_a_conversion_that_never_ends_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,5 +274,5 @@ def test_a_conversion_that_never_ends_is_ended(folder: Path, monkeypatch: pytest
     while conversion._idle:
         conversion._idle.pop().close()
     (folder / "page.html").write_text("<p>Text.")
-    with pytest.raises(Unread, match="more memory or time"):
+    with pytest.raises(UnreadableDocument, match="more memory or time"):
         convert_document(folder / "page.html", "HTML")

@@ -67,10 +67,10 @@ def test_a_cache_that_a_group_shares_stays_shared(tmp_path: Path) -> None:
 
 def test_a_study_is_its_owners(tmp_path: Path) -> None:
     """The key that links are made with, and who answered what."""
-    from embassay.web.annotation.service import open_service
+    from embassay.web.annotation.service import open_study_service
 
     study = small_study(tmp_path / "study", 2)
-    service = open_service(study, ["ann"])
+    service = open_study_service(study, ["ann"])
     service.annotator_link("ann")
     service.close()
     assert _mode(study / "serve.key") == 0o600

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.cli import main
-from embassay.systems.remote.calls import Refused, classify_error, read_key, redact_keys
+from embassay.systems.remote.calls import ServerRefusal, classify_error, read_api_key, redact_keys
 
 KEY = "0123456789-only-mine-abcdef"
 
@@ -17,7 +17,7 @@ KEY = "0123456789-only-mine-abcdef"
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert read_key("OpenAI", ["OPENAI_API_KEY"]) == KEY
+    assert read_api_key("OpenAI", ["OPENAI_API_KEY"]) == KEY
 
 
 @pytest.mark.parametrize("debug", [False, True], ids=["plain", "debug"])
@@ -48,7 +48,9 @@ def test_tracebacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, debug: bool
 @pytest.mark.parametrize("before", range(250, 330, 7))
 def test_no_half_of_a_key(before: int) -> None:
     """What a server says is cut to a line; a key that lies across the cut is taken out before."""
-    failure = classify_error(Refused(401, {}, {"error": {"message": "x" * before + f" {KEY} " + "y" * 600}}))
+    failure = classify_error(
+        ServerRefusal(401, {}, {"error": {"message": "x" * before + f" {KEY} " + "y" * 600}})
+    )
     assert failure is not None
     assert not any(KEY[:n] in failure.reason for n in range(8, len(KEY)))
 

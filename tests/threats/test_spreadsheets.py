@@ -15,8 +15,8 @@ from embassay.data.rows import escape_formula, unescape_formula
 from embassay.interchange import export
 from embassay.protocols.kernel.tables import format_csv
 from embassay.protocols.pteb.validation.raters import read_ratings
-from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, write_check
-from embassay.protocols.wordings.pairs import write_ratings
+from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, write_human_check
+from embassay.protocols.wordings.pairs import write_rating_table
 from hume_small import small_study
 from written_runs import write_run
 
@@ -88,11 +88,11 @@ def test_sheets_that_are_sent_to_people(tmp_path: Path) -> None:
         {"pair_id": str(n), "rater_id": "ann", "text": text, "text2": f"'{text}", "rating": -0.0}
         for n, text in enumerate(FORMULAS[:4])
     ]
-    write_ratings(sheet, rows, columns=("pair_id", "rater_id", "text", "text2", "rating"))
+    write_rating_table(sheet, rows, columns=("pair_id", "rater_id", "text", "text2", "rating"))
     assert not [cell for cell in _cells(sheet.read_text("utf-8")) if _computes(cell)]
     assert [one.texts for one in read_ratings(sheet)] == [(text, f"'{text}") for text in FORMULAS[:4]]
     check = tmp_path / "check.csv"
-    write_check(check, [FinalList(FORMULA, FORMULA, (ListedPassage(FORMULA, 1, 5, FORMULA),))])
+    write_human_check(check, [FinalList(FORMULA, FORMULA, (ListedPassage(FORMULA, 1, 5, FORMULA),))])
     assert not [cell for cell in _cells(check.read_text("utf-8")) if _computes(cell)]
 
 

@@ -19,8 +19,8 @@ from embassay.interchange.tables import find_runs
 from embassay.protocols.rag.golden.final_lists import read_final_lists
 from embassay.protocols.wordings.sets import ParaphraseSet, import_paraphrases
 from embassay.report import write_report
-from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.routes import Service
+from embassay.web.leaderboard.library import RunLibrary
+from embassay.web.leaderboard.routes import LeaderboardService
 from written_runs import write_run
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>]]>--><!--"
@@ -99,9 +99,9 @@ def test_links_in_a_folder_of_runs(tmp_path: Path) -> None:
     write_run(runs / "own", {"own": [0.5, 0.6]}, **own)
     (runs / "link").symlink_to(tmp_path / "private")
     (runs / "own" / "report.html").symlink_to(tmp_path / "private" / "manifest.json")
-    library = Library(runs)
+    library = RunLibrary(runs)
     library.refresh()
-    service = Service(library)
+    service = LeaderboardService(library)
     boards = library.view().boards.boards
     shown = b"".join(service.page(one.id).body for one in boards)
     assert b"own" in shown

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.web import server
-from embassay.web.server import RateLimit, address_key
+from embassay.web.server import RateLimit, mask_client_address
 
 
 class Clock:
@@ -21,19 +21,19 @@ def test_a_burst_then_a_rate() -> None:
     """Three at once, then two a second, and never more than three saved up."""
     clock = Clock()
     limit = RateLimit(3, 2.0, clock=clock)
-    assert [limit.allows("a") for _ in range(4)] == [True, True, True, False]
-    assert limit._level("a") < 1
+    assert [limit.can_take_request("a") for _ in range(4)] == [True, True, True, False]
+    assert limit._compute_allowance("a") < 1
     clock.at += 0.5
-    assert limit._level("a") >= 1
-    assert [limit.allows("a"), limit.allows("a")] == [True, False]
+    assert limit._compute_allowance("a") >= 1
+    assert [limit.can_take_request("a"), limit.can_take_request("a")] == [True, False]
     clock.at += 100
-    assert [limit.allows("a") for _ in range(4)] == [True, True, True, False]
+    assert [limit.can_take_request("a") for _ in range(4)] == [True, True, True, False]
 
 
 def test_each_has_their_own() -> None:
     """One who asks too much takes nothing from another."""
     limit = RateLimit(1, 0.0, clock=Clock())
-    assert [limit.allows(key) for key in "aab"] == [True, False, True]
+    assert [limit.can_take_request(key) for key in "aab"] == [True, False, True]
 
 
 @given(st.lists(st.floats(0, 3), max_size=60), st.integers(1, 5), st.floats(0.1, 4))
@@ -44,7 +44,7 @@ def test_never_more_than_burst_and_rate(waits, burst, rate) -> None:
     taken = []
     for wait in waits:
         clock.at += wait
-        if limit.allows("a"):
+        if limit.can_take_request("a"):
             taken.append(clock.at)
     for first in range(len(taken)):
         for last in range(first, len(taken)):
@@ -56,15 +56,15 @@ def test_many_addresses_do_not_fill_the_memory(monkeypatch) -> None:
     monkeypatch.setattr(server, "_MOST_KEPT", 10)
     limit = RateLimit(1, 0.0, clock=Clock())
     for at in range(100):
-        limit.allows(str(at))
+        limit.can_take_request(str(at))
     assert len(limit._levels) == 10
-    assert limit._level("99") < 1
-    assert limit._level("0") >= 1
+    assert limit._compute_allowance("99") < 1
+    assert limit._compute_allowance("0") >= 1
 
 
 def test_an_address_of_version_six_is_its_network() -> None:
     """A client has all of it, and would be a new one with every request."""
-    assert address_key("2001:db8:1:2::1") == address_key("2001:db8:1:2:ffff::9")
-    assert address_key("2001:db8:1:2::1") != address_key("2001:db8:1:3::1")
-    assert address_key("192.0.2.1") != address_key("192.0.2.2")
-    assert address_key("testclient") == "testclient"
+    assert mask_client_address("2001:db8:1:2::1") == mask_client_address("2001:db8:1:2:ffff::9")
+    assert mask_client_address("2001:db8:1:2::1") != mask_client_address("2001:db8:1:3::1")
+    assert mask_client_address("192.0.2.1") != mask_client_address("192.0.2.2")
+    assert mask_client_address("testclient") == "testclient"

@@ -26,8 +26,8 @@ async def hello(scope, receive, send):
 @pytest.fixture
 def port(monkeypatch):
     monkeypatch.setattr(serving, "HEADER_SECONDS", 0.3)
-    listening = serving.open_socket("127.0.0.1", 0)
-    server = serving._make_server(lambda: hello, "test", proxy_headers=False)
+    listening = serving.open_listening_socket("127.0.0.1", 0)
+    server = serving._make_uvicorn_server(lambda: hello, "test", proxy_headers=False)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     yield listening.getsockname()[1]

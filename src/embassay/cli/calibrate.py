@@ -11,19 +11,25 @@ import typer
 from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
-from embassay.protocols.kernel.request import DATA, DETAILS, label_price, option, repeat_option
-from embassay.protocols.live import Asked
+from embassay.protocols.kernel.request import (
+    DATA,
+    DETAILS,
+    declare_label_price_option,
+    option,
+    redeclare_option,
+)
+from embassay.protocols.live import RetrieverOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from embassay.cli.session import Display, RunOnDisk
+    from embassay.cli.session import DisplayOptions, RunOnDisk
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 
 
 @dataclass(frozen=True)
-class RetrievalOptions:
+class CalibrationSourceOptions:
     """What is calibrated instead of systems, and a threshold that is translated."""
 
     # As of `rag score`, whose records are not read for the sake of a help text.
@@ -31,8 +37,8 @@ class RetrievalOptions:
         (), "An engine's results instead of a system, to find the score above which to answer.",
         name="--run", value="FILE", group=DATA
     )  # fmt: skip
-    retrievers: tuple[str, ...] = repeat_option(
-        Asked,
+    retrievers: tuple[str, ...] = redeclare_option(
+        RetrieverOption,
         "retrievers",
         help="A retriever to ask now instead of --run: SPEC or NAME=SPEC, as in rag score.",
     )
@@ -59,7 +65,7 @@ class RetrievalOptions:
         None, "A system's threshold, to convert to the other systems' scales.",
         name="--from", value="SYSTEM=SCORE", group=DETAILS
     )  # fmt: skip
-    price: float | None = label_price()
+    price: float | None = declare_label_price_option()
     targets: tuple[str, ...] = option(
         (), "Systems to convert it to. Default: all others.",
         name="--to", value="SYSTEM", group=DETAILS
@@ -80,7 +86,10 @@ Words = Annotated[
 @add_memory_option
 @add_record_options(tasks=(), defaults={"systems": ()})
 def calibrate(
-    request: CalibrationRequest, running: WorkerOptions, retrieved: RetrievalOptions, words: Words = None
+    request: CalibrationRequest,
+    running: WorkerOptions,
+    retrieved: CalibrationSourceOptions,
+    words: Words = None,
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
@@ -88,43 +97,45 @@ def calibrate(
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
-    from embassay.cli.session import run_session
-    from embassay.protocols.calibration.protocol import Calibrations
+    from embassay.cli.session import run_protocol_session
+    from embassay.protocols.calibration.protocol import CalibrationProtocol
 
     if words:
-        _check_saved(words, request, running)
+        _check_saved_calibration(words, request, running)
         return
     asked = _parse_threshold(retrieved.origin) if retrieved.origin else None
     lists = (*retrieved.runs, *retrieved.retrievers)
-    check_sources(request.systems, lists, retrieved.qrels)
+    check_calibration_sources(request.systems, lists, retrieved.qrels)
     if retrieved.no_answer and not lists:
         raise UsageError(
             "--no-answer needs --run.", mend="Add --run FILE, with lists for these questions too."
         )
-    _check_translation(request.systems, asked and asked[0], retrieved.targets)
+    _check_threshold_translation(request.systems, asked and asked[0], retrieved.targets)
     if retrieved.positive is not None:
         request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
     if lists:
         out = _calibrate_runs(request, retrieved, running)
     else:
-        done = run_session(
-            Calibrations.of(request.options),
+        done = run_protocol_session(
+            CalibrationProtocol.of(request.options),
             request,
             running,
             "calibration",
-            show=_show_with_price(retrieved.price),
-            check=_check_cells,
+            show=_make_priced_run_view(retrieved.price),
+            check=_check_calibrated_cells,
         )
         out = None if done is None else done.path
     if out is not None and asked is not None and not running.json:
-        _show_translations(out, *asked, retrieved.targets, running.wide)
+        _show_translated_thresholds(out, *asked, retrieved.targets, running.wide)
 
 
-def _check_saved(words: Sequence[str], request: CalibrationRequest, running: WorkerOptions) -> None:
+def _check_saved_calibration(
+    words: Sequence[str], request: CalibrationRequest, running: WorkerOptions
+) -> None:
     """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
     from embassay.cli.terminal import print_rendered, show_blocks
     from embassay.protocols.calibration.check import check_calibration
-    from embassay.report.calibration.thresholds import checked_view
+    from embassay.report.calibration.thresholds import calibration_check_view
     from embassay.runs.folder import to_json
 
     if words[0] != CHECK or len(words) != 2:
@@ -140,12 +151,12 @@ def _check_saved(words: Sequence[str], request: CalibrationRequest, running: Wor
     if running.json:
         print_rendered(to_json(checked.as_dict(), indent=1))
     else:
-        show_blocks(checked_view(checked), running.wide)
-    if not checked.is_passed:
+        show_blocks(calibration_check_view(checked), running.wide)
+    if not checked.is_calibration_usable:
         raise typer.Exit(1)
 
 
-def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str | None) -> None:
+def check_calibration_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str | None) -> None:
     """UsageError unless there are systems, or runs with judgements."""
     if run and not qrels:
         raise UsageError("--run has no judgements.", mend="Add --qrels FILE.")
@@ -157,7 +168,7 @@ def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str 
         raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
 
 
-def _check_translation(systems: Sequence[str], origin: str | None, targets: Sequence[str]) -> None:
+def _check_threshold_translation(systems: Sequence[str], origin: str | None, targets: Sequence[str]) -> None:
     """UsageError for a translation that is sure to fail, before any work. A system may be called by a part of what it
     was asked for by."""
     if targets and origin is None:
@@ -188,16 +199,16 @@ def _try_retrievers(wanted: RunCalibrationRequest) -> None:
 
 
 def _calibrate_runs(
-    request: CalibrationRequest, retrieved: RetrievalOptions, running: WorkerOptions
+    request: CalibrationRequest, retrieved: CalibrationSourceOptions, running: WorkerOptions
 ) -> Path | None:
     """Calibrate what was retrieved, show it, and say where it is; None where it was only tried."""
     import shlex
     import sys
 
     from embassay.cli.options import make_default_folder
-    from embassay.cli.progress import make_listener
-    from embassay.cli.session import Display
-    from embassay.protocols.calibration.protocol import check_calibrated
+    from embassay.cli.progress import make_progress_listener
+    from embassay.cli.session import DisplayOptions
+    from embassay.protocols.calibration.protocol import check_any_calibrated
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
     from embassay.protocols.rag.scoring.threshold import calibrate_runs
 
@@ -214,28 +225,28 @@ def _calibrate_runs(
     if running.dry_run:
         _try_retrievers(wanted)
         return None
-    heard = make_listener() if retrieved.retrievers else None
+    heard = make_progress_listener() if retrieved.retrievers else None
     command = shlex.join(["embassay", *sys.argv[1:]])
     try:
         calibrate_runs(wanted, out, command, listener=heard, max_usd=running.max_cost)
     finally:
         if heard is not None:
-            heard.over()
-    _show_with_price(retrieved.price)(out, Display(running.json, running.wide), True)
-    check_calibrated(out)
+            heard.announce_run_end()
+    _make_priced_run_view(retrieved.price)(out, DisplayOptions(running.json, running.wide), True)
+    check_any_calibrated(out)
     return out
 
 
-def _check_cells(run: RunOnDisk, out: Path) -> None:
+def _check_calibrated_cells(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed, DataError if none has a curve."""
-    from embassay.cli.session import check_cells
-    from embassay.protocols.calibration.protocol import check_calibrated
+    from embassay.cli.session import check_failed_cells
+    from embassay.protocols.calibration.protocol import check_any_calibrated
 
-    check_cells(run, out)
-    check_calibrated(out)
+    check_failed_cells(run, out)
+    check_any_calibrated(out)
 
 
-def _show_with_price(price: float | None) -> Callable[[Path, Display, bool], None]:
+def _make_priced_run_view(price: float | None) -> Callable[[Path, DisplayOptions, bool], None]:
     """What shows a run, with what more labels would cost."""
     from embassay.cli.session import show_run
     from embassay.report.terminal import run_view
@@ -258,9 +269,11 @@ def _parse_threshold(text: str) -> tuple[str, float]:
     raise UsageError(f"--from is {text!r}.", mend="Write a system and its threshold: --from minilm=0.62.")
 
 
-def _show_translations(out: Path, origin: str, score: float, targets: Sequence[str], wide: bool) -> None:
+def _show_translated_thresholds(
+    out: Path, origin: str, score: float, targets: Sequence[str], wide: bool
+) -> None:
     from embassay.cli.terminal import show_blocks
-    from embassay.protocols.calibration.probability import translations
-    from embassay.report.calibration.thresholds import translation_view
+    from embassay.protocols.calibration.probability import translate_thresholds
+    from embassay.report.calibration.thresholds import threshold_translation_view
 
-    show_blocks(translation_view(translations(out, origin, score, targets)), wide)
+    show_blocks(threshold_translation_view(translate_thresholds(out, origin, score, targets)), wide)

@@ -19,7 +19,7 @@ Corpus = Annotated[
 
 
 @dataclass(frozen=True)
-class PassageOptions(MatrixOptions):
+class ChoicePrintOptions(MatrixOptions):
     """What is shown beside a choice, or in its place."""
 
     show_passages: int = option(
@@ -33,21 +33,21 @@ class PassageOptions(MatrixOptions):
 
 @add_memory_option
 @add_record_options(tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words", "systems": ()})
-def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown: PassageOptions) -> None:
+def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown: ChoicePrintOptions) -> None:
     """Choose a system for your documents, without labels.
 
     Example: embassay choose docs/ -s bm25 -s wordllama -s minilm
     """
-    from embassay.cli.session import run_session, show_matrix
-    from embassay.protocols.choose.protocol import Choices
+    from embassay.cli.session import run_protocol_session, show_rank_matrix
+    from embassay.protocols.choose.protocol import ChoiceProtocol
 
     request = replace(request, datasets=(corpus,))
     if shown.show_passages:
         _print_passages(request, shown.show_passages, as_json=running.json)
         return
-    run = run_session(Choices(), request, running, "choose")
+    run = run_protocol_session(ChoiceProtocol(), request, running, "choose")
     if shown.matrix and run is not None and not running.json:
-        show_matrix(run.path, wide=running.wide)
+        show_rank_matrix(run.path, wide=running.wide)
 
 
 def _print_passages(request: ChoiceRequest, n: int, *, as_json: bool) -> None:

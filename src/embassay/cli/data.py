@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from embassay.cli.options import App, PrintOptions, add_record_options, stopping_at_memory
+from embassay.cli.terminal import measure_stdout_screen, show_blocks, show_table
 from embassay.cli.terminal import print_rendered as print_text
-from embassay.cli.terminal import show_blocks, show_table, stdout_screen
-from embassay.document.blocks import Column, Table, number_columns
+from embassay.document.blocks import Column, Table, make_number_columns
 from embassay.errors import DataError, Interrupted, UsageError
-from embassay.protocols.kernel.request import DATA, OUTPUT, RunRequest, option, repeat_option
-from embassay.protocols.kernel.tables import format_counted, format_percent
+from embassay.protocols.kernel.request import DATA, OUTPUT, RunRequest, option, redeclare_option
+from embassay.protocols.kernel.tables import format_count_with_noun, format_percent
 
 if TYPE_CHECKING:
     from embassay.cli.progress import WaitingNotice
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from embassay.data.check.files import (
         AlikeRows,
         CheckedFile,
+        DataCheckReport,
         DocumentFiles,
         Fault,
-        Lengths,
-        NearMiss,
+        NearMissShape,
         NumberSpread,
         RepeatedRows,
-        Report,
-        Shape,
+        ShapeCheck,
         SideOverlap,
+        TextLengthSummary,
         ValueBalance,
     )
 
@@ -60,9 +60,9 @@ class CatalogueFilter:
 class DataCheckOptions:
     """How data are read, and what is looked for in them."""
 
-    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
-    split: str | None = repeat_option(RunRequest, "split")
-    grades: str | None = repeat_option(RunRequest, "grades")
+    mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
+    split: str | None = redeclare_option(RunRequest, "split")
+    grades: str | None = redeclare_option(RunRequest, "grades")
     against: str | None = option(
         None, "Other data, such as training data, to search for the same texts.", group=DATA
     )
@@ -85,9 +85,9 @@ def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
     """
     from dataclasses import asdict
 
-    from embassay.data.catalogue.entries import list_overviews
+    from embassay.data.catalogue.entries import list_dataset_overviews
 
-    listed = list(list_overviews(chosen.protocol or "", chosen.task or ""))
+    listed = list(list_dataset_overviews(chosen.protocol or "", chosen.task or ""))
     if shown.json:
         from json import dumps
 
@@ -103,7 +103,7 @@ def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
     ]
     show_table(
         columns,
-        [[_table_cell(getattr(overview, column)) for column in columns] for overview in listed],
+        [[_format_table_cell(getattr(overview, column)) for column in columns] for overview in listed],
         wide=shown.wide,
     )
 
@@ -118,7 +118,7 @@ def show(
 
     Example: embassay data show sample
     """
-    from embassay.data.catalogue.entries import make_card
+    from embassay.data.catalogue.entries import make_dataset_card
     from embassay.data.catalogue.suites import find_suite
     from embassay.data.sources import prefer_own_path
 
@@ -126,7 +126,7 @@ def show(
     if suite := find_suite(name):
         _show_suite(suite, json=shown.json)
         return
-    facts = make_card(name)
+    facts = make_dataset_card(name)
     if shown.json:
         from json import dumps
 
@@ -144,7 +144,9 @@ def _show_suite(suite: Suite, *, json: bool) -> None:
         typer.echo(dumps({**facts, "sets": len(suite.sets), "members": members}, ensure_ascii=False))
         return
     source = f" ({suite.source})" if suite.source else ""
-    _say_lines([f"{suite.name}: {suite.title}{source}. {format_counted(len(suite.sets), 'set')}.", ""])
+    _print_folded_lines(
+        [f"{suite.name}: {suite.title}{source}. {format_count_with_noun(len(suite.sets), 'set')}.", ""]
+    )
     columns = ("dataset", "tasks", "langs", "split", "group", "place", "title")
     rows = [[_join_values(member[column]) for column in columns] for member in members]
     show_table(list(columns), rows, wide=True)
@@ -175,7 +177,7 @@ def fetch(
 
     Example: embassay data fetch beir
     """
-    fetch_all(name or [], chosen.protocol or "", chosen.task or "", json=shown.json)
+    fetch_datasets(name or [], chosen.protocol or "", chosen.task or "", json=shown.json)
 
 
 @app.command("check")
@@ -203,13 +205,13 @@ def check(
 def _check_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
     """Whether a run can use what lies there, once its report is printed: with --json one line."""
     from embassay.cli.progress import WaitingNotice
-    from embassay.data.check import Check, NearDuplicateRule
+    from embassay.data.check import DataCheck, NearDuplicateRule
 
     nearness = (
         None if asked.no_near else NearDuplicateRule(asked.near, "words" if asked.by_words else "characters")
     )
     with WaitingNotice() as waiting:
-        check = Check(
+        check = DataCheck(
             path,
             dict(asked.mapping),
             asked.split,
@@ -237,7 +239,7 @@ def _load_local_tokenizer() -> Tokenizer | None:
     return open_tokenizer("cl100k") if is_vocabulary_cached() else None
 
 
-def _table_cell(value: object) -> str:
+def _format_table_cell(value: object) -> str:
     if isinstance(value, tuple):
         return " ".join(value)
     return f"{value:,}" if isinstance(value, int) and value else "" if value == 0 else str(value)
@@ -249,35 +251,41 @@ _LANGS = 6
 _SHOWN = 60
 
 
-def show_report(report: Report, *, wide: bool) -> None:
+def show_report(report: DataCheckReport, *, wide: bool) -> None:
     """Print a report, in tables and notes that fit the screen; `wide` shows every column of them."""
-    _say_lines([f"{report.path}: {_report_verdict(report)}"])
+    _print_folded_lines([f"{report.path}: {_describe_report_verdict(report)}"])
     for file in report.files:
-        _show_file(file, wide)
+        _show_checked_file(file, wide)
     if report.documents is not None:
-        _show_documents(report.documents, wide)
+        _show_document_summary(report.documents, wide)
     if report.shapes:
-        _say_table(["Shape", "Items", "Serves"], map(_shape_row, report.shapes), wide)
-    _say_notes("To know", report.remarks)
-    _say_notes("Stops a run", map(_describe_fault, report.faults))
-    _say_notes("Almost", map(_describe_miss, report.near_misses))
-    _say_command(report.command)
+        _print_table(["Shape", "Items", "Serves"], map(_build_shape_row, report.shapes), wide)
+    _print_titled_notes("To know", report.remarks)
+    _print_titled_notes("Stops a run", map(_describe_fault, report.faults))
+    _print_titled_notes("Almost", map(_describe_near_miss, report.near_misses))
+    _print_suggested_command(report.command)
     if report.documents is None:  # else it is said above
-        _say_notes("Left out", _join_shapes((shape.shape, _skip_lines(shape)) for shape in report.shapes))
-    _say_notes("Kept, but odd", _join_shapes((shape.shape, shape.warnings) for shape in report.shapes))
-    figures = _join_shapes((shape.shape, _figure_lines(shape)) for shape in report.shapes)
-    _say_notes("Numbers", figures)
-    _show_lengths(report.lengths, wide)
-    _say_notes(
+        _print_titled_notes(
+            "Left out",
+            _merge_lines_by_shape((shape.shape, _describe_skipped_rows(shape)) for shape in report.shapes),
+        )
+    _print_titled_notes(
+        "Kept, but odd", _merge_lines_by_shape((shape.shape, shape.warnings) for shape in report.shapes)
+    )
+    figures = _merge_lines_by_shape((shape.shape, _describe_shape_figures(shape)) for shape in report.shapes)
+    _print_titled_notes("Numbers", figures)
+    _show_text_lengths(report.lengths, wide)
+    _print_titled_notes(
         "Texts that repeat an earlier one",
-        (line for repeat in report.repeats for line in _repeat_lines(repeat, report)),
+        (line for repeat in report.repeats for line in _describe_repeated_rows(repeat, report)),
     )
-    _say_notes(
-        "Texts on both sides", (line for overlap in report.overlaps for line in _say_overlap(overlap, report))
+    _print_titled_notes(
+        "Texts on both sides",
+        (line for overlap in report.overlaps for line in _describe_side_overlap(overlap, report)),
     )
 
 
-def _report_verdict(report: Report) -> str:
+def _describe_report_verdict(report: DataCheckReport) -> str:
     ready = [shape for shape in report.shapes if shape.ready]
     if not ready:
         return "cannot be used as it is."
@@ -288,12 +296,12 @@ def _report_verdict(report: Report) -> str:
     return f"usable for {', '.join(tasks)} ({langs}).{more}"
 
 
-def _show_file(file: CheckedFile, wide: bool) -> None:
+def _show_checked_file(file: CheckedFile, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
-    blank = f"{format_counted(file.blank, 'blank line')} skipped" if file.blank else ""
-    facts += [format_counted(file.rows, "row"), blank, size]
-    _say_lines([f"{file.path}: {', '.join(filter(None, facts))}"])
+    blank = f"{format_count_with_noun(file.blank, 'blank line')} skipped" if file.blank else ""
+    facts += [format_count_with_noun(file.rows, "row"), blank, size]
+    _print_folded_lines([f"{file.path}: {', '.join(filter(None, facts))}"])
     rows = []
     for column in file.columns:
         kinds = [kind for kind in column.kinds if kind != "empty"]
@@ -301,38 +309,40 @@ def _show_file(file: CheckedFile, wide: bool) -> None:
         empty = f"{column.kinds.get('empty', 0):,}"
         rows.append([column.name, " ".join(kinds) or "-", empty, distinct, _cut_text(column.example)])
     if rows:
-        _say_table(["Column", "Holds", "Empty", "Values", "For example"], rows, wide)
+        _print_table(["Column", "Holds", "Empty", "Values", "For example"], rows, wide)
 
 
-def _show_documents(files: DocumentFiles, wide: bool) -> None:
+def _show_document_summary(files: DocumentFiles, wide: bool) -> None:
     """What was read by kind, what was left out and why, and the languages."""
     rows = [[kind, f"{count:,}", "read"] for kind, count in files.documents.items()]
     rows += [["", f"{skip.count:,}", f"{skip.reason} ({', '.join(skip.examples)})"] for skip in files.skipped]
-    _say_table(["Documents", "Files", ""], rows, wide)
+    _print_table(["Documents", "Files", ""], rows, wide)
     size, overlap = (f"{files.chunk:,} words", f", {files.overlap} of them shared" if files.overlap else "")
     cut = f"in passages of at most {size}{overlap}: DIR?chunk=100 cuts them shorter."
     lines = [f"{files.characters:,} characters, {cut}"]
     if unusual := {name: count for name, count in files.encodings.items() if not name.startswith("utf")}:
-        lines.append(f"Read as {_count_words(unusual)}; all other text as UTF-8 or by its byte order mark.")
-    lines.append(f"Languages stated: {_count_words(files.stated, 'none')}.")
+        lines.append(
+            f"Read as {_format_named_counts(unusual)}; all other text as UTF-8 or by its byte order mark."
+        )
+    lines.append(f"Languages stated: {_format_named_counts(files.stated, 'none')}.")
     if files.told is None:
         lines.append("Languages detected in the text: needs pip install 'embassay[llm]'.")
     else:
         lines.append(
-            f"Languages detected in the text of {files.looked_at:,}: {_count_words(files.told, 'not sure')}."
+            f"Languages detected in the text of {files.looked_at:,}: {_format_named_counts(files.told, 'not sure')}."
         )
-    _say_notes("Of the documents", (*lines, *files.notes))
+    _print_titled_notes("Of the documents", (*lines, *files.notes))
 
 
-def _count_words(counts: Mapping[str, int], nothing: str = "") -> str:
+def _format_named_counts(counts: Mapping[str, int], nothing: str = "") -> str:
     return ", ".join(f"{name or nothing} {count:,}" for name, count in counts.items()) or nothing
 
 
-def _describe_miss(miss: NearMiss) -> str:
+def _describe_near_miss(miss: NearMissShape) -> str:
     return f"{', '.join(miss.tasks)}: {miss.mend or 'needs ' + ', '.join(miss.missing) + ' as well'}"
 
 
-def _shape_row(shape: Shape) -> list[str]:
+def _build_shape_row(shape: ShapeCheck) -> list[str]:
     return [shape.shape, f"{shape.items:,}" if shape.ready else "stopped", ", ".join(shape.tasks)]
 
 
@@ -343,7 +353,7 @@ def _describe_fault(fault: Fault) -> str:
     return f"{fault.count:,} times, lines {lines}. The first: {fault.example} {fault.mend}".strip()
 
 
-def _join_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
+def _merge_lines_by_shape(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
     """Each thing once, with the shapes it is said of."""
     shapes: dict[str, list[str]] = {}
     for shape, lines in told:
@@ -353,23 +363,28 @@ def _join_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
         yield f"{', '.join(names)}: {line}"
 
 
-def _skip_lines(shape: Shape) -> Iterator[str]:
+def _describe_skipped_rows(shape: ShapeCheck) -> Iterator[str]:
     for skip in shape.skipped:
         yield f"{skip.reason}: {skip.count:,} ({', '.join(skip.examples)})"
 
 
-def _figure_lines(shape: Shape) -> Iterator[str]:
+def _describe_shape_figures(shape: ShapeCheck) -> Iterator[str]:
     from embassay.data.check.files import NumberSpread
 
     for name, figure in shape.figures.items():
-        yield f"{name}: {_spread_words(figure) if isinstance(figure, NumberSpread) else _describe_balance(figure)}"
+        described = (
+            _format_number_spread(figure)
+            if isinstance(figure, NumberSpread)
+            else _describe_label_balance(figure)
+        )
+        yield f"{name}: {described}"
 
 
-def _spread_words(spread: NumberSpread) -> str:
+def _format_number_spread(spread: NumberSpread) -> str:
     return f"{spread.least:g} to {spread.most:g}, median {spread.median:g}, mean {spread.mean:.2f}"
 
 
-def _describe_balance(balance: ValueBalance) -> str:
+def _describe_label_balance(balance: ValueBalance) -> str:
     shares = [
         f"{label}: {count:,} ({format_percent(count / balance.n)})" for label, count in balance.counts.items()
     ]
@@ -378,7 +393,7 @@ def _describe_balance(balance: ValueBalance) -> str:
     return f"{len(shares):,} different, most often {', '.join(shares[:2])}, least often {shares[-1]}"
 
 
-def _show_lengths(lengths: Sequence[Lengths], wide: bool) -> None:
+def _show_text_lengths(lengths: Sequence[TextLengthSummary], wide: bool) -> None:
     """Medians, 95th percentiles and maxima; the table is named where there are several."""
     named = len({length.table for length in lengths}) > 1
     rows = []
@@ -393,29 +408,29 @@ def _show_lengths(lengths: Sequence[Lengths], wide: bool) -> None:
         texts = ("Table", "Texts") if named else ("Texts",)
         heads: list[str | Column] = [
             *texts,
-            *number_columns("Count", "Characters", "95%", "Most", unit, "95%", "Most"),
+            *make_number_columns("Count", "Characters", "95%", "Most", unit, "95%", "Most"),
         ]
         print_text("")
         show_blocks([Table.of("lengths", heads, rows)], wide)
 
 
-def _repeat_lines(repeats: RepeatedRows, report: Report) -> Iterator[str]:
+def _describe_repeated_rows(repeats: RepeatedRows, report: DataCheckReport) -> Iterator[str]:
     odd = f", {repeats.conflicting:,} of them with another label or score" if repeats.conflicting else ""
     near = _describe_near_duplicates(repeats.near, report)
     yield f"{repeats.table}: {repeats.exact:,} of {repeats.texts:,} exactly{odd}; {near}."
-    yield from _example_lines(repeats.examples)
+    yield from _list_alike_row_examples(repeats.examples)
 
 
-def _say_overlap(overlap: SideOverlap, report: Report) -> Iterator[str]:
+def _describe_side_overlap(overlap: SideOverlap, report: DataCheckReport) -> Iterator[str]:
     near = _describe_near_duplicates(overlap.near, report)
     yield (
         f"{overlap.table}: of {overlap.texts:,} rows of {overlap.of}, {overlap.exact:,} are also in "
         f"{overlap.within} exactly; {near}."
     )
-    yield from _example_lines(overlap.examples)
+    yield from _list_alike_row_examples(overlap.examples)
 
 
-def _describe_near_duplicates(near: int | None, report: Report) -> str:
+def _describe_near_duplicates(near: int | None, report: DataCheckReport) -> str:
     return (
         "nearly: not looked for"
         if near is None
@@ -423,50 +438,52 @@ def _describe_near_duplicates(near: int | None, report: Report) -> str:
     )
 
 
-def _example_lines(examples: Sequence[AlikeRows]) -> Iterator[str]:
+def _list_alike_row_examples(examples: Sequence[AlikeRows]) -> Iterator[str]:
     exact = [example for example in examples if example.exact][:_EXAMPLES]
     near = sorted(
         (example for example in examples if not example.exact), key=lambda example: -example.jaccard
     )[:_EXAMPLES]
     for alike in exact:
-        yield _cut_text(f"  {alike.second} is {alike.first}: {alike.first_text}", stdout_screen().width)
+        yield _cut_text(
+            f"  {alike.second} is {alike.first}: {alike.first_text}", measure_stdout_screen().width
+        )
     for alike in near:
         line = (
             f"  {alike.second} is nearly the same as {alike.first} ({alike.jaccard:.2f}): {alike.second_text}"
         )
-        yield _cut_text(line, stdout_screen().width)
+        yield _cut_text(line, measure_stdout_screen().width)
 
 
-def _say_notes(title: str, lines: Iterable[str]) -> None:
+def _print_titled_notes(title: str, lines: Iterable[str]) -> None:
     if printed := list(lines):
-        _say_lines([title, *(line if line.startswith("  ") else f"- {line}" for line in printed)])
+        _print_folded_lines([title, *(line if line.startswith("  ") else f"- {line}" for line in printed)])
 
 
-def _say_command(command: str) -> None:
+def _print_suggested_command(command: str) -> None:
     """A command to paste, whose lines belong together."""
     if command:
         from rich.text import Text
 
-        long = len(command) > stdout_screen().width - 2
-        _say_lines(["Try"])
+        long = len(command) > measure_stdout_screen().width - 2
+        _print_folded_lines(["Try"])
         print_text(Text("  " + (command.replace(" --map ", " \\\n    --map ", 1) if long else command)))
 
 
-def _say_table(
+def _print_table(
     titles: Sequence[str], rows: Iterable[Sequence[str]], wide: bool, *, numbers: bool = False
 ) -> None:
     print_text("")
     show_table(titles, list(rows), wide=wide, numbers=numbers)
 
 
-def _say_lines(lines: Sequence[str]) -> None:
+def _print_folded_lines(lines: Sequence[str]) -> None:
     """A paragraph, folded at spaces: paths stay whole."""
     from rich.text import Text
 
     print_text("")
     for number, line in enumerate(lines):
         folded = textwrap.wrap(
-            line.lstrip(), stdout_screen().width, initial_indent=" " * (len(line) - len(line.lstrip())),
+            line.lstrip(), measure_stdout_screen().width, initial_indent=" " * (len(line) - len(line.lstrip())),
             subsequent_indent="  " if number else "", break_long_words=False, break_on_hyphens=False
         )  # fmt: skip
         print_text(Text("\n".join(folded)))
@@ -476,26 +493,26 @@ def _cut_text(text: str, length: int = _SHOWN) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> None:
+def fetch_datasets(names: Sequence[str], protocol: str, task: str, *, json: bool) -> None:
     """Fetch the named datasets, or those of a protocol and a task; of the latter what needs an agreement is only said.
 
     DataError at the end if one could not be fetched, Interrupted on Ctrl-C; the others are kept.
     """
     from embassay.cli.progress import WaitingNotice
-    from embassay.data.catalogue.entries import mirror_folder
+    from embassay.data.catalogue.entries import find_mirror_folder
 
     fetched: list[FetchedTable] = []
     failed: list[DataError] = []
     try:
         with WaitingNotice() as waiting:
-            for record in _find_records(names, protocol, task):
-                _fetch_one(record, fetched, failed, waiting)
+            for record in _find_dataset_records(names, protocol, task):
+                _fetch_one_dataset(record, fetched, failed, waiting)
     except KeyboardInterrupt:
         raise Interrupted(
-            f"Stopped. Finished files are kept in {mirror_folder()}.",
+            f"Stopped. Finished files are kept in {find_mirror_folder()}.",
             mend="The same command continues from there.",
         ) from None
-    _show_fetched(fetched, json=json)
+    _show_fetched_tables(fetched, json=json)
     if failed:
         raise DataError(
             f"{len(failed)} of the datasets could not be fetched; the first: {failed[0].message}",
@@ -503,7 +520,7 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
         )
 
 
-def _fetch_one(
+def _fetch_one_dataset(
     record: EntryRecord, fetched: list[FetchedTable], failed: list[DataError], waiting: WaitingNotice
 ) -> None:
     from embassay.data.catalogue.hub import fetch_tables
@@ -517,9 +534,9 @@ def _fetch_one(
         failed.append(error)
 
 
-def _find_records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord]:
-    from embassay.data.catalogue.entries import all_entries, list_overviews
-    from embassay.data.catalogue.suites import find_members, find_suite
+def _find_dataset_records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord]:
+    from embassay.data.catalogue.entries import list_dataset_overviews, read_all_entries
+    from embassay.data.catalogue.suites import find_records_and_members, find_suite
 
     if bool(names) == bool(protocol or task):
         raise UsageError(
@@ -527,19 +544,19 @@ def _find_records(names: Sequence[str], protocol: str, task: str) -> list[EntryR
             mend="For example: embassay data fetch stsbenchmark; embassay data fetch beir.",
         )
     if names:
-        records, files = find_members(dict.fromkeys(names))
+        records, files = find_records_and_members(dict.fromkeys(names))
         for path in files:
             _say_on_stderr(f"{path}: left out: it is your own file")
-        return _fetchable_records(records) if any(find_suite(name) for name in names) else records
+        return _select_fetchable_records(records) if any(find_suite(name) for name in names) else records
     used = [
-        all_entries()[overview.name]
-        for overview in list_overviews(protocol, task)
-        if overview.name in all_entries()
+        read_all_entries()[overview.name]
+        for overview in list_dataset_overviews(protocol, task)
+        if overview.name in read_all_entries()
     ]
-    return _fetchable_records(used)
+    return _select_fetchable_records(used)
 
 
-def _fetchable_records(used: Sequence[EntryRecord]) -> list[EntryRecord]:
+def _select_fetchable_records(used: Sequence[EntryRecord]) -> list[EntryRecord]:
     """Those that a hub holds; the others are said."""
     for record in used:
         if not record.hub:
@@ -547,7 +564,7 @@ def _fetchable_records(used: Sequence[EntryRecord]) -> list[EntryRecord]:
     return [record for record in used if record.hub]
 
 
-def _show_fetched(fetched: Sequence[FetchedTable], *, json: bool) -> None:
+def _show_fetched_tables(fetched: Sequence[FetchedTable], *, json: bool) -> None:
     if json:
         from dataclasses import asdict
         from json import dumps
@@ -564,7 +581,7 @@ def _say_on_stderr(line: str) -> None:
 
 
 @dataclass(frozen=True)
-class TraceOptions:
+class TraceConversionOptions:
     """What is made of traces."""
 
     files: tuple[Path, ...] = option(
@@ -582,13 +599,13 @@ class TraceOptions:
     limit: int | None = option(
         None, "Maximum questions; the same number from each stack.", least=1, group=DATA
     )
-    seed: int = repeat_option(RunRequest, "seed")
+    seed: int = redeclare_option(RunRequest, "seed")
 
 
 @app.command("traces")
 @stopping_at_memory
 @add_record_options(wide=False)
-def traces(asked: TraceOptions, shown: PrintOptions) -> None:
+def traces(asked: TraceConversionOptions, shown: PrintOptions) -> None:
     """Turn traces into questions, runs and search sessions.
 
     Reads spans of OpenTelemetry (GenAI), OpenInference and Langfuse. Near-duplicate questions are merged.
@@ -606,7 +623,9 @@ def traces(asked: TraceOptions, shown: PrintOptions) -> None:
         print_text(to_json({**vars(done), "notes": list(done.notes())}, indent=1))
         return
     runs = ", ".join(f"{name} ({count:,})" for name, count in done.runs.items()) or "none"
-    print_text(f"{format_counted(done.questions, 'question')} from {done.spans:,} spans. Runs: {runs}.")
+    print_text(
+        f"{format_count_with_noun(done.questions, 'question')} from {done.spans:,} spans. Runs: {runs}."
+    )
     for note in done.notes():
         print_text(f"- {note}.")
     print_text(f"Folder: {done.folder}")

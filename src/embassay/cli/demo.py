@@ -21,11 +21,11 @@ import typer
 from embassay.cli.options import WorkerOptions, add_record_options
 from embassay.errors import EmbassayError
 from embassay.machine import count_cores
-from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
+from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 from embassay.runs.execution import prepare_worker
 
 if TYPE_CHECKING:
-    from embassay.cli.session import Display
+    from embassay.cli.session import DisplayOptions
     from embassay.protocols.rag.golden.options import GoldenRequest
 
 BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein")
@@ -57,8 +57,8 @@ class DemoOptions:
     """Where the runs are kept, and how they are carried out and shown."""
 
     out: Path = option(Path("runs/demo"), "Folder of the runs; the same command resumes them.", group=OUTPUT)
-    workers: int = repeat_option(WorkerOptions, "workers")
-    wide: bool = repeat_option(WorkerOptions, "wide")
+    workers: int = redeclare_option(WorkerOptions, "workers")
+    wide: bool = redeclare_option(WorkerOptions, "wide")
 
 
 @add_record_options()
@@ -70,30 +70,30 @@ def demo(asked: DemoOptions) -> None:
 
     Example: embassay demo --out runs/demo
     """
-    from embassay.cli.session import Display
+    from embassay.cli.session import DisplayOptions
     from embassay.report import write_report
 
     out, workers = asked.out, asked.workers
-    systems, display = _bundled_systems(), Display(False, asked.wide, brief=not asked.wide)
-    rest = partial(_run_rest, systems, out, display)
-    with _run_beside(rest) if count_cores() > 1 else nullcontext(rest) as finish:
+    systems, display = _list_bundled_systems(), DisplayOptions(False, asked.wide, brief=not asked.wide)
+    rest = partial(_run_rag_and_hume, systems, out, display)
+    with _run_in_second_process(rest) if count_cores() > 1 else nullcontext(rest) as finish:
         _run_sage(systems, out / "sage", display, workers)
         _run_pteb(systems, out / "pteb", display, workers)
         _run_hteb(systems, out / "hteb", display, workers)
         finish()
     written = write_report([out / name for name in PARTS], out=out / "report.html")
-    show_headlines([out / name for name in PARTS])
+    show_run_headlines([out / name for name in PARTS])
     typer.echo(f"\nReport, with all notes: {written}")
 
 
 @contextmanager
-def _run_beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def _run_in_second_process(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """`work` in a process of its own meanwhile; what is yielded waits for it, says what it said and raises what it
     raised. Half of a demo's time is one thread's, and this is what the other core is for."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=prepare_worker) as pool:
         future = pool.submit(_capture_output, work, getattr(sys.stdout, "encoding", None) or "utf-8")
 
-        def finish() -> None:
+        def finish_second_process() -> None:
             spoken, error = future.result()
             for err, text in spoken:
                 typer.echo(text, nl=False, err=err)
@@ -101,7 +101,7 @@ def _run_beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
                 raise error
 
         try:
-            yield finish
+            yield finish_second_process
         except BaseException:
             # Leaving the pool waits for its work, which nobody wants any more.
             for process in list((pool._processes or {}).values()):
@@ -147,110 +147,122 @@ def _capture_output(
     return spoken, None
 
 
-def show_headlines(runs: Sequence[Path]) -> None:
+def show_run_headlines(runs: Sequence[Path]) -> None:
     """Print what the runs answer, every system's headline in each with interval and ranks, and the gravest notes."""
-    from embassay.cli.terminal import print_rendered, show_blocks, stdout_screen
-    from embassay.report.headlines import headlines_view, list_leading
-    from embassay.report.runs import read_runs
-    from embassay.report.terminal import care_view, render_answers
+    from embassay.cli.terminal import measure_stdout_screen, print_rendered, show_blocks
+    from embassay.report.headlines import headlines_view, list_run_headlines
+    from embassay.report.runs import read_report_runs
+    from embassay.report.terminal import gravest_notes_view, render_answers
 
-    device, read = stdout_screen(), read_runs(runs)
+    device, read = measure_stdout_screen(), read_report_runs(runs)
     typer.echo("")
     print_rendered(render_answers(read, width=device.width, unicode=device.unicode))
     typer.echo("")
     scored = [run for run in read if run.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
-    show_blocks([*headlines_view([*list_leading(scored)], device.width), *care_view(read)], wide=True)
+    show_blocks(
+        [*headlines_view([*list_run_headlines(scored)], device.width), *gravest_notes_view(read)], wide=True
+    )
 
 
-def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
-    from embassay.cli.session import carry_out
+def _run_sage(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+    from embassay.cli.session import run_and_show
     from embassay.protocols import sage
-    from embassay.protocols.sage.protocol import Sage
+    from embassay.protocols.sage.protocol import SageProtocol
 
-    _say_next("SAGE: does similarity agree with people, and notice changes to a text?")
+    _announce_next_step("SAGE: does similarity agree with people, and notice changes to a text?")
     options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS, text_tokens=TOKENS)
     request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
-    carry_out(partial(Sage().carry_out, request), out, display=display, report=False, workers=workers)
+    run_and_show(
+        partial(SageProtocol().carry_out, request), out, display=display, report=False, workers=workers
+    )
 
 
-def _run_pteb(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
-    from embassay.cli.session import carry_out
+def _run_pteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+    from embassay.cli.session import run_and_show
     from embassay.protocols import pteb
-    from embassay.protocols.pteb.protocol import Pteb
+    from embassay.protocols.pteb.protocol import PtebProtocol
 
-    _say_next(f"PTEB: how far do the scores of seven tasks drop when every text is paraphrased {RUNS} times?")
+    _announce_next_step(
+        f"PTEB: how far do the scores of seven tasks drop when every text is paraphrased {RUNS} times?"
+    )
     # Six French items of each task are too few for a score of their own.
     options = pteb.PtebOptions(languages="pooled")
     request = pteb.Request(systems, limit=TEXTS, tokenizer=TOKENIZER, runs=RUNS, options=options)
-    carry_out(partial(Pteb().carry_out, request), out, display=display, report=False, workers=workers)
+    run_and_show(
+        partial(PtebProtocol().carry_out, request), out, display=display, report=False, workers=workers
+    )
 
 
-def _run_hteb(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
-    from embassay.cli.session import carry_out
+def _run_hteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+    from embassay.cli.session import run_and_show
     from embassay.protocols import hteb
-    from embassay.protocols.hteb.protocol import Hteb
+    from embassay.protocols.hteb.protocol import HtebProtocol
 
-    _say_next(f"HTEB: which axis lowers scores: style, length or language? {PAIRS} pairs")
+    _announce_next_step(f"HTEB: which axis lowers scores: style, length or language? {PAIRS} pairs")
     options = hteb.HtebOptions(languages="reference")
     request = hteb.HtebRequest(
         systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options
     )
-    carry_out(partial(Hteb().carry_out, request), out, display=display, report=False, workers=workers)
+    run_and_show(
+        partial(HtebProtocol().carry_out, request), out, display=display, report=False, workers=workers
+    )
 
 
-def _run_rest(systems: tuple[str, ...], out: Path, display: Display) -> None:
+def _run_rag_and_hume(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """RAG and HUME, which need nothing of the others."""
     _run_rag(systems, out, display)
     _run_sweep(systems, out / "sweep", display)
-    _run_probes(systems, out, display)
+    _run_probes_demo(systems, out, display)
     _run_hume(systems, out, display)
 
 
-def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
+def _run_rag(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """A golden set for a dozen of the sample's questions, and what the bundled systems retrieve scored with it."""
-    from embassay.cli.rag.golden import run_golden
-    from embassay.cli.rag.score import run_score
-    from embassay.cli.session import show_verdict
+    from embassay.cli.rag.golden import run_golden_set
+    from embassay.cli.rag.score import run_scoring
+    from embassay.cli.session import show_run_verdict
     from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
     from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
 
-    _say_next(
+    _announce_next_step(
         f"RAG: a golden set of {QUESTIONS} questions, from a judge with recorded answers. Nothing is sent."
     )
     golden = GoldenRequest(
         "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
         options=GoldenOptions(depth=DEPTH, top=TOP)
     )  # fmt: skip
-    run_golden(golden, out / "golden", display, report=False)
-    _say_next("RAG: these systems' results, scored with that golden set")
-    runs = _write_runs(golden, [name for name in RETRIEVERS if name in systems], out / "runs")
+    run_golden_set(golden, out / "golden", display, report=False)
+    _announce_next_step("RAG: these systems' results, scored with that golden set")
+    runs = _write_retrieval_runs(golden, [name for name in RETRIEVERS if name in systems], out / "runs")
     qrels = str(out / "golden" / "export" / "qrels.tsv")
     request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
     if display.brief:
         score_request(request, out / "rag", shlex.join(["embassay", *sys.argv[1:]]))
-        show_verdict(out / "rag")
+        show_run_verdict(out / "rag")
     else:
-        run_score(request, out / "rag", wide=display.wide)
+        run_scoring(request, out / "rag", wide=display.wide)
 
 
-def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
+def _write_retrieval_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
     """What each system, and two of them fused, retrieve of the passages that the golden set chose from."""
-    from embassay.protocols.rag.golden.corpus import make_passages, read_inputs
-    from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve, write_trec
+    from embassay.protocols.rag.golden.corpus import make_passages, read_golden_inputs
+    from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve_passages, write_trec
     from embassay.text import open_tokenizer
 
-    tokenizer, read = open_tokenizer(TOKENIZER), read_inputs(request)
+    tokenizer, read = open_tokenizer(TOKENIZER), read_golden_inputs(request)
     chosen = make_passages(read.documents, request.options, tokenizer)
     passages = dict(zip(chosen.ids, chosen.texts, strict=True))
     questions = {question.id: question.text for question in read.questions}
-    runs = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems}
+    runs = {
+        name: retrieve_passages(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems
+    }
     runs["+".join(FUSED)] = fuse_runs([runs[name] for name in FUSED], DEPTH)
     return [write_trec(folder / f"{name}.trec", name, run) for name, run in runs.items()]
 
 
-def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
+def _run_sweep(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """The sweep that is bundled, with both encoders and an approximate index where they can be had."""
     from dataclasses import replace
     from importlib.resources import as_file, files
@@ -263,40 +275,40 @@ def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
         request = read_config(path)
     encoders = tuple(name for name in ENCODERS if name in systems)
     index = ("flat", "hnsw-f32") if find_spec("faiss") else ("flat",)
-    _say_next("RAG: a sweep of retrieval stacks over the sample's questions")
+    _announce_next_step("RAG: a sweep of retrieval stacks over the sample's questions")
     run_sweep(replace(request, encoder=encoders, dims=(None,), index=index), out, display, report=False)
 
 
-def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
+def _run_probes_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """Whose name a text carries, and what small talk does, in English and French."""
     from embassay.cli.rag.probes import run_probe
     from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
     encoders = tuple(name for name in ENCODERS if name in systems)
-    _say_next("RAG: do names matter? A probe on bundled authors and topics")
+    _announce_next_step("RAG: do names matter? A probe on bundled authors and topics")
     names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(names, out / "names", display, report=False)
-    _say_next("RAG: does small talk matter? The second probe")
+    _announce_next_step("RAG: does small talk matter? The second probe")
     noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(noise, out / "noise", display, report=False)
 
 
-def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
+def _run_hume(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
     from embassay.cli.hume.results import run_study
     from embassay.protocols.hume.collection import KIND, simulate_annotators
     from embassay.protocols.hume.options import StudyRequest
     from embassay.protocols.hume.sampling import draw_study
-    from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
+    from embassay.protocols.hume.sampling.options import SampleRequest, TaskSampleRequest
     from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
-    _say_next(
+    _announce_next_step(
         f"HUME: a study of {ITEMS} items per task. No people took part: {SCRIPTS} scripts answer, right except "
         "for random errors."
     )
     study = out / "study"
     # Of seven candidates some would be French.
-    task = TaskRequest(data="sample", n=ITEMS, lang=["eng"], candidates=5, relevant=2)
+    task = TaskSampleRequest(data="sample", n=ITEMS, lang=["eng"], candidates=5, relevant=2)
     drawn = draw_study(SampleRequest(name="demo", tasks=[task]))
     write_study(study, drawn.study, drawn.items, drawn.gold)
     write_annotations(study, KIND, simulate_annotators(read_study(study), SCRIPTS, noise=NOISE, seed=1))
@@ -304,7 +316,7 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     run_study(request, out / "hume", display, report=False, workers=1, max_usd=None)
 
 
-def _bundled_systems() -> tuple[str, ...]:
+def _list_bundled_systems() -> tuple[str, ...]:
     """The bundled systems, minilm first where it can be had."""
     from embassay.errors import ModelError
     from embassay.systems import open_system
@@ -318,6 +330,6 @@ def _bundled_systems() -> tuple[str, ...]:
     return ("minilm", *BUNDLED)
 
 
-def _say_next(line: str) -> None:
+def _announce_next_step(line: str) -> None:
     """Say on stderr what comes next."""
     typer.echo(line, err=True)

@@ -16,8 +16,8 @@ from embassay.protocols.kernel.request import SYSTEMS, option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from embassay.doctor import Check, ClusterFacts, Extra, Machine, NodeFacts
-    from embassay.runs.store import Store
+    from embassay.doctor import ClusterFacts, DoctorCheck, Machine, NodeFacts, PackageExtra
+    from embassay.runs.store import SqliteStore
 
 
 class ListingChoice(StrEnum):
@@ -52,11 +52,11 @@ def show(
     Example: embassay list systems --wide
     """
     if what is ListingChoice.models:
-        rows, shown = _model_rows(), list(_MODEL_COLUMNS)
+        rows, shown = _list_known_models(), list(_MODEL_COLUMNS)
     elif what is ListingChoice.suites:
-        rows, shown = list(_suite_rows()), ["protocol", "sets", "datasets", "here"]
+        rows, shown = list(_list_suite_rows()), ["protocol", "sets", "datasets", "here"]
     else:
-        rows, shown = list(_registry_entries(what)), []
+        rows, shown = list(_list_registry_entries(what)), []
     if printed.json:
         from json import dumps
 
@@ -80,21 +80,23 @@ _MODEL_COLUMNS = {
 }
 
 
-def _suite_rows() -> Iterator[dict[str, Any]]:
+def _list_suite_rows() -> Iterator[dict[str, Any]]:
     """The papers' sets of datasets: how many each counts, of how many datasets, and how many of these are here."""
-    from embassay.data.catalogue.entries import find_reading_place
-    from embassay.data.catalogue.suites import all_suites
+    from embassay.data.catalogue.entries import find_dataset_location
+    from embassay.data.catalogue.suites import read_all_suites
 
     at_hand = ("mirror", "part of mirror", "cache")
-    for suite in all_suites().values():
-        present = [find_reading_place(member.record) in at_hand for member in suite.members if member.record]
+    for suite in read_all_suites().values():
+        present = [
+            find_dataset_location(member.record) in at_hand for member in suite.members if member.record
+        ]
         yield {
             "name": suite.name, "protocol": suite.protocol, "sets": len(suite.sets), "datasets": len(suite.members),
             "here": sum(present), "source": suite.source, "summary": suite.title
         }  # fmt: skip
 
 
-def _model_rows() -> list[dict[str, Any]]:
+def _list_known_models() -> list[dict[str, Any]]:
     """What is known of models, without what is not."""
     from dataclasses import asdict
 
@@ -104,7 +106,7 @@ def _model_rows() -> list[dict[str, Any]]:
     return [{key: value for key, value in model if value not in (None, ())} for model in models]
 
 
-def _registry_entries(what: ListingChoice) -> Iterator[dict[str, Any]]:
+def _list_registry_entries(what: ListingChoice) -> Iterator[dict[str, Any]]:
     """What the registries of a kind hold; each task says whose it is."""
     from importlib import import_module
 
@@ -143,36 +145,45 @@ def doctor(running: WorkerOptions) -> None:
 
     Example: embassay doctor
     """
-    from embassay.doctor import examine, examine_machine, extras
-    from embassay.machine import cache_folder
+    from embassay.doctor import examine_installation, examine_machine, list_extras
+    from embassay.machine import find_cache_folder
 
     if running.engine == "ray" or running.address is not None:
-        _show_cluster(running.address, running.json)
+        _show_ray_cluster(running.address, running.json)
         return
-    machine, known = examine_machine(cache_folder()), extras()
-    checks = list(examine(machine.cache))
+    machine, known = examine_machine(find_cache_folder()), list_extras()
+    checks = list(examine_installation(machine.cache))
     if running.json:
-        _print_json(machine, known, checks)
+        _print_machine_json(machine, known, checks)
     else:
-        _print_machine(machine, known, checks)
+        _print_machine_report(machine, known, checks)
     if machine.device is None or any(check.state == "broken" for check in checks):
         raise typer.Exit(3)
 
 
-def _print_machine(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) -> None:
+def _print_machine_report(
+    machine: Machine, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
+) -> None:
     from embassay import __version__
     from embassay.cli.terminal import show_table
 
     typer.echo(f"embassay {__version__}, Python {machine.python}, {machine.platform}")
     typer.echo(
-        f"{_say_cores(machine)}; memory {_format_gib(machine.memory)}, {_format_gib(machine.free)} of it free"
+        f"{_describe_cpu_cores(machine)}; memory {_format_gib(machine.memory)}, {_format_gib(machine.free)} of it free"
     )
     typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'the NVIDIA driver finds none'}")
     typer.echo(f"Vectors are computed and searched on: {machine.device_words}")
     typer.echo(f"Cache: {machine.cache}, {_format_gib(machine.disk_free)} free on its disk\n")
     show_table(
         ["Extra", "State", "What it is for"],
-        [[extra.name, "ok" if extra.here else "-", f"{extra.purpose}{_say_lacks(extra)}"] for extra in known],
+        [
+            [
+                extra.name,
+                "ok" if extra.is_installed else "-",
+                f"{extra.purpose}{_describe_missing_extra(extra)}",
+            ]
+            for extra in known
+        ],
         wide=False,
     )
     typer.echo("")
@@ -183,7 +194,7 @@ def _print_machine(machine: Machine, known: Sequence[Extra], checks: Sequence[Ch
     show_table(["Check", "State", "What was found"], rows, wide=False)
 
 
-def _show_cluster(address: str | None, json: bool) -> None:
+def _show_ray_cluster(address: str | None, json: bool) -> None:
     from embassay.cli.options import choose_executor
     from embassay.doctor import examine_cluster
 
@@ -195,12 +206,12 @@ def _show_cluster(address: str | None, json: bool) -> None:
 
         typer.echo(dumps(asdict(facts), ensure_ascii=False))
     else:
-        _print_cluster(facts)
+        _print_cluster_facts(facts)
     if facts.check.state == "broken":
         raise typer.Exit(3)
 
 
-def _print_cluster(facts: ClusterFacts) -> None:
+def _print_cluster_facts(facts: ClusterFacts) -> None:
     from embassay import __version__
     from embassay.cli.terminal import show_table
 
@@ -215,14 +226,14 @@ def _print_cluster(facts: ClusterFacts) -> None:
     heads = ["Node", "CPUs", "GPUs", "Memory", "Object store", "Python", "Ray", "Embassay"]
     show_table(heads, rows, wide=False, numbers=False)
     typer.echo("")
-    for line in _alike_nodes(facts.nodes):
+    for line in _describe_alike_nodes(facts.nodes):
         typer.echo(line)
-    typer.echo(f"\n{_say_use(facts)}")
+    typer.echo(f"\n{_describe_cluster_use(facts)}")
     mend = f" {facts.check.mend}" if facts.check.mend else ""
     typer.echo(f"{_SIGNS[facts.check.state]}: {facts.check.told.rstrip('.')}.{mend}")
 
 
-def _alike_nodes(nodes: Sequence[NodeFacts]) -> list[str]:
+def _describe_alike_nodes(nodes: Sequence[NodeFacts]) -> list[str]:
     """What is installed on the nodes, once for all on which it is the same."""
     groups: dict[tuple[tuple[str, ...], ...], list[NodeFacts]] = {}
     for node in nodes:
@@ -247,7 +258,7 @@ def _alike_nodes(nodes: Sequence[NodeFacts]) -> list[str]:
     return lines
 
 
-def _say_use(facts: ClusterFacts) -> str:
+def _describe_cluster_use(facts: ClusterFacts) -> str:
     """What a run would use."""
     pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} on {facts.threads} threads each"
     cells = (
@@ -264,14 +275,14 @@ def _say_use(facts: ClusterFacts) -> str:
     )
 
 
-def _say_lacks(extra: Extra) -> str:
-    if extra.here:
+def _describe_missing_extra(extra: PackageExtra) -> str:
+    if extra.is_installed:
         return ""
     parts = [f"lacks {', '.join(extra.missing)}"] if extra.missing else []
     return f" ({'; '.join([*parts, *extra.old])}): {extra.mend}"
 
 
-def _say_cores(machine: Machine) -> str:
+def _describe_cpu_cores(machine: Machine) -> str:
     if machine.cores == machine.cores_built_in:
         return f"{machine.cores} core{'s' if machine.cores > 1 else ''}"
     return f"{machine.cores} of {machine.cores_built_in} cores may be used"
@@ -281,13 +292,15 @@ def _format_gib(size: int | None) -> str:
     return "unknown" if size is None else f"{size / 2**30:.1f} GiB"
 
 
-def _print_json(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) -> None:
+def _print_machine_json(
+    machine: Machine, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
+) -> None:
     from dataclasses import asdict
     from json import dumps
 
     facts = {
         "machine": {**asdict(machine), "cache": str(machine.cache)},
-        "extras": [{**asdict(extra), "installed": extra.here} for extra in known],
+        "extras": [{**asdict(extra), "installed": extra.is_installed} for extra in known],
         "checks": [asdict(check) for check in checks],
     }
     typer.echo(dumps(facts, ensure_ascii=False))
@@ -306,28 +319,34 @@ def info(shown: PrintOptions) -> None:
     from dataclasses import asdict
     from json import dumps
 
-    from embassay.data.column import open_kept_corpora
-    from embassay.data.documents.conversion import open_kept_conversions
-    from embassay.machine import corpus_folder
+    from embassay.data.column import summarize_kept_corpora
+    from embassay.data.documents.conversion import summarize_kept_conversions
+    from embassay.machine import find_corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import AnswerCache, PairCache, index_folder
-    from embassay.search.indexes.store import open_kept_indexes
+    from embassay.runs.store import AnswerCache, RerankScoreCache, index_folder
+    from embassay.search.indexes.store import list_kept_indexes
 
-    indexes = open_kept_indexes(index_folder())
-    cache_info, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
-    pairs, corpora = PairCache.open(None).info(), open_kept_corpora(corpus_folder())
-    documents = open_kept_conversions()
+    indexes = list_kept_indexes(index_folder())
+    cache_info, answers = (
+        EmbeddingCache.open(None).describe_contents(),
+        AnswerCache.open(None).describe_contents(),
+    )
+    pairs, corpora = (
+        RerankScoreCache.open(None).describe_contents(),
+        summarize_kept_corpora(find_corpus_folder()),
+    )
+    documents = summarize_kept_conversions()
     if shown.json:
         records: dict[str, Any] = {
             "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
             "documents": documents
         }  # fmt: skip
-        facts = {name: _plain_entry(asdict(record)) for name, record in records.items()}
-        typer.echo(dumps({**_plain_entry(asdict(cache_info)), **facts}))
+        facts = {name: _path_to_text(asdict(record)) for name, record in records.items()}
+        typer.echo(dumps({**_path_to_text(asdict(cache_info)), **facts}))
         return
-    _show_cache(cache_info, "chunks", "texts", cache_info.encoders)
-    _show_cache(answers, "answers", "answers", answers.models)
-    _show_cache(pairs, "entries", "scores", pairs.rerankers)
+    _print_cache_contents(cache_info, "chunks", "texts", cache_info.encoders)
+    _print_cache_contents(answers, "answers", "answers", answers.models)
+    _print_cache_contents(pairs, "entries", "scores", pairs.rerankers)
     typer.echo(f"{indexes.path}\n{sum(indexes.kinds.values()):,} indexes, {indexes.bytes / 1e6:,.1f} MB")
     for kind, count in sorted(indexes.kinds.items()):
         typer.echo(f"  {count:>12,} of kind {kind}")
@@ -340,18 +359,18 @@ def info(shown: PrintOptions) -> None:
     )
 
 
-def _plain_entry(about: dict[str, Any]) -> dict[str, Any]:
+def _path_to_text(about: dict[str, Any]) -> dict[str, Any]:
     return {**about, "path": str(about["path"])}
 
 
-def _show_cache(held: Any, entries: str, of: str, owners: Any) -> None:
+def _print_cache_contents(held: Any, entries: str, of: str, owners: Any) -> None:
     typer.echo(f"{held.path}\n{held.entries:,} {entries}, {held.bytes / 1e6:,.1f} MB")
     for name, count in sorted(owners.items()):
         typer.echo(f"  {count:>12,} {of}  {name}")
 
 
 @dataclass(frozen=True)
-class CacheChoice:
+class CacheClearOptions:
     """What goes; all without a word."""
 
     encoder: str | None = option(None, "Only this encoder's vectors.", group=SYSTEMS)
@@ -364,22 +383,22 @@ class CacheChoice:
 
 @caches.command("clear")
 @add_record_options()
-def clear(only: CacheChoice) -> None:
+def clear(only: CacheClearOptions) -> None:
     """Empty the caches; finished runs keep their results.
 
     Example: embassay cache clear --indexes
     """
     from embassay.data.column import clear_corpora
     from embassay.data.documents.conversion import clear_conversions
-    from embassay.machine import corpus_folder
+    from embassay.machine import find_corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import AnswerCache, PairCache, index_folder
+    from embassay.runs.store import AnswerCache, RerankScoreCache, index_folder
     from embassay.search.indexes.store import clear_indexes
 
-    choices: list[tuple[str, str | None, type[Store]]] = [
+    choices: list[tuple[str, str | None, type[SqliteStore]]] = [
         ("encoder", only.encoder, EmbeddingCache),
         ("llm", only.llm, AnswerCache),
-        ("reranker", only.reranker, PairCache),
+        ("reranker", only.reranker, RerankScoreCache),
     ]
     chosen = [choice for choice in choices if choice[1] is not None]
     everything = not (chosen or only.indexes or only.corpora or only.documents)
@@ -387,20 +406,20 @@ def clear(only: CacheChoice) -> None:
         chosen = choices
     opened = [(kind, name, cache.open(None)) for kind, name, cache in chosen]
     for kind, name, store in opened:
-        _check_kept(kind, name, store)
+        _check_model_has_cache(kind, name, store)
     freed = sum(store.clear(name) for _, name, store in opened)
     if only.indexes or everything:
         freed += clear_indexes(index_folder())
     if only.corpora or everything:
-        freed += clear_corpora(corpus_folder())
+        freed += clear_corpora(find_corpus_folder())
     if only.documents or everything:
         freed += clear_conversions()
     typer.echo(f"{freed / 1e6:,.1f} MB freed")
 
 
-def _check_kept(option: str, name: str | None, cache: Store) -> None:
+def _check_model_has_cache(option: str, name: str | None, cache: SqliteStore) -> None:
     """UsageError when nothing is kept of the model."""
-    if name is not None and not cache.has_any(name):
+    if name is not None and not cache.has_entries_of_model(name):
         raise UsageError(
             f"The cache contains nothing for {name!r} (--{option}).",
             mend="`embassay cache info` shows what it contains.",

@@ -24,8 +24,8 @@ from embassay.cli.options import (
     make_default_folder,
     stopping_at_memory,
 )
-from embassay.protocols.hteb.options import HtebRequest, as_reference
-from embassay.protocols.kernel.request import DATA, OUTPUT, option, repeat_option, split_names
+from embassay.protocols.hteb.options import HtebRequest, apply_reference_value
+from embassay.protocols.kernel.request import DATA, OUTPUT, option, redeclare_option, split_names
 
 app = App("HTEB: how far scores drop under eight transformations on three axes.")
 validation = App("Have people check the transformed texts.")
@@ -44,7 +44,7 @@ Reference = Annotated[
 def apply_reference_options(request: HtebRequest) -> HtebRequest:
     """A request with every option at its value `reference`."""
     return replace(
-        request, options=as_reference(request.options), generation=as_reference(request.generation),
+        request, options=apply_reference_value(request.options), generation=apply_reference_value(request.generation),
         on_failure="original"
     )  # fmt: skip
 
@@ -59,10 +59,12 @@ def run(request: HtebRequest, running: WorkerOptions, reference: Reference = Fal
 
     Example: embassay hteb run -s minilm --transformer ollama:gemma3:27b --limit 50
     """
-    from embassay.cli.session import run_session
-    from embassay.protocols.hteb.protocol import Hteb
+    from embassay.cli.session import run_protocol_session
+    from embassay.protocols.hteb.protocol import HtebProtocol
 
-    run_session(Hteb(), apply_reference_options(request) if reference else request, running, "hteb")
+    run_protocol_session(
+        HtebProtocol(), apply_reference_options(request) if reference else request, running, "hteb"
+    )
 
 
 Generator = Annotated[
@@ -88,36 +90,36 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
 
     Example: embassay hteb transform --transformer ollama:gemma3:27b -d sample
     """
-    from embassay.cli.progress import make_listener
-    from embassay.cli.session import Display, show_plan, stop_on_signal
-    from embassay.protocols.hteb.protocol import transform, transform_forecast
+    from embassay.cli.progress import make_progress_listener
+    from embassay.cli.session import DisplayOptions, show_run_plan, stop_on_signal
+    from embassay.protocols.hteb.protocol import forecast_transform_cost, transform
     from embassay.protocols.kernel.session import open_ledger
     from embassay.runs.folder import RunFolder
 
     request = apply_reference_options(request) if reference else request
     json, wide = running.json, running.wide
     if running.dry_run:
-        show_plan(partial(transform_forecast, request), Display(json, wide))
+        show_run_plan(partial(forecast_transform_cost, request), DisplayOptions(json, wide))
         return
     folder = running.out or make_default_folder("hteb-texts")
     command = shlex.join(["embassay", *sys.argv[1:]])
     command = command if "--out" in command else f"{command} --out {shlex.quote(str(folder))}"
-    heard = make_listener()
+    heard = make_progress_listener()
     kept_in = f"Finished work is kept in {folder}."
     with (
         stop_on_signal(kept_in, command),
-        RunFolder(folder).locked(),
+        RunFolder(folder).hold_lock(),
         open_ledger(folder, running.max_cost) as ledger,
     ):
         try:
             texts = transform(request, folder, ledger=ledger, listener=heard)
         finally:
             getattr(heard, "stop", lambda: None)()
-    _show_counts(texts, json, wide)
+    _show_transformed_counts(texts, json, wide)
     typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{folder}", err=True)
 
 
-def _show_counts(kept: object, json: bool, wide: bool) -> None:
+def _show_transformed_counts(kept: object, json: bool, wide: bool) -> None:
     from embassay.cli.terminal import show_table
     from embassay.protocols.wordings.sets import ParaphraseSet
 
@@ -157,9 +159,9 @@ def import_(
 
     Example: embassay hteb import transformations --out texts
     """
-    from embassay.protocols.hteb.exchange import import_
+    from embassay.protocols.hteb.exchange import import_reference_files
 
-    imported = import_(root, out, generator=generator, datasets=tuple(dataset or ()))
+    imported = import_reference_files(root, out, generator=generator, datasets=tuple(dataset or ()))
     for (name, of, seed), (texts, failed) in imported.texts.items():
         typer.echo(f"{name} of {of}, seed {seed}: {texts:,} texts, {failed:,} failed")
     typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{out}", err=True)
@@ -206,15 +208,17 @@ def people() -> None:
 class RatedPairOptions:
     """Which pairs people rate, and where they are written."""
 
-    transformations: tuple[str, ...] = repeat_option(HtebRequest, "transformations")
-    datasets: tuple[str, ...] = repeat_option(HtebRequest, "datasets", default=(), help="Only this dataset.")
+    transformations: tuple[str, ...] = redeclare_option(HtebRequest, "transformations")
+    datasets: tuple[str, ...] = redeclare_option(
+        HtebRequest, "datasets", default=(), help="Only this dataset."
+    )
     langs: tuple[str, ...] = option(
         (), "Languages of the originals, such as en. Default: all.", read=split_names, group=DATA
     )
     pairs: int = option(100, "Pairs per transformation.", least=1, group=DATA)
     raters: int = option(3, "Ratings per pair.", least=1)
     dummies: int = option(2, "Pairs per file with a known rating.", least=0)
-    seed: int = repeat_option(HtebRequest, "seed")
+    seed: int = redeclare_option(HtebRequest, "seed")
     out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
 
 
@@ -227,12 +231,12 @@ def sample(texts: Texts, drawing: RatedPairOptions) -> None:
     Example: embassay hteb validate sample runs/hteb --langs en --out study
     """
     from embassay.protocols.hteb.validation import RATERS, draw_study
-    from embassay.protocols.wordings.pairs import Sample
+    from embassay.protocols.wordings.pairs import SampleSize
     from embassay.protocols.wordings.sets import ParaphraseSet
 
     folder, raters = drawing.out or make_default_folder("hteb-validate"), drawing.raters
     items = draw_study(
-        ParaphraseSet.open(texts), folder, Sample(drawing.pairs, drawing.dummies, raters, drawing.seed),
+        ParaphraseSet.open(texts), folder, SampleSize(drawing.pairs, drawing.dummies, raters, drawing.seed),
         transformations=drawing.transformations, datasets=drawing.datasets, langs=drawing.langs
     )  # fmt: skip
     proper = [item for item in items if not item.is_dummy]
@@ -273,7 +277,7 @@ def score(
 
     scored = score_study(folder, files or (), system or ())
     for table in make_tables(scored):
-        body = table.printed()
+        body = table.format_for_printing()
         show_table(
             list(body.heads), [list(row) for row in body.body if not isinstance(row, str)], wide=shown.wide
         )

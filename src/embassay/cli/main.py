@@ -96,7 +96,7 @@ MENDS = {
 class CommandList(CommandGroup):
     """All commands, under what they are for."""
 
-    def titled(self, ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
+    def list_commands_by_title(self, ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
         """As `embassay` alone lists them."""
         return {"Start": ("demo",), "Measure": (*MEASURE, "run"), **ROOMS}
 
@@ -106,12 +106,12 @@ class LazyCommands(CommandList):
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
         """Of the options before a command."""
-        with _mend_usage():
+        with _translate_usage_errors():
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """Read the options of a command, and carry it out."""
-        with _mend_usage():
+        with _translate_usage_errors():
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -119,11 +119,11 @@ class LazyCommands(CommandList):
         name, listed, rest = super().resolve_command(ctx, args)
         if name is None:
             return name, listed, rest
-        return name, typer.main.get_group(with_commands(name)).commands[name], rest
+        return name, typer.main.get_group(build_app_with_commands(name)).commands[name], rest
 
 
 @contextmanager
-def _mend_usage() -> Iterator[None]:
+def _translate_usage_errors() -> Iterator[None]:
     """What is wrong with the words of a command is said as every mistake is, with what to write in their place."""
     try:
         yield
@@ -131,29 +131,31 @@ def _mend_usage() -> Iterator[None]:
         # Which module typer's classes of errors are in differs between its versions; one of them asks for help.
         if not hasattr(error, "format_message") or type(error).__name__ == "NoArgsIsHelpError":
             raise
-        raise _usage_mistake(error) from None
+        raise _make_usage_error(error) from None
 
 
-def _usage_mistake(error: Any) -> UsageError:
+def _make_usage_error(error: Any) -> UsageError:
     message = re.sub(r"\s*\n\s*", " ", error.format_message())
     for raw, plain in PLAIN.items():
         message = message.replace(raw, plain)
     path = error.ctx.command_path if getattr(error, "ctx", None) else "embassay"
     mends = (mend for pattern, mend in MENDS.items() if re.search(pattern, message))
-    mend = next(mends, "").format(path=path, said=_take_last_word(message)) or _say_near(message, error)
-    mend = mend or (_show_example(error) if message.startswith("Missing") else "")
+    mend = next(mends, "").format(path=path, said=_take_last_word(message)) or _suggest_similar_commands(
+        message, error
+    )
+    mend = mend or (_find_command_example(error) if message.startswith("Missing") else "")
     message = message if message.endswith("?") else f"{message.rstrip('.')}."
     return UsageError(message, mend=f"{mend}`{path} -h` shows all.")
 
 
-def _show_example(error: Any) -> str:
+def _find_command_example(error: Any) -> str:
     """The example of a command, as its help has it; empty for one that has none."""
     text = getattr(error.ctx.command, "help", None) or ""
     example = " ".join(text.partition("Example: ")[2].split())
     return f"For example `{example}`. " if example else ""
 
 
-def _say_near(message: str, error: Any) -> str:
+def _suggest_similar_commands(message: str, error: Any) -> str:
     """A question after commands that look like what was asked for, and after the long option of a letter; typer asks
     so of other options itself."""
     if letter := re.match(r"No such option:? '?-([a-z])\b", message):
@@ -180,7 +182,7 @@ def _take_last_word(message: str) -> str:
     return re.split(r"[ '()]+", message.strip(" .')"))[-1]
 
 
-def with_commands(*names: str) -> typer.Typer:
+def build_app_with_commands(*names: str) -> typer.Typer:
     """An app of these commands and groups, all by default, each with its options."""
     built = App(**SETTINGS, cls=CommandList)
     built.callback()(main)
@@ -200,13 +202,13 @@ def is_debugging() -> bool:
     return _debug
 
 
-def _command_stubs() -> None:
+def _lazy_command_stub() -> None:
     """What stands for a command until it is called."""
 
 
 app = App(**SETTINGS, cls=LazyCommands)
 for _name, _about in (COMMANDS | GROUPS).items():
-    app.command(_name, help=_about)(_command_stubs)
+    app.command(_name, help=_about)(_lazy_command_stub)
 
 _debug = False
 
@@ -230,7 +232,7 @@ def main(
     global _debug
     _debug = debug
     if context.invoked_subcommand is None:
-        typer.echo(start_text())
+        typer.echo(format_start_page())
 
 
 START = {
@@ -256,7 +258,7 @@ ROOMS = {
 }
 
 
-def start_text() -> str:
+def format_start_page() -> str:
     """What `embassay` alone says, within 80 columns: what to type first, and every command under what it is for."""
     questions = [f"  {question:<30}{command}" for question, command in START.items()]
     measure = [f"{name:<10}{about}" for name, about in MEASURE.items()]
@@ -271,7 +273,7 @@ def run() -> None:
     """Entry point: run the app; a known error is one line on stderr, its mend, and its exit code."""
     with filter_control_characters():
         warnings.formatwarning = _format_warning
-        _run_app()
+        _run_command_line()
 
 
 def _format_warning(
@@ -287,14 +289,14 @@ def _format_warning(
     return f"{filename}:{lineno}: {category.__name__}: {message}\n"
 
 
-def _run_app() -> None:
+def _run_command_line() -> None:
     try:
-        _check_memory(sys.argv[1:])
-        _check_out(sys.argv[1:])
+        _check_memory_limit(sys.argv[1:])
+        _check_out_option(sys.argv[1:])
         with announce_readings():
             app()
     except EmbassayError as error:
-        _exit_with(error)
+        _exit_with_error(error)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
@@ -303,7 +305,7 @@ def _run_app() -> None:
 
         readable = describe_file_error(error)
         readable.__cause__ = error
-        _exit_with(readable)
+        _exit_with_error(readable)
     except Exception as error:
         _report_failure(error)
     except BaseException as error:
@@ -317,7 +319,7 @@ LEAST_MEMORY = 2_000_000_000
 """Bytes of address space, below which the libraries abort in C or wait for ever; the smallest run reserves 1.9 GB."""
 
 
-def _check_memory(words: Sequence[str]) -> None:
+def _check_memory_limit(words: Sequence[str]) -> None:
     """Refuse to start where the shell allows too little: a library that gets none aborts, and nobody says why."""
     allowed = _read_memory_limit()
     if allowed is None or allowed >= LEAST_MEMORY or not words or {"-h", "--help", "--version"} & set(words):
@@ -332,7 +334,7 @@ def _report_failure(error: BaseException) -> NoReturn:
     """Say that memory is lacking where it is; a mistake of ours keeps its traceback."""
     if _is_out_of_memory(error):
         mend = "Allow more (ulimit -v), or reduce the work: --limit."
-        _exit_with(UsageError("There is not enough memory.", mend=mend))
+        _exit_with_error(UsageError("There is not enough memory.", mend=mend))
     _show_traceback(error)
     sys.exit(1)
 
@@ -362,7 +364,7 @@ def _read_memory_limit() -> int | None:
     return None if allowed == resource.RLIM_INFINITY else allowed
 
 
-def _exit_with(error: EmbassayError) -> NoReturn:
+def _exit_with_error(error: EmbassayError) -> NoReturn:
     if _debug:
         _show_traceback(error)
     else:
@@ -373,7 +375,7 @@ def _exit_with(error: EmbassayError) -> NoReturn:
     sys.exit(error.exit_code)
 
 
-def _check_out(words: Sequence[str]) -> None:
+def _check_out_option(words: Sequence[str]) -> None:
     """UsageError for an --out without a name, from a variable that is not set: it would be the present folder."""
     if "--out=" in words or any(word == "--out" and not after.strip() for word, after in pairwise(words)):
         raise UsageError("--out is empty.", mend="Name a folder or file, or omit --out.")

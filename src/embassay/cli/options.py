@@ -31,7 +31,7 @@ from embassay.protocols.kernel.request import (
 )
 
 if TYPE_CHECKING:
-    from embassay.runs.execution import Ray
+    from embassay.runs.execution import RayWorkers
 
 PANELS = {
     SYSTEMS: "annotator",
@@ -68,7 +68,7 @@ class Command(TyperCommand):
             if param.param_type_name == "argument":
                 rows["Arguments"].append((param.metavar or param.name.upper(), param.help or ""))
             elif not param.hidden and param.name != "help":
-                rows[_option_panel(param)].append(_option_row(param))
+                rows[_pick_option_panel(param)].append(_format_option_row(param))
         for title, entries in rows.items():
             # Stable: within each the order of declaration stays.
             entries.sort(key=lambda row: not row[1].endswith("[required]"))
@@ -76,7 +76,7 @@ class Command(TyperCommand):
                 with formatter.section(title):
                     formatter.write_dl(entries)
         if any(param.name == PROTOCOL for param in every):
-            _write_own_options(ctx.meta.get(WORDS, ()), formatter)
+            _write_protocol_options(ctx.meta.get(WORDS, ()), formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """What the dots after a value mean, where there are any."""
@@ -89,7 +89,7 @@ PROTOCOL = "protocol"
 """The argument of a command that runs any protocol by name."""
 
 
-def _write_own_options(words: Sequence[str], formatter: Any) -> None:
+def _write_protocol_options(words: Sequence[str], formatter: Any) -> None:
     """The options of the first protocol that is named among the words."""
     from embassay.protocols.kernel.evaluation import PROTOCOLS
 
@@ -107,12 +107,12 @@ def _write_own_options(words: Sequence[str], formatter: Any) -> None:
             formatter.write_dl(rows)
 
 
-def _option_panel(shown: Any) -> str:
+def _pick_option_panel(shown: Any) -> str:
     of_its_name = _PANEL_OF.get(max(shown.opts, key=len).lstrip("-"))
     return str(shown.rich_help_panel or of_its_name or MEASURE)
 
 
-def _option_row(option: Any) -> tuple[str, str]:
+def _format_option_row(option: Any) -> tuple[str, str]:
     """How an option is written, and what it means."""
     flags = sorted(option.opts, key=len)
     written = ", ".join(f"--[no-]{flag[2:]}" if option.secondary_opts else flag for flag in flags)
@@ -128,13 +128,13 @@ def _option_row(option: Any) -> tuple[str, str]:
 class CommandGroup(TyperGroup):
     """A group whose help lists its commands, under titles if there are any."""
 
-    def titled(self, ctx: Any) -> dict[str, tuple[str, ...]]:
+    def list_commands_by_title(self, ctx: Any) -> dict[str, tuple[str, ...]]:
         """The titles, each with the commands under it."""
         return {"Commands": tuple(self.list_commands(ctx))}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The first sentence of each."""
-        for title, names in self.titled(ctx).items():
+        for title, names in self.list_commands_by_title(ctx).items():
             room = formatter.width - 6 - max(map(len, names))
             with formatter.section(title):
                 formatter.write_dl(
@@ -159,26 +159,26 @@ class App(typer.Typer):
         add = super().command(name, **{"cls": Command, **more})
 
         def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-            _name_values(command)
+            _set_value_placeholders(command)
             return add(command)
 
         return decorate
 
 
-def _name_values(command: Callable[..., Any]) -> None:
+def _set_value_placeholders(command: Callable[..., Any]) -> None:
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         kind, *declared = get_args(parameter.annotation) or (None,)
         for info in declared:
             if isinstance(info, typer.models.OptionInfo) and not (info.metavar or "").endswith("..."):
-                info.metavar = _value_name(kind, info.metavar)
+                info.metavar = _name_value_placeholder(kind, info.metavar)
 
 
-def _value_name(kind: Any, named: str | None = None) -> str | None:
+def _name_value_placeholder(kind: Any, named: str | None = None) -> str | None:
     """How help writes the value of an option; None for a flag."""
     if get_origin(kind) is list:
-        return f"{_value_name(get_args(kind)[0], named)}..."
+        return f"{_name_value_placeholder(get_args(kind)[0], named)}..."
     if several := [member for member in get_args(kind) if member is not type(None)]:
-        return _value_name(several[0], named)
+        return _name_value_placeholder(several[0], named)
     if named:
         return named
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -186,7 +186,7 @@ def _value_name(kind: Any, named: str | None = None) -> str | None:
     return {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(kind)
 
 
-def _field_parameter(
+def _make_field_parameter(
     field: Any, hint: Any, group: str = MEASURE, default: Any = MISSING
 ) -> inspect.Parameter:
     """A field as an option of a command, or as an argument, under the title `group` where it names none, with a
@@ -195,8 +195,8 @@ def _field_parameter(
     default = field.default if default is MISSING else default
     if default is MISSING and field.default_factory is not MISSING:
         default = None
-    kind, default = _parameter_kind(field, hint, default)
-    names = _option_flags(field, hint)
+    kind, default = _choose_parameter_type(field, hint, default)
+    names = _list_option_flags(field, hint)
     written: Any = typer.Option
     if not names[0].startswith("-"):
         written = partial(typer.Argument, metavar=names.pop())
@@ -204,7 +204,7 @@ def _field_parameter(
     value = {"metavar": meta["value"]} if "value" in meta else {}
     option = written(*names, help=meta["help"], rich_help_panel=meta.get("group") or group, **limits, **value)
     return inspect.Parameter(
-        _parameter_name(field, hint),
+        _build_parameter_name(field, hint),
         inspect.Parameter.KEYWORD_ONLY,
         # Typer takes a parameter without a default for one that must be given.
         default=inspect.Parameter.empty if default in (MISSING, ...) else default,
@@ -212,38 +212,38 @@ def _field_parameter(
     )
 
 
-def _parameter_kind(field: Any, hint: Any, default: Any) -> tuple[Any, Any]:
+def _choose_parameter_type(field: Any, hint: Any, default: Any) -> tuple[Any, Any]:
     """What is written for a field of this type, and what holds where nothing is."""
     if "flag" in field.metadata:
         return bool, False
-    if (words := _allowed_words(field, hint)) is not None:
-        kind = _choice_type(field.name, words)
+    if (words := _map_allowed_words(field, hint)) is not None:
+        kind = _make_choice_enum(field.name, words)
         if default in (MISSING, ...):
             return kind, default
         return kind, next((kind(word) for word, value in words.items() if value == default), None)
     if get_origin(hint) in (tuple, dict, Map):
         inner, *_ = get_args(hint)
         if get_origin(inner) is Literal:
-            inner = _choice_type(field.name, get_args(inner))
+            inner = _make_choice_enum(field.name, get_args(inner))
         plain = inner in (int, float, Path) or isinstance(inner, type(Enum))
         return GenericAlias(list, (inner if plain else str,)), default if default in (MISSING, ...) else None
     return hint, default
 
 
-def _option_flags(field: Any, hint: Any) -> list[str]:
+def _list_option_flags(field: Any, hint: Any) -> list[str]:
     flag = field.name.replace("_", "-")
     pair = hint in (bool, bool | None) and "flag" not in field.metadata
     return (field.metadata.get("name") or (f"--{flag}/--no-{flag}" if pair else f"--{flag}")).split()
 
 
-def _parameter_name(field: Any, hint: Any) -> str:
+def _build_parameter_name(field: Any, hint: Any) -> str:
     """The first spelling as a word of Python: what two records ask for by one option is one parameter."""
-    first = _option_flags(field, hint)[0].partition("/")[0]
+    first = _list_option_flags(field, hint)[0].partition("/")[0]
     name = first.lstrip("-").replace("-", "_") if first.startswith("-") else field.name
     return f"{name}_" if iskeyword(name) else name
 
 
-def _allowed_words(field: Any, hint: Any) -> Map[str, Any] | None:
+def _map_allowed_words(field: Any, hint: Any) -> Map[str, Any] | None:
     """What may be written for a field of few values, and for which of them."""
     if words := field.metadata.get("words"):
         return dict(words)
@@ -259,22 +259,22 @@ def _is_optional(hint: Any) -> bool:
     return type(None) in get_args(hint)
 
 
-def _read_field(field: Any, hint: Any, given: Any) -> Any:
+def _convert_field_value(field: Any, hint: Any, given: Any) -> Any:
     """The value of a field for what was written."""
     if "flag" in field.metadata:
         return field.metadata["flag"]
-    if words := _allowed_words(field, hint):
-        return words[_plain_value(given)]
+    if words := _map_allowed_words(field, hint):
+        return words[_unwrap_enum_value(given)]
     if read := field.metadata.get("read"):
         return read(given)
-    return tuple(map(_plain_value, given)) if isinstance(given, list) else given
+    return tuple(map(_unwrap_enum_value, given)) if isinstance(given, list) else given
 
 
-def _choice_type(name: str, words: Iterable[str]) -> type[Enum]:
+def _make_choice_enum(name: str, words: Iterable[str]) -> type[Enum]:
     return Enum(name, {word: word for word in words}, type=str)  # type: ignore[return-value]
 
 
-def _plain_value(value: Any) -> Any:
+def _unwrap_enum_value(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
@@ -311,7 +311,7 @@ class RunOptions(PrintOptions):
         False, "Show the plan with its time and cost, and stop.", name="--dry-run", group=SPEED
     )
 
-    def crew(self) -> Any:
+    def choose_cell_workers(self) -> Any:
         """Who does the cells: this process alone."""
         return 1
 
@@ -326,7 +326,7 @@ class WorkerOptions(RunOptions):
         None, "The Ray cluster to join, or auto. Default: start one.", value="HOST:PORT", group=SPEED
     )
 
-    def crew(self) -> int | Ray:
+    def choose_cell_workers(self) -> int | RayWorkers:
         """Who does the cells: see `choose_executor`."""
         return choose_executor(self.workers, self.engine, self.address)
 
@@ -344,7 +344,7 @@ class ServerOptions:
     open: bool = option(False, "Open the owner's page in a browser.", name="--open", group=OUTPUT)
 
 
-def choose_executor(workers: int, engine: str, address: str | None) -> int | Ray:
+def choose_executor(workers: int, engine: str, address: str | None) -> int | RayWorkers:
     """Who does the cells. UsageError for options that do not go together, and for a cluster that is not there."""
     if engine == "local":
         if address is not None:
@@ -355,13 +355,13 @@ def choose_executor(workers: int, engine: str, address: str | None) -> int | Ray
             "--workers is for --engine local: a cluster runs as many cells at a time as it has CPUs.",
             mend="Leave --workers out.",
         )
-    from embassay.runs.cluster.connection import check_address, import_ray
-    from embassay.runs.execution import Ray
+    from embassay.runs.cluster.connection import check_cluster_address, import_ray
+    from embassay.runs.execution import RayWorkers
 
     import_ray()
     if address is not None:
-        check_address(address)
-    return Ray(address)
+        check_cluster_address(address)
+    return RayWorkers(address)
 
 
 StudyFolder = Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")]
@@ -382,17 +382,17 @@ def add_memory_option(command: Callable[..., Any], *, stop: bool = False) -> Cal
     """Give a command the option --memory: it is carried out under the promise, and a broken one is said on stderr. One
     that does not estimate what it will hold is to `stop` where it holds more."""
 
-    def wrapped(memory: str | None = None, **arguments: Any) -> Any:
+    def run_under_memory_limit(memory: str | None = None, **arguments: Any) -> Any:
         check_finite(arguments)
         if memory is None:
             return command(**arguments)
-        from embassay.runs.memory import memory_kept, memory_warning, parse_size, promise_memory
+        from embassay.runs.memory import memory_warning, parse_size, promise_memory, report_memory_promise
 
         with promise_memory(parse_size(memory), stop=stop):
             try:
                 return command(**arguments)
             finally:
-                if message := memory_warning(memory_kept()) if not stop else "":
+                if message := memory_warning(report_memory_promise()) if not stop else "":
                     typer.echo(message, err=True)
 
     signature = inspect.signature(command, eval_str=True)
@@ -401,10 +401,11 @@ def add_memory_option(command: Callable[..., Any], *, stop: bool = False) -> Cal
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature.parameters.values()
     ]
     position = next((i for i, param in enumerate(every) if param.name in ("out", "json")), len(every))
-    wrapped.__signature__ = signature.replace(parameters=[*every[:position], limit, *every[position:]])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {param.name: param.annotation for param in (*every, limit)}
-    wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
-    return wrapped
+    limited = signature.replace(parameters=[*every[:position], limit, *every[position:]])
+    run_under_memory_limit.__signature__ = limited  # type: ignore[attr-defined]
+    run_under_memory_limit.__annotations__ = {param.name: param.annotation for param in (*every, limit)}
+    run_under_memory_limit.__doc__, run_under_memory_limit.__name__ = command.__doc__, command.__name__
+    return run_under_memory_limit
 
 
 def check_finite(arguments: dict[str, Any]) -> None:
@@ -427,7 +428,7 @@ def add_options(cls: type[Any], name: str = "options") -> Callable[[Callable[...
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        return _with_records(command, {name: _OptionRecord.of(cls, DETAILS)})
+        return _replace_record_parameters(command, {name: _OptionRecord.of(cls, DETAILS)})
 
     return decorate
 
@@ -449,20 +450,22 @@ def add_record_options(
                 record, MEASURE, defaults, fixed, without, later=record is not parameter.annotation
             )
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
-            if (record := _record_type(parameter.annotation)) is not None
+            if (record := _find_record_type(parameter.annotation)) is not None
         }
-        return _with_records(command, by_parameter)
+        return _replace_record_parameters(command, by_parameter)
 
     return decorate
 
 
-def _record_type(annotation: Any) -> type[Any] | None:
+def _find_record_type(annotation: Any) -> type[Any] | None:
     """The record of a parameter, or that it makes later; None where it has none."""
     kind = get_args(annotation)[0] if get_origin(annotation) is partial else annotation
     return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
 
-def _with_records(command: Callable[..., Any], made: Map[str, _OptionRecord]) -> Callable[..., Any]:
+def _replace_record_parameters(
+    command: Callable[..., Any], made: Map[str, _OptionRecord]
+) -> Callable[..., Any]:
     """The command with the options of records in the place of its parameters that are these."""
     options: dict[str, inspect.Parameter] = {}
     for parameter in (
@@ -471,13 +474,13 @@ def _with_records(command: Callable[..., Any], made: Map[str, _OptionRecord]) ->
     ):
         options.setdefault(parameter.name, parameter)
 
-    def wrapped(**arguments: Any) -> Any:
+    def call_with_records(**arguments: Any) -> Any:
         given = {name: arguments.pop(name) for name, param in options.items()}
         # What is left at its default is the record's to say: two that share an option may have two defaults.
         written = {name: value for name, value in given.items() if value not in (None, options[name].default)}
         return command(**arguments, **{name: record.value(written) for name, record in made.items()})
 
-    return _with_signature(wrapped, command, list(options.values()), *made)
+    return _copy_signature(call_with_records, command, list(options.values()), *made)
 
 
 @dataclass(frozen=True)
@@ -507,7 +510,7 @@ class _OptionRecord:
             record,
             hints,
             {
-                own.name: _field_parameter(own, hints[own.name], group, defaults.get(own.name, MISSING))
+                own.name: _make_field_parameter(own, hints[own.name], group, defaults.get(own.name, MISSING))
                 for own in options
             },
             {own.name: cls.of(hints[own.name], DETAILS) for own in free if is_dataclass(hints[own.name])},
@@ -524,7 +527,7 @@ class _OptionRecord:
         """Field -> its value, of what was said."""
         by_name = {field.name: field for field in fields(self.cls)}
         return {
-            name: _read_field(by_name[name], self.hints[name], said[parameter.name])
+            name: _convert_field_value(by_name[name], self.hints[name], said[parameter.name])
             for name, parameter in self.parameters.items()
             if parameter.name in said
         }
@@ -537,7 +540,7 @@ class _OptionRecord:
         return partial(make, **values) if self.later else make(**values)
 
 
-def _with_signature(
+def _copy_signature(
     wrapped: Callable[..., Any], command: Callable[..., Any], own: list[inspect.Parameter], *names: str
 ) -> Callable[..., Any]:
     """`wrapped` with the signature of `command`, its parameters of these names replaced by `own`."""
@@ -551,7 +554,7 @@ def _with_signature(
     return wrapped
 
 
-def add_advanced_options(
+def add_options_if_given(
     cls: type[Any], name: str = "given"
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`add_options` for a command that has other sources of settings too: an option that is not given is None, and the
@@ -563,34 +566,34 @@ def add_advanced_options(
         )
         records = [whole, *whole.within.values()]
         own = [
-            _optional_parameter(field, record.parameters[field.name])
+            _make_parameter_optional(field, record.parameters[field.name])
             for record in records
             for field in fields(record.cls)
             if field.name in record.parameters
         ]
 
-        def wrapped(**arguments: Any) -> Any:
+        def call_with_given_options(**arguments: Any) -> Any:
             values = {parameter.name: arguments.pop(parameter.name) for parameter in own}
             written = {key: value for key, value in values.items() if value is not None}
             read = {key: value for record in records for key, value in record.read(written).items()}
             return command(**arguments, **{name: read})
 
-        return _with_signature(wrapped, command, own, name)
+        return _copy_signature(call_with_given_options, command, own, name)
 
     return decorate
 
 
-def _optional_parameter(field: Any, one: inspect.Parameter) -> inspect.Parameter:
+def _make_parameter_optional(field: Any, one: inspect.Parameter) -> inspect.Parameter:
     """An option that is None where it is not given."""
     nothing = field.default in (None, "", MISSING)
-    default = "" if nothing else f" Default: {_show_default(field.default)}."
+    default = "" if nothing else f" Default: {_format_default_value(field.default)}."
     option = one.annotation.__metadata__[0]
     option.help += default
     kind = get_args(one.annotation)[0]
     return one.replace(default=None, annotation=Annotated[kind | None, option])
 
 
-def _show_default(value: Any) -> str:
+def _format_default_value(value: Any) -> str:
     return {True: "yes", False: "no"}.get(value, f"{value:g}" if isinstance(value, float) else str(value))
 
 

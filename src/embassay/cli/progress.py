@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
-from embassay.cli.terminal import escape_controls, progress_bars, shorten_names
+from embassay.cli.terminal import escape_controls, make_name_shortener, make_progress_bars
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.kernel.tables import format_counted
+from embassay.protocols.kernel.tables import format_count_with_noun
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.plan import Plan
-    from embassay.runs.folder import Cell, CellRecord
+    from embassay.runs.folder import CellRecord, RunCell
 
 SHOWN = 5
 PERIOD = 30.0
@@ -36,17 +36,17 @@ PACE = 10
 """Answers that set the pace, also where they are less than a tenth."""
 
 
-def make_listener(brief: bool = False) -> SilentListener:
+def make_progress_listener(brief: bool = False) -> SilentListener:
     """Bars when stderr is a terminal, lines otherwise; `brief` ones say nothing of what lies ahead."""
     return ProgressBars() if sys.stderr.isatty() else ProgressLines(brief)
 
 
-def seconds_left(elapsed: float, share: float) -> float | None:
+def estimate_seconds_left(elapsed: float, share: float) -> float | None:
     """Seconds left at the pace so far; None before a tenth is done."""
     return elapsed * (1 - share) / share if share >= 0.1 else None
 
 
-def _time_range(left: float) -> str:
+def _format_time_range(left: float) -> str:
     """A time left as a range: cells and answers differ, so one figure would promise too much."""
     low, high = format_duration(left * 0.7), format_duration(left * 1.5)
     return f"{low} left" if low == high else f"{low} to {high} left"
@@ -62,18 +62,18 @@ def format_duration(seconds: float) -> str:
 
 def _shorten_title(title: str) -> str:
     """A stage's title with the specs in it by their labels."""
-    return shorten_names(word for word in title.split() if ":" in word)(title)
+    return make_name_shortener(word for word in title.split() if ":" in word)(title)
 
 
 @contextmanager
-def say_opening(names: Sequence[str]) -> Iterator[None]:
+def announce_opening(names: Sequence[str]) -> Iterator[None]:
     """Say what is being opened, where that takes a second or more."""
     heard = ProgressLines()
-    heard.opening(names)
+    heard.on_systems_opening(names)
     try:
         yield
     finally:
-        heard.say_late()
+        heard.print_line_if_still_waiting()
 
 
 class _ProgressTally(SilentListener):
@@ -94,18 +94,18 @@ class _ProgressTally(SilentListener):
         self._recent = deque([(self.start, 0)], maxlen=RECENT)
         self._late: threading.Timer | None = None
 
-    def opening(self, names: Sequence[str]) -> None:
-        named = shorten_names(names)(", ".join(names))
-        self.say_late(f"opening {named} and the data" if names else "opening the data")
+    def on_systems_opening(self, names: Sequence[str]) -> None:
+        named = make_name_shortener(names)(", ".join(names))
+        self.print_line_if_still_waiting(f"opening {named} and the data" if names else "opening the data")
 
-    def planning(self, plan: Plan) -> None:
+    def on_planning_begun(self, plan: Plan) -> None:
         self.stage("estimating time and cost", len(plan.cells), "cells")
 
-    def paraphrasing(self, title: str, total: int) -> None:
+    def announce_paraphrasing(self, title: str, total: int) -> None:
         self.stage(title, total)
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
-        self.say_late()
+        self.print_line_if_still_waiting()
         self.asked, self.answered, self.answers, self.unit = total, 0, 0, unit
         self.title = _shorten_title(title)
         self.begun_at = self.asking = time.monotonic()
@@ -126,7 +126,7 @@ class _ProgressTally(SilentListener):
     def heard(self) -> None:
         self.answers += 1
 
-    def until_answered(self) -> str:
+    def describe_time_to_answer(self) -> str:
         """How long what is asked for will still take, in words: by the pace of the last answers, once there are ten, or
         a tenth. Those of the cache that came one by one are soon not among the last."""
         waiting, new = self.asked - self.kept, self.answered - self.kept
@@ -134,9 +134,9 @@ class _ProgressTally(SilentListener):
         if not self.asked or new <= 0 or self.answered <= before or (new < PACE and new < 0.1 * waiting):
             return ""
         pace = (time.monotonic() - since) / (self.answered - before)
-        return _time_range(pace * max(0, self.asked - self.answered))
+        return _format_time_range(pace * max(0, self.asked - self.answered))
 
-    def say_late(self, line: str = "") -> None:
+    def print_line_if_still_waiting(self, line: str = "") -> None:
         """Say it unless something else has come within `BRIEF` seconds; what waited before is not said any more."""
         if self._late is not None:
             self._late.cancel()
@@ -147,16 +147,16 @@ class _ProgressTally(SilentListener):
 
     def stop(self) -> None:
         """Nothing more is said of what was going on."""
-        self.say_late()
+        self.print_line_if_still_waiting()
 
-    def amount(self) -> str:
+    def describe_stage_amount(self) -> str:
         """How much of the stage is done, in words."""
         of = f" of {self.asked:,}" if self.asked else ""
-        answers = f", {format_counted(self.answers, 'answer')}" if self.answers else ""
+        answers = f", {format_count_with_noun(self.answers, 'answer')}" if self.answers else ""
         return f"{self.answered:,}{of} {self.unit}{answers}"
 
-    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
-        self.say_late()
+    def on_plan_made(self, plan: Plan, waiting: Sequence[RunCell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
+        self.print_line_if_still_waiting()
         self.timed = all(cell.key in seconds for cell in waiting)
         self.weights = {
             # Above 0, so that a run of cells that take no time has a share at all.
@@ -177,16 +177,16 @@ class _ProgressTally(SilentListener):
             "; for a first answer sooner: --limit 200, with another --out" if whole else ""
         )
 
-    def started(self, cell: Cell) -> None:
+    def started(self, cell: RunCell) -> None:
         self.running[cell.key] = 0
         self.begun[cell.key] = time.monotonic()
 
-    def advanced(self, cell: Cell, texts: int) -> None:
+    def advanced(self, cell: RunCell, texts: int) -> None:
         self.running[cell.key] = min(self.running.get(cell.key, 0) + texts, cell.units)
         self.shares[cell.key] = self.running[cell.key] / max(1, cell.units)
         self.parts[cell.key] = self.shares[cell.key] * self.weights.get(cell.key, 1)
 
-    def ended(self, cell: Cell, record: CellRecord) -> None:  # noqa: ARG002 - what a listener hears
+    def ended(self, cell: RunCell, record: CellRecord) -> None:  # noqa: ARG002 - what a listener hears
         self.running.pop(cell.key, None)
         self.parts.pop(cell.key, None)
         self.begun.pop(cell.key, None)
@@ -204,13 +204,14 @@ class _ProgressTally(SilentListener):
         """Time left in words: by the forecast's weights, and never less than a cell in work needs at its own pace: a
         forecast may be far off for one system."""
         now = time.monotonic()
-        whole = seconds_left(now - self.start, self.share)
+        whole = estimate_seconds_left(now - self.start, self.share)
         if whole is None:
             return ""
         own = (
-            seconds_left(now - begun, self.shares.get(key, 0.0)) or 0.0 for key, begun in self.begun.items()
+            estimate_seconds_left(now - begun, self.shares.get(key, 0.0)) or 0.0
+            for key, begun in self.begun.items()
         )
-        return _time_range(max(whole, *own, 0.0))
+        return _format_time_range(max(whole, *own, 0.0))
 
 
 class ProgressLines(_ProgressTally):
@@ -224,58 +225,60 @@ class ProgressLines(_ProgressTally):
         self._first = self._last = time.monotonic()
         self._all = self._failed = 0
 
-    def opening(self, names: Sequence[str]) -> None:
+    def on_systems_opening(self, names: Sequence[str]) -> None:
         if not self._brief:
-            super().opening(names)
+            super().on_systems_opening(names)
 
-    def planning(self, plan: Plan) -> None:
+    def on_planning_begun(self, plan: Plan) -> None:
         if not self._brief:
-            super().planning(plan)
+            super().on_planning_begun(plan)
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         super().stage(title, total, unit)
         self._last = time.monotonic()
         if not self._brief:
-            self.say_late(f"{self.title}: {total:,} {unit}" if total else self.title)
+            self.print_line_if_still_waiting(f"{self.title}: {total:,} {unit}" if total else self.title)
 
     def advanced_by(self, texts: int) -> None:
         before = self.answered
         super().advanced_by(texts)
         paced = before - self.kept < PACE <= self.answered - self.kept and self.answered < self.asked
         if time.monotonic() - self._last >= (PAUSE if paced else PERIOD):
-            self._say_amount()
+            self._print_stage_amount()
 
     def heard(self) -> None:
         super().heard()
         if time.monotonic() - self._last >= PERIOD:
-            self._say_amount()
+            self._print_stage_amount()
 
-    def _say_amount(self) -> None:
-        self.say_late()
+    def _print_stage_amount(self) -> None:
+        self.print_line_if_still_waiting()
         self._last = time.monotonic()
-        _print_line(f"{self.title}: {self.amount()}  {self.until_answered()}".rstrip())
+        _print_line(
+            f"{self.title}: {self.describe_stage_amount()}  {self.describe_time_to_answer()}".rstrip()
+        )
 
-    def growing(self, added: Mapping[str, Sequence[str]]) -> None:
-        _print_line(_say_additions(added))
+    def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
+        _print_line(_describe_added_systems(added))
 
     def reckoned(self, line: str) -> None:
-        self.say_late()
+        self.print_line_if_still_waiting()
         _print_line(f"{self.title}: {line}")
 
-    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
-        super().planned(plan, waiting, seconds)
+    def on_plan_made(self, plan: Plan, waiting: Sequence[RunCell], seconds: Mapping[str, float]) -> None:
+        super().on_plan_made(plan, waiting, seconds)
         done = f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already"
         if not self._brief:
             _print_line(", ".join(filter(None, (done, self.ahead(plan)))))
 
-    def advanced(self, cell: Cell, texts: int) -> None:
+    def advanced(self, cell: RunCell, texts: int) -> None:
         super().advanced(cell, texts)
         if time.monotonic() - self._last >= PERIOD:
             self._last = time.monotonic()
-            done = f"{_cell_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
+            done = f"{_format_cell_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
             _print_line(f"{self.ended_cells} of {self.cells} cells; in work: {done}  {self.left()}".rstrip())
 
-    def ended(self, cell: Cell, record: CellRecord) -> None:
+    def ended(self, cell: RunCell, record: CellRecord) -> None:
         super().ended(cell, record)
         self._all += 1
         self._failed += not record.done
@@ -285,16 +288,16 @@ class ProgressLines(_ProgressTally):
             return
         self._last += since
         state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
-        named = f"  {_cell_name(cell)}  {state}" if shown else ""
+        named = f"  {_format_cell_name(cell)}  {state}" if shown else ""
         _print_line(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
 
     def interim(self, line: str) -> None:
         if not self._brief:
             _print_line(_shorten_title(line))
 
-    def over(self) -> None:
-        self.say_late()
-        cells = format_counted(self._all, "cell") if self._all else "done"
+    def announce_run_end(self) -> None:
+        self.print_line_if_still_waiting()
+        cells = format_count_with_noun(self._all, "cell") if self._all else "done"
         failed = f", {self._failed} failed" if self._failed else ""
         _print_line(f"{cells} in {format_duration(time.monotonic() - self._first)}{failed}")
 
@@ -304,14 +307,14 @@ class ProgressBars(_ProgressTally):
 
     def __init__(self) -> None:
         super().__init__()
-        self._progress = progress_bars()
+        self._progress = make_progress_bars()
         self._bars: dict[str, Any] = {}
         self._asked: Any = None
         self._all: Any = None
         self._lock = threading.Lock()
 
-    def growing(self, added: Mapping[str, Sequence[str]]) -> None:
-        self._progress.console.print(_say_additions(added), markup=False, highlight=False)
+    def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
+        self._progress.console.print(_describe_added_systems(added), markup=False, highlight=False)
 
     def interim(self, line: str) -> None:
         self._progress.console.print(_shorten_title(line), markup=False, highlight=False)
@@ -321,7 +324,7 @@ class ProgressBars(_ProgressTally):
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         super().stage(title, total, unit)
-        self._no_more_asked()
+        self._remove_stage_bar()
         self._asked = self._progress.add_task(
             self.title, total=total or None, state=f"{total:,} {unit}" if total else ""
         )
@@ -329,26 +332,26 @@ class ProgressBars(_ProgressTally):
 
     def advanced_by(self, texts: int) -> None:
         super().advanced_by(texts)
-        self._show_amount()
+        self._show_stage_amount()
 
     def heard(self) -> None:
         super().heard()
-        self._show_amount()
+        self._show_stage_amount()
 
-    def _show_amount(self) -> None:
+    def _show_stage_amount(self) -> None:
         if self._asked is None:
             return
-        state = f"{self.amount()}  {self.until_answered()}"
+        state = f"{self.describe_stage_amount()}  {self.describe_time_to_answer()}"
         self._progress.update(self._asked, completed=self.answered, state=state)
 
-    def _no_more_asked(self) -> None:
+    def _remove_stage_bar(self) -> None:
         if self._asked is not None:
             self._progress.remove_task(self._asked)
             self._asked = None
 
-    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
-        super().planned(plan, waiting, seconds)
-        self._no_more_asked()
+    def on_plan_made(self, plan: Plan, waiting: Sequence[RunCell], seconds: Mapping[str, float]) -> None:
+        super().on_plan_made(plan, waiting, seconds)
+        self._remove_stage_bar()
         if self._all is not None:
             self._progress.remove_task(self._all)
         done = len(plan.cells) - len(waiting)
@@ -359,47 +362,47 @@ class ProgressBars(_ProgressTally):
         )
         self._progress.start()
 
-    def started(self, cell: Cell) -> None:
+    def started(self, cell: RunCell) -> None:
         super().started(cell)
         with self._lock:
             if len(self._bars) < SHOWN:
                 self._bars[cell.key] = self._progress.add_task(
-                    _cell_name(cell), total=cell.units or None, state=""
+                    _format_cell_name(cell), total=cell.units or None, state=""
                 )
 
-    def advanced(self, cell: Cell, texts: int) -> None:
+    def advanced(self, cell: RunCell, texts: int) -> None:
         super().advanced(cell, texts)
         if (bar := self._bars.get(cell.key)) is not None:
             done = self.running[cell.key]
             self._progress.update(bar, completed=done, state=f"{done:,} of {cell.units:,} texts")
-        self._update()
+        self._update_total_bar()
 
-    def ended(self, cell: Cell, record: CellRecord) -> None:
+    def ended(self, cell: RunCell, record: CellRecord) -> None:
         super().ended(cell, record)
         with self._lock:
             if (bar := self._bars.pop(cell.key, None)) is not None:
                 self._progress.remove_task(bar)
         if not record.done:
             self._progress.console.print(
-                f"FAILED {_cell_name(cell)}: {record.reason}", markup=False, highlight=False
+                f"FAILED {_format_cell_name(cell)}: {record.reason}", markup=False, highlight=False
             )
-        self._update()
+        self._update_total_bar()
 
     def stop(self) -> None:
         """Take the bars away."""
         super().stop()
         self._progress.stop()
 
-    def _update(self) -> None:
+    def _update_total_bar(self) -> None:
         state = f"{self.ended_cells} of {self.cells} cells  {self.left()}"
         self._progress.update(self._all, completed=self.share, state=state)
 
 
-def _cell_name(cell: Cell) -> str:
-    return f"{cell.task} {cell.dataset} {shorten_names([cell.system])(cell.system)}"
+def _format_cell_name(cell: RunCell) -> str:
+    return f"{cell.task} {cell.dataset} {make_name_shortener([cell.system])(cell.system)}"
 
 
-def _say_additions(added: Mapping[str, Sequence[str]]) -> str:
+def _describe_added_systems(added: Mapping[str, Sequence[str]]) -> str:
     parts = "; ".join(f"{name} {', '.join(map(escape_controls, more))}" for name, more in added.items())
     return f"Added to the existing run: {parts}"
 
@@ -423,7 +426,7 @@ class WaitingNotice:
         self._doing, self._since = "", self._began
         self._bar: Any = None
         self._lock = RLock()
-        self._late = Timer(QUIET, self._once)
+        self._late = Timer(QUIET, self._show_silent_step)
         self._late.daemon = True
 
     def __enter__(self) -> WaitingNotice:
@@ -438,37 +441,37 @@ class WaitingNotice:
 
     def __call__(self, doing: str, done: int, total: int) -> None:
         with self._lock:
-            self._hear(doing, done, total)
+            self._show_progress_step(doing, done, total)
 
-    def _once(self) -> None:
+    def _show_silent_step(self) -> None:
         """A step that says nothing for long is shown all the same."""
         with self._lock:
             shown = self._bar is not None or self._last > self._began
             if self._doing and not shown and not self._late.finished.is_set():
-                self._hear(self._doing, 0, 0)
+                self._show_progress_step(self._doing, 0, 0)
 
-    def _hear(self, doing: str, done: int, total: int) -> None:
+    def _show_progress_step(self, doing: str, done: int, total: int) -> None:
         now = time.monotonic()
         if doing != self._doing:
             self._doing, self._since = doing, now
         if now - self._began < QUIET:
             return
-        state = self._state(done, total, now - self._since)
+        state = self._format_progress_state(done, total, now - self._since)
         if sys.stderr.isatty():
-            self._show(doing, done, total, state)
+            self._update_progress_bar(doing, done, total, state)
         elif now - self._last >= (PERIOD if self._last > self._began else QUIET):
             self._last = now
             print(f"{doing}: {state}" if state else doing, file=sys.stderr, flush=True)
 
-    def _show(self, doing: str, done: int, total: int, state: str) -> None:
+    def _update_progress_bar(self, doing: str, done: int, total: int, state: str) -> None:
         if self._bar is None:
-            self._bar = progress_bars()
+            self._bar = make_progress_bars()
             self._task = self._bar.add_task(doing, total=total or None, state=state)
             self._bar.start()
         self._bar.update(self._task, description=doing, completed=done, total=total or None, state=state)
 
     @staticmethod
-    def _state(done: int, total: int, elapsed: float) -> str:
+    def _format_progress_state(done: int, total: int, elapsed: float) -> str:
         if not total:
             return f"{done:,} rows" if done else ""
         left = f"  {format_duration(elapsed * (total - done) / done)} left" if 0 < done < total else ""

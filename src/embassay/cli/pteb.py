@@ -24,7 +24,13 @@ from embassay.cli.options import (
     stopping_at_memory,
 )
 from embassay.errors import Interrupted
-from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, label_price, option, repeat_option
+from embassay.protocols.kernel.request import (
+    OUTPUT,
+    SYSTEMS,
+    declare_label_price_option,
+    option,
+    redeclare_option,
+)
 from embassay.protocols.pteb.candidates import SelectionRequest
 from embassay.protocols.pteb.options import (
     PROMPT_NAMES,
@@ -34,7 +40,7 @@ from embassay.protocols.pteb.options import (
     StudyPool,
     SubmissionFilters,
 )
-from embassay.protocols.wordings.pairs import RatingRules, Sample
+from embassay.protocols.wordings.pairs import RatingRules, SampleSize
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.raters import LanguageResult
@@ -64,10 +70,10 @@ def judge(request: JudgeRequest, running: RunOptions) -> None:
 
     Example: embassay pteb judge -j ollama:gemma3:27b -d sample
     """
-    from embassay.cli.session import run_session
-    from embassay.protocols.pteb.judging import Judging
+    from embassay.cli.session import run_protocol_session
+    from embassay.protocols.pteb.judging import JudgingProtocol
 
-    run_session(Judging(), request, running, "judge")
+    run_protocol_session(JudgingProtocol(), request, running, "judge")
 
 
 @app.command("paraphrasers")
@@ -81,10 +87,10 @@ def paraphrasers(request: SelectionRequest, running: RunOptions) -> None:
 
     Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
     """
-    from embassay.cli.session import run_session
+    from embassay.cli.session import run_protocol_session
     from embassay.protocols.pteb.selection import ParaphraserSelection
 
-    done = run_session(ParaphraserSelection(), request, running, "paraphrasers")
+    done = run_protocol_session(ParaphraserSelection(), request, running, "paraphrasers")
     if done is None:
         return
     selection = done.manifest["selection"]
@@ -107,12 +113,12 @@ def run(request: Request, running: WorkerOptions) -> None:
 
     Example: embassay pteb run -s minilm -p recorded
     """
-    from embassay.cli.session import run_session
-    from embassay.protocols.pteb.protocol import Pteb
+    from embassay.cli.session import run_protocol_session
+    from embassay.protocols.pteb.protocol import PtebProtocol
 
     if request.until_ci is not None:
         typer.echo(UNTIL_CI, err=True)
-    run_session(Pteb(), request, running, "pteb")
+    run_protocol_session(PtebProtocol(), request, running, "pteb")
 
 
 OF_RUNS = {
@@ -132,10 +138,10 @@ def prompts(request: Request, running: WorkerOptions) -> None:
 
     Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
     """
-    from embassay.cli.session import run_session
-    from embassay.protocols.pteb.protocol import Pteb
+    from embassay.cli.session import run_protocol_session
+    from embassay.protocols.pteb.protocol import PtebProtocol
 
-    run_session(Pteb(), request, running, "prompts")
+    run_protocol_session(PtebProtocol(), request, running, "prompts")
 
 
 @validation.callback()
@@ -162,7 +168,7 @@ def sample(
         Path, typer.Argument(help="A run from `embassay pteb run`, or a stored set of paraphrases.")
     ],
     drawing: StudyPool,
-    size: Sample,
+    size: SampleSize,
     drawn: RatingStudyOptions,
 ) -> None:
     """Draw pairs of texts for people to rate.
@@ -176,7 +182,7 @@ def sample(
 
     out = drawn.out or make_default_folder("pteb-validate")
     study = draw_study(ParaphraseSet.open(run_or_set), out, drawing, size, drawn.rules, ending=drawn.ending)
-    _show_study(study)
+    _show_rating_study(study)
 
 
 @dataclass(frozen=True)
@@ -224,20 +230,18 @@ def collect(
 
     Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
     """
-    from embassay.protocols.kernel.tables import format_counted
-    from embassay.protocols.pteb.validation.crowd import read_crowd, write_kept
+    from embassay.protocols.kernel.tables import format_count_with_noun
+    from embassay.protocols.pteb.validation.crowd import read_crowd_ratings, write_kept_ratings
     from embassay.protocols.pteb.validation.study import RATERS, read_study
 
     study = read_study(folder)
-    kept = read_crowd(files, {item.pair_id: item for item in study.items}, options, submissions or ())
+    kept = read_crowd_ratings(files, {item.pair_id: item for item in study.items}, options, submissions or ())
     path = folder / RATERS / "crowd.csv"
-    write_kept(path, kept)
-    raters = len({row["rater_id"] for row in kept.rows})
-    typer.echo(
-        f"{format_counted(len(kept.rows), 'rating')} of {format_counted(raters, 'rater')} kept in {path}."
-    )
+    write_kept_ratings(path, kept)
+    raters = format_count_with_noun(len({row["rater_id"] for row in kept.rows}), "rater")
+    typer.echo(f"{format_count_with_noun(len(kept.rows), 'rating')} of {raters} kept in {path}.")
     for reason, count in sorted(kept.left_out.items()):
-        typer.echo(f"Left out, {reason}: {format_counted(count, 'row')}")
+        typer.echo(f"Left out, {reason}: {format_count_with_noun(count, 'row')}")
     typer.echo(f"Next: embassay pteb validate score {folder}")
 
 
@@ -251,9 +255,9 @@ class RatingScoreOptions(PrintOptions):
     )  # fmt: skip
     estimates: tuple[Path, ...] = option((), "A file with language models' estimates.")
     decisions: Path | None = option(None, "The inspector's file. Default: inspect.csv.")
-    max_cost: float | None = repeat_option(RunOptions, "max_cost")
-    dry_run: bool = repeat_option(RunOptions, "dry_run")
-    price: float | None = label_price()
+    max_cost: float | None = redeclare_option(RunOptions, "max_cost")
+    dry_run: bool = redeclare_option(RunOptions, "dry_run")
+    price: float | None = declare_label_price_option()
 
 
 @validation.command("score")
@@ -271,49 +275,49 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
 
     study, json, wide = read_study(folder), asked.json, asked.wide
     if asked.dry_run:
-        _show_plan(study, asked.judges, json, wide)
+        _show_estimate_plan(study, asked.judges, json, wide)
         return
-    _estimate_pairs(study, asked.judges, asked.max_cost)
+    _have_judges_estimate_pairs(study, asked.judges, asked.max_cost)
     scored = scoring.score_study(study, files or (), estimates=asked.estimates, decisions=asked.decisions)
-    written = scoring.write_run(scored, command=_command_line())
+    written = scoring.write_study_run(scored, command=_format_command_line())
     if json:
         from json import dumps
 
         results = [row.as_dict() for row in written.read_results()]
         typer.echo(dumps({"results": results, "warnings": scored.warnings}, ensure_ascii=False))
         return
-    _show_scored(scored, wide, asked.price)
+    _show_scored_study(scored, wide, asked.price)
 
 
-def _estimate_pairs(study: Study, judges: Sequence[str], max_cost: float | None) -> None:
+def _have_judges_estimate_pairs(study: Study, judges: Sequence[str], max_cost: float | None) -> None:
     """Have the judges estimate every pair; what was asked before is not asked again."""
     if not judges:
         return
-    from embassay.cli.progress import make_listener
+    from embassay.cli.progress import make_progress_listener
     from embassay.protocols.kernel.session import open_ledger
-    from embassay.protocols.pteb.validation.scoring import estimate_ratings
+    from embassay.protocols.pteb.validation.scoring import rate_pairs_by_models
 
-    heard = make_listener()
-    heard.paraphrasing("Estimates", len(study.items) * len(judges))
+    heard = make_progress_listener()
+    heard.announce_paraphrasing("Estimates", len(study.items) * len(judges))
     with open_ledger(study.path, max_cost) as ledger:
         try:
-            estimate_ratings(study, judges, ledger=ledger, hear=heard.advanced_by)
+            rate_pairs_by_models(study, judges, ledger=ledger, hear=heard.advanced_by)
         except KeyboardInterrupt:
             raise Interrupted(
-                "Stopped. The answers so far are kept.", mend=f"Resume with: {_command_line()}"
+                "Stopped. The answers so far are kept.", mend=f"Resume with: {_format_command_line()}"
             ) from None
         finally:
             getattr(heard, "stop", lambda: None)()
 
 
-def _show_plan(study: Study, judges: Sequence[str], json: bool, wide: bool) -> None:
-    from embassay.cli.session import Display, show_plan
-    from embassay.protocols.pteb.validation.scoring import forecast_estimates
+def _show_estimate_plan(study: Study, judges: Sequence[str], json: bool, wide: bool) -> None:
+    from embassay.cli.session import DisplayOptions, show_run_plan
+    from embassay.protocols.pteb.validation.scoring import forecast_model_ratings
 
-    show_plan(lambda _: forecast_estimates(study, judges), Display(json, wide))
+    show_run_plan(lambda _: forecast_model_ratings(study, judges), DisplayOptions(json, wide))
 
 
-def _show_study(study: Study) -> None:
+def _show_rating_study(study: Study) -> None:
     from embassay.cli.terminal import show_table
 
     rows = [
@@ -338,24 +342,28 @@ def _show_study(study: Study) -> None:
     typer.echo(f"When the files are back: embassay pteb validate score {study.path}")
 
 
-def _show_scored(scored: ScoredStudy, wide: bool, price: float | None = None) -> None:
+def _show_scored_study(scored: ScoredStudy, wide: bool, price: float | None = None) -> None:
     from embassay.cli.terminal import show_blocks
-    from embassay.document.blocks import Column, Table, number_columns
+    from embassay.document.blocks import Column, Table, make_number_columns
 
-    typer.echo(_study_verdict(scored) + "\n")
+    typer.echo(_describe_study_verdict(scored) + "\n")
     titles = ("Median", "At the threshold", "Alpha", "Pairs", "Ratings", "Rejected")
     heads: list[str | Column] = [
         "Language",
-        *number_columns("Mean", "95%"),
+        *make_number_columns("Mean", "95%"),
         "Verdict",
-        *number_columns(*titles),
+        *make_number_columns(*titles),
     ]
     show_blocks(
-        [Table.of("languages", heads, (_count_cells(result, scored.results) for result in scored.results))],
+        [
+            Table.of(
+                "languages", heads, (_build_language_row(result, scored.results) for result in scored.results)
+            )
+        ],
         wide,
     )
-    _show_undecided(scored, wide, price)
-    _show_judged(scored, wide, price)
+    _show_undecided_languages(scored, wide, price)
+    _show_judge_ratings(scored, wide, price)
     for rater in scored.checked.raters:
         if rater.fate != "kept":
             typer.echo(f"- {rater.rater_id} {rater.fate}: {rater.reason}")
@@ -364,10 +372,10 @@ def _show_scored(scored: ScoredStudy, wide: bool, price: float | None = None) ->
     typer.echo(f"\n{scored.study.path / 'tables' / 'pteb_table11.md'}")
 
 
-def _show_undecided(scored: ScoredStudy, wide: bool, price: float | None) -> None:
+def _show_undecided_languages(scored: ScoredStudy, wide: bool, price: float | None) -> None:
     """What more pairs would achieve for the languages whose verdict other pairs could turn."""
     from embassay.cli.terminal import show_blocks
-    from embassay.report.notes import UndecidedDifference, open_table
+    from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 
     bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
     open_ = [
@@ -388,16 +396,21 @@ def _show_undecided(scored: ScoredStudy, wide: bool, price: float | None) -> Non
         )
         chance = "Chance of a decision"
         show_blocks(
-            [open_table("What more pairs would achieve", "Pairs", open_, price=price, chance=chance)], wide
+            [
+                undecided_outlook_table(
+                    "What more pairs would achieve", "Pairs", open_, price=price, chance=chance
+                )
+            ],
+            wide,
         )
 
 
-def _show_judged(scored: ScoredStudy, wide: bool, price: float | None) -> None:
+def _show_judge_ratings(scored: ScoredStudy, wide: bool, price: float | None) -> None:
     """By each judge: mean ratings of all pairs, corrected by people's."""
     from dataclasses import replace
 
     from embassay.cli.terminal import show_blocks
-    from embassay.report.rag.decision import quantities_blocks
+    from embassay.report.rag.decision import judged_quantity_blocks
 
     for judge in dict.fromkeys(language.judge for language in scored.corrected):
         # All languages together come first: what more labels would buy is told of these.
@@ -409,10 +422,10 @@ def _show_judged(scored: ScoredStudy, wide: bool, price: float | None) -> None:
         typer.echo("")
         bar = scored.study.rules.threshold
         title, ratings = f"Mean rating with {judge}", float(scored.study.raters)
-        show_blocks(quantities_blocks(means, languages[0].off, title, bar, price, ratings), wide)
+        show_blocks(judged_quantity_blocks(means, languages[0].off, title, bar, price, ratings), wide)
 
 
-def _study_verdict(scored: ScoredStudy) -> str:
+def _describe_study_verdict(scored: ScoredStudy) -> str:
     langs = [result for result in scored.results if result.lang]
     parts = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
     if rejected := [lang.lang for lang in langs if lang.accepted is False]:
@@ -422,7 +435,7 @@ def _study_verdict(scored: ScoredStudy) -> str:
     return f"{'; '.join(parts)} (a mean rating of {scored.study.rules.threshold:g} or more)."
 
 
-def _count_cells(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
+def _build_language_row(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
     from embassay.protocols.kernel import tables as numbers
     from embassay.protocols.pteb.validation.scoring import TOTAL, describe_verdict
 
@@ -441,7 +454,7 @@ def _count_cells(result: LanguageResult, results: Sequence[LanguageResult]) -> l
     ]
 
 
-def _command_line() -> str:
+def _format_command_line() -> str:
     import shlex
     import sys
 

@@ -13,7 +13,7 @@ import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, add_record_options
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
+from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 
 if TYPE_CHECKING:
     from embassay.data.catalogue.suites import Suite
@@ -32,13 +32,13 @@ class ReproductionOptions:
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
     run: bool = option(False, "Run it; without this, only show what it needs.", name="--run")
-    out: Path | None = repeat_option(RunOptions, "out")
+    out: Path | None = redeclare_option(RunOptions, "out")
     finished: tuple[Path, ...] = option(
         (), "Compare the paper's tables with finished runs.", name="--from", value="RUN"
     )
-    json: bool = repeat_option(PrintOptions, "json", help="Print the results as one JSON object.")
+    json: bool = redeclare_option(PrintOptions, "json", help="Print the results as one JSON object.")
     markdown: bool = option(False, "Print the tables as Markdown.", name="--markdown", group=OUTPUT)
-    wide: bool = repeat_option(PrintOptions, "wide")
+    wide: bool = redeclare_option(PrintOptions, "wide")
 
     def __post_init__(self) -> None:
         if self.finished and (self.run or self.more or self.out):
@@ -65,17 +65,17 @@ def reproduce(asked: ReproductionOptions) -> None:
     chosen = recipe.step(asked.step)
     json, markdown, wide = asked.json, asked.markdown, asked.wide
     if asked.finished:
-        _show_tables(recipe, asked.finished, json=json, markdown=markdown, wide=wide)
+        _show_paper_tables(recipe, asked.finished, json=json, markdown=markdown, wide=wide)
         return
     if not asked.run:
         _show_recipe(recipe, chosen, more, json=json, wide=wide)
         return
-    folder = _carry_out(recipe, chosen, more, asked.out, json=json, wide=wide)
+    folder = _run_paper_step(recipe, chosen, more, asked.out, json=json, wide=wide)
     if json:
         return
     typer.echo("")
     try:
-        _show_tables(recipe, [folder], json=False, markdown=markdown, wide=wide)
+        _show_paper_tables(recipe, [folder], json=False, markdown=markdown, wide=wide)
     except UsageError as error:
         # The run stands, also where the paper prints nothing of its data.
         typer.echo(error.message)
@@ -86,18 +86,18 @@ def _show_recipe(
 ) -> None:
     """The paper's commands, and what the chosen one takes here."""
     if not json:
-        for line in _recipe_lines(recipe, step, more):
+        for line in _format_recipe_lines(recipe, step, more):
             typer.echo(line)
         if lacking := step.lacking(more):
             for name, about in lacking:
                 typer.echo(f"Needs {name}: {about}.")
             return
-    _call_command([*step.words(more), "--dry-run", *_flag_words(json, wide)])
+    _call_own_command([*step.words(more), "--dry-run", *_build_flag_words(json, wide)])
 
 
-def _recipe_lines(recipe: PaperRecipe, step: PaperCommand, more: Sequence[str]) -> list[str]:
+def _format_recipe_lines(recipe: PaperRecipe, step: PaperCommand, more: Sequence[str]) -> list[str]:
     """What the paper is, its commands with the tables that they make, and how much of its suite is here."""
-    from embassay.data.catalogue.suites import all_suites
+    from embassay.data.catalogue.suites import read_all_suites
 
     lines = [f"{recipe.paper} ({recipe.source}). {recipe.caveat}", ""]
     for command in recipe.steps:
@@ -106,18 +106,18 @@ def _recipe_lines(recipe: PaperRecipe, step: PaperCommand, more: Sequence[str]) 
         lines.append(f"  {shlex.join(['embassay', *words])}")
         lines += [f"  {file} is {about}." for file, about in command.advised.values() if file in words]
     if recipe.suite:
-        lines.append(_count_local_sets(all_suites()[recipe.suite]))
+        lines.append(_count_local_sets(read_all_suites()[recipe.suite]))
     return [*lines, ""]
 
 
 def _count_local_sets(suite: Suite) -> str:
     """How many sets of a suite are on this machine, and what the others hold."""
-    from embassay.data.catalogue.entries import find_reading_place
+    from embassay.data.catalogue.entries import find_dataset_location
 
     absent = [
         member
         for member in suite.members
-        if member.record and find_reading_place(member.record) not in ("mirror", "cache")
+        if member.record and find_dataset_location(member.record) not in ("mirror", "cache")
     ]
     sets = len(suite.sets) - len({member.set for member in absent})
     line = f"{sets} of {len(suite.sets)} sets of {suite.name} are on this machine."
@@ -129,7 +129,7 @@ def _count_local_sets(suite: Suite) -> str:
     )
 
 
-def _carry_out(
+def _run_paper_step(
     recipe: PaperRecipe, step: PaperCommand, more: Sequence[str], out: Path | None, *, json: bool, wide: bool
 ) -> Path:
     """Do the step; its folder."""
@@ -139,33 +139,39 @@ def _carry_out(
         name, about = lacking[0]
         raise UsageError(f"{recipe.paper} needs {name} from you: {about}.", mend=f"Add {name} ...")
     folder = out or make_default_folder(f"{recipe.paper.lower()}-{step.name}")
-    words = [*step.words(more), "--out", str(folder), *_flag_words(json, wide)]
+    words = [*step.words(more), "--out", str(folder), *_build_flag_words(json, wide)]
     typer.echo(shlex.join(["embassay", *words]), err=True)
-    _call_command(words)
+    _call_own_command(words)
     return folder
 
 
-def _flag_words(json: bool, wide: bool) -> list[str]:
+def _build_flag_words(json: bool, wide: bool) -> list[str]:
     return ["--json"] * json + ["--wide"] * wide
 
 
-def _call_command(words: list[str]) -> None:
+def _call_own_command(words: list[str]) -> None:
     """Another command of ours, in this process."""
     from embassay.cli import main
 
     debug = ["--debug"] * main.is_debugging()
-    typer.main.get_command(main.with_commands(words[0]))(args=[*debug, *words], standalone_mode=False)
+    typer.main.get_command(main.build_app_with_commands(words[0]))(
+        args=[*debug, *words], standalone_mode=False
+    )
 
 
-def _show_tables(
+def _show_paper_tables(
     recipe: PaperRecipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool
 ) -> None:
     """The paper's tables beside those of the runs."""
-    from embassay.interchange.reproduction import compare_tables, describe_suites, find_other_settings
+    from embassay.interchange.reproduction import (
+        compare_paper_tables,
+        describe_suite_coverage,
+        find_differing_settings,
+    )
 
     tables, notes = (
-        compare_tables(recipe.paper, runs),
-        [*describe_suites(runs), *find_other_settings(recipe, runs)],
+        compare_paper_tables(recipe.paper, runs),
+        [*describe_suite_coverage(runs), *find_differing_settings(recipe, runs)],
     )
     if json:
         facts = {"paper": recipe.paper, "suites": notes, "tables": [table.as_dict() for table in tables]}
@@ -182,10 +188,11 @@ def _show_tables(
 
 def _show_table_pair(beside: ReproducedTable, wide: bool) -> None:
     from embassay.cli.terminal import show_blocks
-    from embassay.document.blocks import Table, number_columns
+    from embassay.document.blocks import Table, make_number_columns
 
     typer.echo(beside.title)
     show_blocks(
-        [Table.of(beside.title, [beside.paper, *number_columns(*beside.columns)], list(beside.body()))], wide
+        [Table.of(beside.title, [beside.paper, *make_number_columns(*beside.columns)], list(beside.body()))],
+        wide,
     )
-    typer.echo(f"{beside.summarize()}\n")
+    typer.echo(f"{beside.summarize_differences()}\n")

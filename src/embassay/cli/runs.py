@@ -18,9 +18,9 @@ from embassay.protocols.kernel.request import (
     SYSTEMS,
     RunRequest,
     option,
-    repeat_option,
+    redeclare_option,
 )
-from embassay.protocols.live import Asked
+from embassay.protocols.live import RetrieverOption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,10 +36,10 @@ class ComparisonOptions:
     b: str | None = option(None, "The second system.", name="-b", group=SYSTEMS)
     tasks: tuple[str, ...] = option((), "Only this task, or overall.", name="--task -t")
     measures: tuple[str, ...] = option((), "Only this measure.", name="--measure -m")
-    datasets: tuple[str, ...] = repeat_option(
+    datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(), help="Only this dataset, when comparing all systems."
     )
-    seed: int = repeat_option(RunRequest, "seed")
+    seed: int = redeclare_option(RunRequest, "seed")
 
 
 @add_record_options()
@@ -59,40 +59,40 @@ def compare(
     """
     from embassay.cli.terminal import show_blocks
     from embassay.protocols import compare as comparing
-    from embassay.report.terminal import fields_view, pair_view
+    from embassay.report.terminal import compared_pair_view, ranked_fields_view
 
     comparison = comparing.compare(*folders, **vars(asked))
     if comparison.pair is None:
         if shown.json:
-            _print_records({"fields": comparison.fields})
+            _print_records_json({"fields": comparison.fields})
             return
-        show_blocks(fields_view(comparison.fields, comparison.protocol), shown.wide)
+        show_blocks(ranked_fields_view(comparison.fields, comparison.protocol), shown.wide)
         return
     if shown.json:
-        _print_records(
+        _print_records_json(
             {name: getattr(comparison.pair, name) for name in ("contrasts", "across", "pairing", "among")}
         )
         return
-    show_blocks(pair_view(comparison.pair, comparison.protocol), shown.wide)
+    show_blocks(compared_pair_view(comparison.pair, comparison.protocol), shown.wide)
 
 
-def _print_records(records: dict[str, Any]) -> None:
+def _print_records_json(records: dict[str, Any]) -> None:
     from dataclasses import asdict, is_dataclass
     from math import isfinite
 
     from embassay.runs.folder import to_json
 
-    def plain(value: Any) -> Any:
+    def make_json_safe(value: Any) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
-            return plain(asdict(value))
+            return make_json_safe(asdict(value))
         if isinstance(value, dict):
-            return {key: plain(item) for key, item in value.items()}
+            return {key: make_json_safe(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [plain(item) for item in value]
+            return [make_json_safe(item) for item in value]
         # JSON has no NaN and no infinity: null stands for them.
         return None if isinstance(value, float) and not isfinite(value) else value
 
-    typer.echo(to_json(plain(records), indent=1))
+    typer.echo(to_json(make_json_safe(records), indent=1))
 
 
 Folder = Annotated[Path, typer.Argument(help="A run, or a folder above runs.", metavar="DIR")]
@@ -126,7 +126,7 @@ class GateOptions:
     margin: float = option(
         0.0, "Drop allowed by --no-worse-than, in the measure's unit.", least=0, group=STATISTICS
     )
-    systems: tuple[str, ...] = repeat_option(
+    systems: tuple[str, ...] = redeclare_option(
         RunRequest, "systems", default=(), help="Only this system, in --no-worse-than."
     )
     tasks: tuple[str, ...] = option((), "Only this task, in --no-worse-than.", name="--task -t")
@@ -136,25 +136,25 @@ class GateOptions:
 
 
 @dataclass(frozen=True)
-class AskedNow:
+class LiveRetrieverOptions:
     """A retriever that is asked now and held against the stored scoring, and where its answers are kept."""
 
-    retrievers: tuple[str, ...] = repeat_option(
-        Asked, "retrievers",
+    retrievers: tuple[str, ...] = redeclare_option(
+        RetrieverOption, "retrievers",
         help="Ask a retriever now, score it like DIR, and compare it with DIR: SPEC or NAME=SPEC, as in rag score."
     )  # fmt: skip
     queries: str = option("", "With --retriever: the questions. Default: DIR's.", value="FILE", group=DATA)
-    out: Path | None = repeat_option(
+    out: Path | None = redeclare_option(
         RunOptions, "out", help="With --retriever: folder of its answers and scores. Default: under runs/."
     )
-    max_cost: float | None = repeat_option(RunOptions, "max_cost")
-    dry_run: bool = repeat_option(
+    max_cost: float | None = redeclare_option(RunOptions, "max_cost")
+    dry_run: bool = redeclare_option(
         RunOptions, "dry_run", help="Ask each --retriever one question, show its answer, and stop."
     )
 
 
 @add_record_options()
-def gate(folder: Folder, asked: GateOptions, now: AskedNow, shown: PrintOptions) -> None:
+def gate(folder: Folder, asked: GateOptions, now: LiveRetrieverOptions, shown: PrintOptions) -> None:
     """Fail a build when a score is too low or has dropped.
 
     Exit code 1 if a threshold is missed or --no-worse-than finds a drop; its tests are Holm-corrected together. A
@@ -168,13 +168,13 @@ def gate(folder: Folder, asked: GateOptions, now: AskedNow, shown: PrintOptions)
 
     from embassay.cli.terminal import show_blocks
     from embassay.protocols import gate as gating
-    from embassay.report.terminal import gate_view
+    from embassay.report.terminal import gate_verdicts_view
     from embassay.runs.folder import to_json, write_atomic
 
     if asked.listed:
-        _print_scores(folder, asked, shown)
+        _print_gate_scores(folder, asked, shown)
         return
-    earlier, names = asked.no_worse_than, gating.read_names(asked.names)
+    earlier, names = asked.no_worse_than, gating.parse_system_renames(asked.names)
     if now.retrievers:
         scored = _score_retrievers(folder, now, names)
         if scored is None:
@@ -186,23 +186,24 @@ def gate(folder: Folder, asked: GateOptions, now: AskedNow, shown: PrintOptions)
         systems=asked.systems, tasks=asked.tasks, measures=asked.measures
     )  # fmt: skip
     if asked.junit is not None:
-        write_atomic(asked.junit, outcome.junit())
+        write_atomic(asked.junit, outcome.format_junit())
     if asked.markdown is not None:
         write_atomic(asked.markdown, outcome.markdown())
     if shown.json:
         record = {
-            "passed": outcome.passed, "met": outcome.met, "bars": [asdict(verdict) for verdict in outcome.verdicts],
+            "passed": outcome.passed, "met": outcome.is_every_bar_met,
+            "bars": [asdict(verdict) for verdict in outcome.verdicts],
             "judge": outcome.judge
         }  # fmt: skip
         typer.echo(to_json(record, indent=1))
     else:
-        show_blocks(gate_view(outcome.verdicts, outcome.judge), shown.wide)
+        show_blocks(gate_verdicts_view(outcome.verdicts, outcome.judge), shown.wide)
     if not outcome.passed:
         raise typer.Exit(1)
 
 
 def _score_retrievers(
-    stored: Path, now: AskedNow, names: Mapping[str, str]
+    stored: Path, now: LiveRetrieverOptions, names: Mapping[str, str]
 ) -> tuple[Path, dict[str, str]] | None:
     """Ask and score retrievers as a stored scoring was: the new folder, and the name of each in the stored one -> its
     own; None where they were only tried."""
@@ -210,30 +211,30 @@ def _score_retrievers(
     import sys
 
     from embassay.cli.options import make_default_folder
-    from embassay.cli.progress import make_listener
-    from embassay.cli.rag.score import plan_asking
+    from embassay.cli.progress import make_progress_listener
+    from embassay.cli.rag.score import preview_retriever_asking
     from embassay.protocols.compare import find_run_folder
     from embassay.protocols.rag.scoring.protocol import read_stored_scoring, score_request
 
     scoring = read_stored_scoring(find_run_folder(stored))
-    request = scoring.with_retrievers(now.retrievers, now.queries)
+    request = scoring.make_retriever_request(now.retrievers, now.queries)
     if now.dry_run:
-        for line in plan_asking(request):
+        for line in preview_retriever_asking(request):
             typer.echo(line)
         return None
-    out, heard = now.out or make_default_folder("gate"), make_listener()
+    out, heard = now.out or make_default_folder("gate"), make_progress_listener()
     command = shlex.join(["embassay", *sys.argv[1:]])
     try:
         scored = score_request(request, out, command, listener=heard, max_usd=now.max_cost)
     finally:
-        heard.over()
-    return out, scoring.names_for([run.name for run in scored.record.runs], names)
+        heard.announce_run_end()
+    return out, scoring.match_runs_to_retrievers([run.name for run in scored.record.runs], names)
 
 
-def _print_scores(folder: Path, asked: GateOptions, shown: PrintOptions) -> None:
+def _print_gate_scores(folder: Path, asked: GateOptions, shown: PrintOptions) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.protocols.thresholds import list_scores
-    from embassay.report.terminal import scores_view
+    from embassay.report.terminal import gateable_scores_view
 
     scores = list_scores(folder, systems=asked.systems, tasks=asked.tasks, measures=asked.measures)
     if shown.json:
@@ -241,13 +242,13 @@ def _print_scores(folder: Path, asked: GateOptions, shown: PrintOptions) -> None
             name: {"value": row.value, "low": row.ci_low, "high": row.ci_high, "n": row.n}
             for name, row in scores
         }
-        _print_records({"scores": facts})
+        _print_records_json({"scores": facts})
         return
-    show_blocks(scores_view(scores), shown.wide)
+    show_blocks(gateable_scores_view(scores), shown.wide)
 
 
 @dataclass(frozen=True)
-class PageOptions:
+class ReportPageOptions:
     """Which page is written, and where."""
 
     out: Path | None = option(
@@ -263,30 +264,30 @@ Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders above runs
 
 
 @add_record_options()
-def report(folders: Folders, page: PageOptions) -> None:
+def report(folders: Folders, page: ReportPageOptions) -> None:
     """Write one self-contained HTML report for any set of runs.
 
     Example: embassay report runs/demo --out report.html
     """
     from embassay.report import write_report
 
-    def tell(line: str) -> None:
+    def print_on_stderr(line: str) -> None:
         typer.echo(line, err=True)
 
-    typer.echo(str(write_report(folders, out=page.out, summary=page.summary, tell=tell)))
+    typer.echo(str(write_report(folders, out=page.out, summary=page.summary, tell=print_on_stderr)))
 
 
 @dataclass(frozen=True)
 class BoardOptions(ServerOptions):
     """How boards are served and kept up to date."""
 
-    port: int = repeat_option(ServerOptions, "port", default=8760)
+    port: int = redeclare_option(ServerOptions, "port", default=8760)
     root_path: str = option("", "Path prefix set by a proxy.", value="/PATH", group=SERVER)
     stale_after: float = option(
         15.0, "Minutes without output after which a run is stale.", least=0.1, group=SERVER
     )
     every: float = option(2.0, "Seconds between checks of the folder.", least=0.2, group=SERVER)
-    open: bool = repeat_option(ServerOptions, "open", help="Open the newest board in a browser.")
+    open: bool = redeclare_option(ServerOptions, "open", help="Open the newest board in a browser.")
 
 
 @add_record_options()
@@ -302,33 +303,33 @@ def serve(
     Example: embassay serve runs --open
     """
     from embassay.web import server
-    from embassay.web.leaderboard.library import check_folder, check_prefix, make_app
+    from embassay.web.leaderboard.library import make_folder_app, normalise_url_prefix, resolve_served_folder
 
     host = boards.host
-    root, prefix = check_folder(folder), check_prefix(boards.root_path)
-    hosts = server.hosts_answered(host, None, boards.allow_host)
-    with server.open_socket(host, boards.port) as listening:
-        shown = server.base_url(host, listening) + "/"
+    root, prefix = resolve_served_folder(folder), normalise_url_prefix(boards.root_path)
+    hosts = server.list_answered_hosts(host, None, boards.allow_host)
+    with server.open_listening_socket(host, boards.port) as listening:
+        shown = server.build_base_url(host, listening) + "/"
 
-        def ready() -> None:
+        def announce_server_ready() -> None:
             typer.echo(shown)
-            _say_served(root, host)
+            _announce_served_folder(root, host)
             if boards.open:
                 typer.launch(shown)
 
-        server.serve(
-            lambda: make_app(
+        server.serve_until_signal(
+            lambda: make_folder_app(
                 root, hosts=hosts, root_path=prefix, stale_after=60 * boards.stale_after, every=boards.every
             ),
-            listening, command="serve", proxy_headers=boards.proxy_headers, ready=ready
+            listening, command="serve", proxy_headers=boards.proxy_headers, ready=announce_server_ready
         )  # fmt: skip
 
 
-def _say_served(root: Path, host: str) -> None:
-    from embassay.web.server import is_local
+def _announce_served_folder(root: Path, host: str) -> None:
+    from embassay.web.server import is_local_only_host
 
     typer.echo(f"The runs in {root}: read-only, refreshed while the server runs.", err=True)
-    if not is_local(host):
+    if not is_local_only_host(host):
         typer.echo(
             "Anyone who can reach this address can read the boards; for TLS and a host name, put a "
             "proxy in front of it (docs/leaderboard.md).", err=True
@@ -367,7 +368,7 @@ def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
     Example: embassay export runs/sage --to csv --out sage.csv
     """
     if asked.to in ("mlflow", "wandb", "trackio"):
-        _log_runs(folders, asked, json=shown.json)
+        _log_runs_to_tracker(folders, asked, json=shown.json)
         return
     from embassay.interchange import FORMS
     from embassay.interchange import export as write
@@ -375,15 +376,15 @@ def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
     form = next(name for name in FORMS if name == asked.to)
     done = write(folders, form, Path(asked.out), table=asked.table, source=asked.source)
     if shown.json:
-        _print_json(done)
+        _print_export_json(done)
         return
-    _print_left_out(done)
+    _print_left_out_results(done)
     typer.echo(
         f"{done.out}: {done.rows:,} results in {done.files:,} {'file' if done.files == 1 else 'files'}."
     )
 
 
-def _log_runs(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
+def _log_runs_to_tracker(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
     from embassay.interchange import log_to_mlflow, log_to_trackio, log_to_wandb
     from embassay.runs.folder import to_json
 
@@ -400,12 +401,12 @@ def _log_runs(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
         typer.echo(f"{entry.run}: {'was already there' if entry.unchanged else 'logged'} as {entry.id}.")
 
 
-def _print_left_out(done: Exported) -> None:
+def _print_left_out_results(done: Exported) -> None:
     for out in done.left_out:
         typer.echo(f"left out: {out.run}: {out.rows:,} rows {out.reason}.", err=True)
 
 
-def _print_json(done: Exported) -> None:
+def _print_export_json(done: Exported) -> None:
     from embassay.runs.folder import to_json
 
     left_out = [vars(out) for out in done.left_out]
@@ -453,7 +454,7 @@ def import_(source: Source, asked: ImportOptions, shown: PrintOptions) -> None:
             source, asked.out, measures=asked.measures, max_bytes=asked.max_mb * 2**20, progress=waiting,
             command=" ".join(["embassay", *sys.argv[1:]])
         )  # fmt: skip
-    _warn_faults(done)
+    _warn_of_import_faults(done)
     for warning in done.warnings:
         typer.echo(f"warning: {warning}.", err=True)
     if shown.json:
@@ -466,15 +467,15 @@ def import_(source: Source, asked: ImportOptions, shown: PrintOptions) -> None:
     )
 
 
-def _warn_faults(done: Imported) -> None:
-    from embassay.protocols.kernel.tables import format_counted
+def _warn_of_import_faults(done: Imported) -> None:
+    from embassay.protocols.kernel.tables import format_count_with_noun
 
     for fault in done.faults[:_SHOWN]:
         typer.echo(f"left out: {_describe_fault(fault.path, fault.reason)}", err=True)
     if done.faults:
         more = f", {_SHOWN} shown" if len(done.faults) > _SHOWN else ""
         typer.echo(
-            f"{format_counted(len(done.faults), 'fault')}{more}; all are in {done.folder / 'faults.jsonl'}.",
+            f"{format_count_with_noun(len(done.faults), 'fault')}{more}; all are in {done.folder / 'faults.jsonl'}.",
             err=True,
         )
     if done.rows > _MANY:
@@ -511,15 +512,15 @@ def serve_agents(rights: AgentRights) -> None:
     """
     import sys
 
-    from embassay.cli.terminal import unfiltered_stream
+    from embassay.cli.terminal import find_unfiltered_stream
     from embassay.errors import UsageError
-    from embassay.web.agents import AgentLimits, make_server
+    from embassay.web.agents import AgentLimits, make_agent_server
 
     if not rights.folder.is_dir():
         raise UsageError(
             f"There is no folder {rights.folder}.", mend="Name the folder with your data and runs."
         )
-    server = make_server(AgentLimits(rights.folder.resolve(), rights.allow_runs, rights.max_cost))
+    server = make_agent_server(AgentLimits(rights.folder.resolve(), rights.allow_runs, rights.max_cost))
     # The protocol writes bytes, which the filtered stream does not take.
-    sys.stdout = unfiltered_stream(sys.stdout)
+    sys.stdout = find_unfiltered_stream(sys.stdout)
     server.run("stdio")

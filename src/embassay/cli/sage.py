@@ -21,7 +21,7 @@ def run(request: Request, running: WorkerOptions) -> None:
 
     Example: embassay sage run -s minilm -s bm25 -d my.jsonl
     """
-    from embassay.cli.session import run_session
-    from embassay.protocols.sage.protocol import Sage
+    from embassay.cli.session import run_protocol_session
+    from embassay.protocols.sage.protocol import SageProtocol
 
-    run_session(Sage(), request, running, "sage")
+    run_protocol_session(SageProtocol(), request, running, "sage")

@@ -25,9 +25,9 @@ from embassay.cli.options import (
     add_record_options,
     make_default_folder,
 )
-from embassay.cli.progress import make_listener as progress
-from embassay.cli.progress import say_opening
-from embassay.cli.terminal import shorten_names, show_blocks, show_table
+from embassay.cli.progress import announce_opening
+from embassay.cli.progress import make_progress_listener as progress
+from embassay.cli.terminal import make_name_shortener, show_blocks, show_table
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError, UsageError
 from embassay.limits import explain_permission, find_forbidden_path
 from embassay.machine import HANGUP
@@ -36,12 +36,12 @@ from embassay.runs.spending import summarise_spending
 
 if TYPE_CHECKING:
     from embassay.document.blocks import Block
-    from embassay.runs.forecast import Forecasts
+    from embassay.runs.forecast import RunForecast
     from embassay.systems.remote import Ledger
 
 
 @dataclass(frozen=True)
-class Display:
+class DisplayOptions:
     """What goes to stdout: the table, wide or not, or one JSON object; `brief`, what was found and no more."""
 
     json: bool
@@ -58,15 +58,15 @@ class RunOnDisk(Protocol):
     def manifest(self) -> dict[str, Any]: ...
 
 
-def carry_out(
+def run_and_show(
     do: Callable[..., RunOnDisk],
     out: Path,
     *,
-    display: Display,
+    display: DisplayOptions,
     report: bool = True,
     once: Sequence[str] = (),
     check: Callable[[RunOnDisk, Path], None] | None = None,
-    show: Callable[[Path, Display, bool], None] | None = None,
+    show: Callable[[Path, DisplayOptions, bool], None] | None = None,
     **arguments: Any,
 ) -> RunOnDisk:
     """Do a run and show it, with a `report` of its own or without. `do` is called with `arguments`, a listener and the
@@ -75,12 +75,12 @@ def carry_out(
 
     Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
     """
-    command = _with_out(shlex.join(["embassay", *_drop_flags(sys.argv[1:], once)]), out)
+    command = _add_out_option(shlex.join(["embassay", *_drop_flags(sys.argv[1:], once)]), out)
     heard = progress(display.brief)
     try:
         with _report_full_disk(out, command), stop_on_signal(f"Finished work is kept in {out}.", command):
             run = do(out=out, listener=heard, command=command, **arguments)
-        heard.over()
+        heard.announce_run_end()
     except BudgetExceeded as error:
         raise BudgetExceeded(
             f"{error.message} Finished work is kept in {out}.",
@@ -90,12 +90,12 @@ def carry_out(
         getattr(heard, "stop", lambda: None)()
     with _report_full_disk(out, command):
         if display.brief:
-            show_verdict(run.path)
+            show_run_verdict(run.path)
         else:
             (show or show_run)(run.path, display, report)
     if paid := summarise_spending(run.manifest["spent"]):
         typer.echo(paid, err=True)
-    (check or check_cells)(run, out)
+    (check or check_failed_cells)(run, out)
     return run
 
 
@@ -146,7 +146,7 @@ def describe_file_error(error: OSError) -> EmbassayError:
     return EmbassayError(f"{where}{reason}.", mend=mend)
 
 
-def check_cells(run: RunOnDisk, out: Path) -> None:
+def check_failed_cells(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed."""
     failed = [cell for cell in run.manifest["cells"] if cell["status"] != "done"]
     if failed:
@@ -159,7 +159,11 @@ def check_cells(run: RunOnDisk, out: Path) -> None:
 
 
 def show_run(
-    path: Path, display: Display, report: bool, *, view: Callable[[Path, bool], Iterable[Block]] | None = None
+    path: Path,
+    display: DisplayOptions,
+    report: bool,
+    *,
+    view: Callable[[Path, bool], Iterable[Block]] | None = None,
 ) -> None:
     """Write the report if it is wanted, and print the results as JSON, or as `view` (by default `run_view`) shows
     the folder."""
@@ -179,36 +183,38 @@ def show_run(
     show_blocks((view or run_view)(path, display.wide), display.wide)
 
 
-def show_matrix(path: Path | None, *, wide: bool) -> None:
+def show_rank_matrix(path: Path | None, *, wide: bool) -> None:
     """Print the first questions of a run's matrix. UsageError where there is no folder that it could be in."""
-    from embassay.report.matrix import matrix_view
+    from embassay.report.matrix import question_matrix_view
 
     if path is None:
         raise UsageError("--matrix reads the folder of the results.", mend="Add --out FOLDER.")
-    show_blocks(matrix_view(path), wide)
+    show_blocks(question_matrix_view(path), wide)
 
 
-def show_verdict(path: Path) -> None:
+def show_run_verdict(path: Path) -> None:
     """Print what a run found, in a line or two: runs that follow each other have one end for all."""
     from embassay.report.terminal import verdict_view
 
     show_blocks(verdict_view(path, sentences=1))
 
 
-def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display, systems: Sequence[str] = ()) -> None:
+def show_run_plan(
+    forecast: Callable[[Ledger], RunForecast], display: DisplayOptions, systems: Sequence[str] = ()
+) -> None:
     """Show what would run and what it takes; meanwhile that `systems` and data are opened. `forecast` gets a ledger
     that lets no request through."""
     from embassay.runs.forecast import describe_forecasts, forecast_table
-    from embassay.systems.remote import NoCalls, open_without_keys
+    from embassay.systems.remote import NoCallsLedger, open_without_keys
 
-    with open_without_keys(), say_opening(systems):
-        forecasts = forecast(NoCalls())
+    with open_without_keys(), announce_opening(systems):
+        forecasts = forecast(NoCallsLedger())
     if display.json:
         import json
 
         typer.echo(json.dumps(forecasts.as_dict(), ensure_ascii=False))
         return
-    shorten = shorten_names([cell.system for cell in forecasts.cells]) if not display.wide else str
+    shorten = make_name_shortener([cell.system for cell in forecasts.cells]) if not display.wide else str
     if forecasts.cells:
         show_table(*forecast_table(forecasts), wide=display.wide, numbers=True)
         typer.echo("")
@@ -228,7 +234,7 @@ def _drop_flags(words: Sequence[str], once: Sequence[str]) -> list[str]:
     return rest
 
 
-def _with_out(command: str, out: Path) -> str:
+def _add_out_option(command: str, out: Path) -> str:
     """The command with its --out, so that it resumes."""
     return command if "--out" in command else f"{command} --out {shlex.quote(str(out))}"
 
@@ -249,12 +255,12 @@ def stop_on_signal(kept: str, command: str) -> Iterator[None]:
 
     stop = _StopSignal()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, *HANGUP)}
-    signal.signal(signal.SIGTERM, stop.terminate)
+    signal.signal(signal.SIGTERM, stop.answer_terminate)
     for number in HANGUP:
         if before[number] != signal.SIG_IGN:  # under nohup the run outlives its terminal
-            signal.signal(number, stop.terminate)
+            signal.signal(number, stop.answer_terminate)
     if before[signal.SIGINT] != signal.SIG_IGN:  # a shell's job in the background ignores Ctrl-C
-        signal.signal(signal.SIGINT, stop.interrupt)
+        signal.signal(signal.SIGINT, stop.answer_interrupt)
     try:
         yield
     except KeyboardInterrupt:
@@ -281,17 +287,17 @@ class _StopSignal:
         """Whether it was to stop."""
         return self._first is not None
 
-    def interrupt(self, number: int, frame: FrameType | None) -> None:
+    def answer_interrupt(self, number: int, frame: FrameType | None) -> None:
         """Ctrl-C."""
-        if callable(self._before) and self._now():
+        if callable(self._before) and self._is_to_stop_now():
             self._before(number, frame)
 
-    def terminate(self, *_: object) -> None:
+    def answer_terminate(self, *_: object) -> None:
         """TERM, or HUP."""
-        if self._now():
+        if self._is_to_stop_now():
             raise KeyboardInterrupt
 
-    def _now(self) -> bool:
+    def _is_to_stop_now(self) -> bool:
         if self._first is None:
             self._first = monotonic()
             return True
@@ -303,22 +309,22 @@ class _StopSignal:
         return monotonic() - self._first > PATIENCE
 
 
-def run_session(
+def run_protocol_session(
     protocol: Any, request: Any, running: RunOptions, name: str, **shown: Any
 ) -> RunOnDisk | None:
     """Have a protocol do what was asked, as the command said; None where its plan alone was. `shown` is as in
-    `carry_out`."""
-    display, out = Display(running.json, running.wide), running.out or make_default_folder(name)
+    `run_and_show`."""
+    display, out = DisplayOptions(running.json, running.wide), running.out or make_default_folder(name)
     if running.dry_run:
         systems = [str(name) for name in getattr(request, "systems", ())]
-        show_plan(partial(protocol.foreseen, request, out=out), display, systems)
+        show_run_plan(partial(protocol.forecast_request_cost, request, out=out), display, systems)
         if getattr(request, "retrievers", ()) and not display.json:
             typer.echo("")
-            for line in protocol.try_lines(request, out):
+            for line in protocol.describe_retriever_trial(request, out):
                 typer.echo(line)
         return None
-    return carry_out(
-        partial(protocol.carry_out, request), out, display=display, workers=running.crew(),
+    return run_and_show(
+        partial(protocol.carry_out, request), out, display=display, workers=running.choose_cell_workers(),
         max_usd=running.max_cost, **shown
     )  # fmt: skip
 
@@ -340,4 +346,6 @@ def run(protocol: Name, request: TaskRequest, running: WorkerOptions, option: Op
     from embassay.protocols.kernel.request import read_options
 
     built = PROTOCOLS.build(protocol)
-    run_session(built, replace(request, options=read_options(built.options, option or ())), running, protocol)
+    run_protocol_session(
+        built, replace(request, options=read_options(built.options, option or ())), running, protocol
+    )

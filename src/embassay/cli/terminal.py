@@ -79,7 +79,7 @@ def filter_control_characters() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def unfiltered_stream(stream: Any) -> Any:
+def find_unfiltered_stream(stream: Any) -> Any:
     """The stream behind a `VisibleStream`; any other is its own."""
     return stream.unfiltered if isinstance(stream, VisibleStream) else stream
 
@@ -92,7 +92,7 @@ class Screen:
     unicode: bool
 
 
-def stdout_screen() -> Screen:
+def measure_stdout_screen() -> Screen:
     """The screen behind stdout; 80 columns where there is none."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     return Screen(shutil.get_terminal_size((80, 24)).columns, encoding == "utf8")
@@ -108,7 +108,7 @@ def show_blocks(blocks: Iterable[Block], wide: bool = False) -> None:
     """Print what a view says, as wide as the screen, or with all its columns and notes."""
     from embassay.document.terminal import draw_blocks
 
-    device = stdout_screen()
+    device = measure_stdout_screen()
     print_rendered(draw_blocks(blocks, width=device.width, wide=wide, unicode=device.unicode))
 
 
@@ -117,15 +117,15 @@ BROAD = 28
 _SPEC = re.compile(r"[a-z][\w+-]*:\S+")
 
 
-def shorten_names(names: Iterable[str]) -> Callable[[str], str]:
+def make_name_shortener(names: Iterable[str]) -> Callable[[str], str]:
     """The function that puts the labels of reports in place of these names in a text: specs of models behind a server
     are longer than a line."""
     long = {name for name in names if len(name) > BROAD}
     if not long:
         return str
-    from embassay.report.record import label_names  # a start without such names needs none of it
+    from embassay.report.record import shorten_names_to_labels  # a start without such names needs none of it
 
-    labels = label_names(sorted(long))
+    labels = shorten_names_to_labels(sorted(long))
     pattern = re.compile("|".join(map(re.escape, sorted(labels, key=len, reverse=True))))
     return lambda text: pattern.sub(lambda match: labels[match[0]], text)
 
@@ -135,26 +135,26 @@ def show_table(
 ) -> None:
     """Print a table that fits the screen; unless `wide`, long specs go by their labels. The last column wraps; with
     `numbers`, columns after the third are right-aligned and none wraps."""
-    from embassay.document.blocks import Column, Table, number_columns
+    from embassay.document.blocks import Column, Table, make_number_columns
 
     if not wide:
-        shorten = shorten_names(entry for row in rows for entry in row if _SPEC.fullmatch(entry))
+        shorten = make_name_shortener(entry for row in rows for entry in row if _SPEC.fullmatch(entry))
         rows = [[shorten(entry) for entry in row] for row in rows]
 
     heads: list[str | Column] = (
-        [*titles[:3], *number_columns(*titles[3:])]
+        [*titles[:3], *make_number_columns(*titles[3:])]
         if numbers
         else [*titles[:-1], Column(titles[-1], style="wrap")]
     )
     show_blocks([Table.of("table", heads, rows)], wide)
 
 
-def progress_bars() -> Progress:
+def make_progress_bars() -> Progress:
     """Bars on stderr with a description and a state, rewritten at most four times a second, gone at the end."""
     from rich.progress import BarColumn, Progress, ProgressColumn, Task
     from rich.text import Text
 
-    class Plain(ProgressColumn):
+    class PlainTextColumn(ProgressColumn):
         """A field as it is: a name in brackets is no markup."""
 
         def __init__(self, field: str) -> None:
@@ -165,9 +165,9 @@ def progress_bars() -> Progress:
             return Text(escape_controls(task.fields.get(self._field, task.description)))
 
     return Progress(
-        Plain("description"),
+        PlainTextColumn("description"),
         BarColumn(bar_width=24),
-        Plain("state"),
+        PlainTextColumn("state"),
         console=_make_console(sys.stderr),
         refresh_per_second=4,
         transient=True,
@@ -180,7 +180,7 @@ def _make_console(stream: Any, **options: Any) -> Console:
     from rich.console import Console
     from rich.text import Text
 
-    class Harmless(Console):
+    class HarmlessConsole(Console):
         def print(self, *objects: Any, **how: Any) -> None:
             shown = [Text(item) if isinstance(item, str) else item for item in objects]
             for item in shown:
@@ -188,7 +188,7 @@ def _make_console(stream: Any, **options: Any) -> Console:
                     item.plain = replace_control_characters(item.plain)
             super().print(*shown, **how)
 
-    return Harmless(file=unfiltered_stream(stream), **options)
+    return HarmlessConsole(file=find_unfiltered_stream(stream), **options)
 
 
 MOMENT = 1.5
@@ -202,14 +202,14 @@ _LOOK = 0.25
 def announce_readings() -> Iterator[None]:
     """Say within the block what this process reads for longer than a moment, and how far it is."""
     ended = threading.Event()
-    threading.Thread(target=_watch_reading, args=(ended,), name="embassay-reading", daemon=True).start()
+    threading.Thread(target=_report_slow_reading, args=(ended,), name="embassay-reading", daemon=True).start()
     try:
         yield
     finally:
         ended.set()
 
 
-def _watch_reading(ended: threading.Event) -> None:
+def _report_slow_reading(ended: threading.Event) -> None:
     seen, since, last = None, 0.0, -PERIOD
     while not ended.wait(_LOOK):
         # Nothing is imported for it: before the module of limits is there, nothing is read.

@@ -30,10 +30,10 @@ from typing import Any, BinaryIO, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, Source, collect_faults, read_key
+from embassay.data.rows import Row, RowSource, collect_faults, read_row_id
 from embassay.data.views import make_repeated_key_error
 from embassay.errors import DataError
-from embassay.records import Skipped
+from embassay.records import SkippedItems
 
 
 class SeenIds:
@@ -56,25 +56,25 @@ class SeenIds:
         self._hashes.extend(0 for _ in range(number - 1 - len(self._hashes)))
         self._hashes.append(hash(key))
 
-    def condense(self) -> None:
-        """Hold hashes only; `find_repeats` then tells what `add` did not."""
+    def condense_to_hashes(self) -> None:
+        """Hold hashes only; `find_repeated_texts` then tells what `add` did not."""
         self._lines, self._told = None, len(self._hashes)
 
-    def repeats(self, source: Source) -> list[DataError]:
+    def find_repeated_ids(self, source: RowSource) -> list[DataError]:
         """What `add` would have raised, in file order, after `condense`.
 
         The rows are read again where two ids have one hash: then nearly always one appears twice.
         """
         if self._lines is not None:
             return []
-        suspects = {number + 1 for group in group_repeats(self._hashes) for number in group.tolist()}
+        suspects = {number + 1 for group in group_equal_hashes(self._hashes) for number in group.tolist()}
         if not suspects:
             return []
         first: dict[str, Row] = {}
         faults: list[DataError] = []
         with collect_faults(lambda _error: None):  # the first reading has met them
             for number, row in enumerate(source.rows(["id"]), 1):
-                if number in suspects and (key := _row_key(row)) is not None:
+                if number in suspects and (key := _read_row_id(row)) is not None:
                     if key not in first:
                         first[key] = row
                     elif number > self._told:
@@ -82,9 +82,9 @@ class SeenIds:
         return faults
 
 
-def _row_key(row: Row) -> str | None:
+def _read_row_id(row: Row) -> str | None:
     try:
-        return read_key(row, "id")
+        return read_row_id(row, "id")
     except DataError:
         return None
 
@@ -94,10 +94,10 @@ LONG_TEXT = 1_000_000
 """Characters over which a text gets a warning."""
 
 
-def find_oddities(ids: Sequence[str], texts: Sequence[str]) -> tuple[Skipped, ...]:
+def find_odd_texts(ids: Sequence[str], texts: Sequence[str]) -> tuple[SkippedItems, ...]:
     """Empty texts, very long ones, and repeats of an earlier one: each with its count and the ids of the first.
 
-    >>> [one.reason for one in find_oddities(["1", "2", "3"], ["a", "", "a"])]
+    >>> [one.reason for one in find_odd_texts(["1", "2", "3"], ["a", "", "a"])]
     ['empty documents in the corpus', 'repeats of an earlier text']
     """
     empty, long, hashes = array("q"), array("q"), array("q")
@@ -107,7 +107,7 @@ def find_oddities(ids: Sequence[str], texts: Sequence[str]) -> tuple[Skipped, ..
             empty.append(i)
         if len(text) > LONG_TEXT:
             long.append(i)
-    repeated = [i for i in find_repeats(hashes, texts.__getitem__) if texts[i]] if len(texts) else []
+    repeated = [i for i in find_repeated_texts(hashes, texts.__getitem__) if texts[i]] if len(texts) else []
     kinds = (
         ("empty documents in the corpus", empty),
         (f"texts longer than {LONG_TEXT:,} characters", long),
@@ -116,23 +116,23 @@ def find_oddities(ids: Sequence[str], texts: Sequence[str]) -> tuple[Skipped, ..
     # Empty ones are told of first, the others in the order in which they come up.
     ordered = [kinds[0], *sorted(kinds[1:], key=lambda kind: kind[1][0] if kind[1] else 0)]
     return tuple(
-        Skipped(reason, len(places), tuple(ids[i] for i in islice(places, EXAMPLES)))
+        SkippedItems(reason, len(places), tuple(ids[i] for i in islice(places, EXAMPLES)))
         for reason, places in ordered
         if places
     )
 
 
-def find_repeats(hashes: array[int], text: Callable[[int], str]) -> list[int]:
+def find_repeated_texts(hashes: array[int], text: Callable[[int], str]) -> list[int]:
     """The places, ascending, whose text was at an earlier place already.
 
     `hashes` are those of all texts by one function, (n,); `text(place)` is only asked where two of them are equal.
     """
-    return sorted(place for _, place in equal_to_earlier(hashes, text))
+    return sorted(place for _, place in pair_with_earlier_equals(hashes, text))
 
 
-def equal_to_earlier(hashes: array[int], text: Callable[[int], str]) -> Iterator[tuple[int, int]]:
+def pair_with_earlier_equals(hashes: array[int], text: Callable[[int], str]) -> Iterator[tuple[int, int]]:
     """(place of the first of its kind, place) for each text that was there before, in no particular order."""
-    for group in group_repeats(hashes):
+    for group in group_equal_hashes(hashes):
         firsts: dict[str, int] = {}
         for i in group.tolist():
             first = firsts.setdefault(text(i), i)
@@ -140,7 +140,7 @@ def equal_to_earlier(hashes: array[int], text: Callable[[int], str]) -> Iterator
                 yield first, i
 
 
-def group_repeats(hashes: array[int]) -> Iterator[NDArray[np.int64]]:
+def group_equal_hashes(hashes: array[int]) -> Iterator[NDArray[np.int64]]:
     """The places of every hash that is there more than once, ascending."""
     values = np.frombuffer(hashes, np.int64)
     order = np.argsort(values, kind="stable")
@@ -170,7 +170,7 @@ class ColumnFooter(NamedTuple):
     size: int
     checksum: bytes
 
-    def packed(self) -> bytes:
+    def pack_footer(self) -> bytes:
         """As it stands at the end of the file."""
         return _FOOTER.pack(MAGIC, self.n, self.size, self.checksum)
 
@@ -186,7 +186,7 @@ class ColumnFile:
         try:
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
         except OSError as error:
-            raise self._missing(error) from error
+            raise self._make_missing_error(error) from error
         self._descriptor = descriptor
         self._seeking = Lock()
         # Columns and their slices share the file: it is closed when none of them is left.
@@ -207,14 +207,14 @@ class ColumnFile:
         """`length` bytes from `start`; DataError where the file has become shorter."""
         parts: list[bytes] = []
         while length > 0:
-            part = self._read_some(start, length)
+            part = self._read_bytes(start, length)
             if not part:
-                raise self.damaged("it has become shorter")
+                raise self.make_damage_error("it has become shorter")
             parts.append(part)
             start, length = start + len(part), length - len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def is_whole(self) -> bool:
+    def has_valid_checksum(self) -> bool:
         """Whether its content has the checksum that it was written with; reads all of it."""
         checksum = hashlib.blake2b(digest_size=CHECKSUM)
         missing, position = self.footer.size + 8 * (self.footer.n + 1), 0
@@ -224,14 +224,14 @@ class ColumnFile:
             position, missing = position + len(part), missing - len(part)
         return checksum.digest() == self.footer.checksum
 
-    def damaged(self, found: str) -> DataError:
+    def make_damage_error(self, found: str) -> DataError:
         """The error for a file that is not what was written."""
         return DataError(
             "the cached texts of a corpus are damaged", path=self.path, found=found,
             mend="Delete them with `embassay cache clear --corpora` and run again."
         )  # fmt: skip
 
-    def _read_some(self, start: int, length: int) -> bytes:
+    def _read_bytes(self, start: int, length: int) -> bytes:
         if hasattr(os, "pread"):
             # Threads and forked processes share the descriptor, and with it a position.
             return os.pread(self._descriptor, length, start)
@@ -242,13 +242,13 @@ class ColumnFile:
     def _read_footer(self) -> ColumnFooter:
         size = os.fstat(self._descriptor).st_size
         if size < _FOOTER.size:
-            raise self.damaged(f"{size} bytes")
+            raise self.make_damage_error(f"{size} bytes")
         magic, count, texts, checksum = _FOOTER.unpack(self.read(size - _FOOTER.size, _FOOTER.size))
         if magic != MAGIC or size != texts + 8 * (count + 1) + _FOOTER.size:
-            raise self.damaged("no whole footer")
+            raise self.make_damage_error("no whole footer")
         return ColumnFooter(count, texts, checksum)
 
-    def _missing(self, error: OSError) -> DataError:
+    def _make_missing_error(self, error: OSError) -> DataError:
         return DataError(
             "the cached texts of a corpus cannot be read on this machine",
             path=self.path,
@@ -258,20 +258,20 @@ class ColumnFile:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return reopen_file, (self.path, self.footer.checksum)
+        return reopen_column_file, (self.path, self.footer.checksum)
 
 
 _open: weakref.WeakValueDictionary[tuple[str, bytes], ColumnFile] = weakref.WeakValueDictionary()
 
 
-def reopen_file(path: Path, checksum: bytes) -> ColumnFile:
+def reopen_column_file(path: Path, checksum: bytes) -> ColumnFile:
     """The file that was sent to this process as its path, opened once; DataError where it is another by now."""
     file_ = _open.get((str(path), checksum))
     if file_ is not None:
         return file_
     file = ColumnFile(path)
     if file.footer.checksum != checksum:
-        raise file.damaged("texts that differ from those sent")
+        raise file.make_damage_error("texts that differ from those sent")
     _open[str(path), checksum] = file
     return file
 
@@ -319,14 +319,14 @@ class ColumnWriter:
         # The offsets go behind the texts, in steps: all at once they may not fit into memory.
         self._offsets_stream.seek(0)
         while part := self._offsets_stream.read(_STEP):
-            self._put(part)
-        self._stream.write(ColumnFooter(self.count, self.size, self._checksum.digest()).packed())
+            self._write_bytes(part)
+        self._stream.write(ColumnFooter(self.count, self.size, self._checksum.digest()).pack_footer())
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()
         self._close_offsets()
 
-    def abandon(self) -> None:
+    def discard_written_files(self) -> None:
         """Remove what has been written."""
         with suppress(OSError):
             self._stream.close()
@@ -338,10 +338,10 @@ class ColumnWriter:
 
     def __exit__(self, kind: type[BaseException] | None, _e: object, _t: TracebackType | None) -> None:
         if not self._stream.closed:
-            self.abandon()
+            self.discard_written_files()
 
     def _write_texts(self) -> None:
-        self._put(bytes(self._waiting))
+        self._write_bytes(bytes(self._waiting))
         self._waiting.clear()
 
     def _write_offsets(self) -> None:
@@ -350,7 +350,7 @@ class ColumnWriter:
         self._offsets_stream.write(self._offsets.tobytes())
         del self._offsets[:]
 
-    def _put(self, part: bytes) -> None:
+    def _write_bytes(self, part: bytes) -> None:
         self._checksum.update(part)
         self._stream.write(part)
 
@@ -396,9 +396,9 @@ class TextColumn(Sequence[str]):
         ends = self._file.offsets(self._start, self._start), self._file.offsets(self._stop, self._stop)
         return int(ends[1][0] - ends[0][0])
 
-    def is_whole(self) -> bool:
+    def has_valid_checksum(self) -> bool:
         """Whether the whole file is as it was written; reads all of it."""
-        return self._file.is_whole()
+        return self._file.has_valid_checksum()
 
     def __len__(self) -> int:
         return self._stop - self._start
@@ -418,9 +418,9 @@ class TextColumn(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         for first in range(self._start, self._stop, _MANY):
-            yield from self._some(first, min(first + _MANY, self._stop))
+            yield from self._read_text_block(first, min(first + _MANY, self._stop))
 
-    def _some(self, start: int, stop: int) -> Iterator[str]:
+    def _read_text_block(self, start: int, stop: int) -> Iterator[str]:
         """Few texts, read in blocks."""
         offsets = self._file.offsets(start, stop)
         at = 0
@@ -436,11 +436,11 @@ class TextColumn(Sequence[str]):
             at = past
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, TextColumn) and self._is_same(other):
+        if isinstance(other, TextColumn) and self._is_same_range(other):
             return True
         return bool(same) if (same := have_same_texts(self, other)) is not NotImplemented else NotImplemented
 
-    def _is_same(self, other: TextColumn) -> bool:
+    def _is_same_range(self, other: TextColumn) -> bool:
         mine, theirs = self._file.footer, other._file.footer
         return mine == theirs and (self._start, self._stop) == (other._start, other._stop)
 
@@ -505,8 +505,8 @@ class CorpusDescription:
     source: tuple[str, ...]
     documents: int
     langs: tuple[str, ...]
-    skipped: tuple[Skipped, ...] = ()
-    noted: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
+    noted: tuple[SkippedItems, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -525,14 +525,14 @@ class KeptCorpus:
         return (self.ids, self.texts, *([self.langs] if self.langs else ()))
 
 
-def find_corpus(shelf: Path, key: str) -> KeptCorpus | None:
+def find_kept_corpus(shelf: Path, key: str) -> KeptCorpus | None:
     """The corpus kept under `key`; None where there is none. One that is damaged is removed with a RuntimeWarning."""
     folder = shelf / key
     if not folder.is_dir():
         return None
     try:
-        corpus = open_corpus(folder)
-        if all(map(_is_whole, corpus.columns)):
+        corpus = open_kept_corpus(folder)
+        if all(map(_has_valid_checksum, corpus.columns)):
             return corpus
     except DataError:
         pass
@@ -541,9 +541,9 @@ def find_corpus(shelf: Path, key: str) -> KeptCorpus | None:
     return None
 
 
-def open_corpus(folder: Path) -> KeptCorpus:
+def open_kept_corpus(folder: Path) -> KeptCorpus:
     """The corpus in `folder`, its content not checked; DataError where a part is missing or no part of it."""
-    corpus = KeptCorpus(folder, _read_about(folder / "about.json"), *open_columns(folder))
+    corpus = KeptCorpus(folder, _read_corpus_description(folder / "about.json"), *open_corpus_columns(folder))
     whole = all(len(column) == corpus.about.documents for column in corpus.columns)
     if not whole or (corpus.about.langs and not corpus.langs):
         raise DataError(
@@ -552,21 +552,21 @@ def open_corpus(folder: Path) -> KeptCorpus:
     return corpus
 
 
-def open_columns(folder: Path) -> tuple[TextColumn, TextColumn, TextColumn | None]:
+def open_corpus_columns(folder: Path) -> tuple[TextColumn, TextColumn, TextColumn | None]:
     """Ids, texts, and languages where there are some."""
     langs = TextColumn.open(folder / "langs") if (folder / "langs").exists() else None
     return TextColumn.open(folder / "ids"), TextColumn.open(folder / "texts"), langs
 
 
-def place_corpus(written: Path, about: CorpusDescription, folder: Path) -> KeptCorpus:
+def move_corpus_into_place(written: Path, about: CorpusDescription, folder: Path) -> KeptCorpus:
     """Move the columns in `written` to `folder`, where a whole corpus of the same key may be by now: then that one."""
-    _write_about(written / "about.json", about)
+    _write_corpus_description(written / "about.json", about)
     try:
         written.rename(folder)
     except OSError:
         if not folder.is_dir():
             raise
-    return open_corpus(folder)
+    return open_kept_corpus(folder)
 
 
 @contextmanager
@@ -575,7 +575,7 @@ def make_scratch_folder(shelf: Path) -> Iterator[Path]:
     with ExitStack() as held:
         # Nobody else clears between the making of the folder and its lock: without one it looks left behind.
         with _hold_lock(shelf, "new"):
-            clear_parts(shelf)
+            remove_abandoned_parts(shelf)
             folder = Path(mkdtemp(prefix=".", suffix=_PART, dir=shelf))
             held.enter_context(_hold_lock(shelf, folder.name))
         try:
@@ -585,25 +585,25 @@ def make_scratch_folder(shelf: Path) -> Iterator[Path]:
             (shelf / f"{folder.name}{_LOCK}").unlink(missing_ok=True)
 
 
-def hold_key(shelf: Path, key: str) -> AbstractContextManager[bool]:
+def lock_corpus_key(shelf: Path, key: str) -> AbstractContextManager[bool]:
     """Hold the key's lock: a second process waits for the corpus instead of making it too."""
     return _hold_lock(shelf, key)
 
 
-def clear_parts(shelf: Path) -> int:
+def remove_abandoned_parts(shelf: Path) -> int:
     """Remove what killed processes left; the bytes freed. Folders that are being written stay."""
     freed = 0
     for folder in shelf.glob(f".*{_PART}"):
         # A lock that is free shows that its writer is dead: the system frees the locks of dead processes.
         with suppress(OSError), _hold_lock(shelf, folder.name, wait=False) as is_left:
             if is_left:
-                freed += measure_folder(folder)
+                freed += measure_folder_bytes(folder)
                 shutil.rmtree(folder, ignore_errors=True)
                 (shelf / f"{folder.name}{_LOCK}").unlink(missing_ok=True)
     return freed
 
 
-def measure_folder(folder: Path) -> int:
+def measure_folder_bytes(folder: Path) -> int:
     """Bytes of the files in a folder."""
     return sum(file.stat().st_size for file in folder.glob("*") if file.is_file())
 
@@ -618,26 +618,28 @@ def _hold_lock(shelf: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
         yield lock_descriptor(stream.fileno(), blocking=wait)
 
 
-def _is_whole(column: TextColumn) -> bool:
+def _has_valid_checksum(column: TextColumn) -> bool:
     status = column.path.stat()
     stamp = (str(column.path), status.st_size, status.st_mtime_ns, status.st_ino)
-    if stamp not in _whole and column.is_whole():
+    if stamp not in _whole and column.has_valid_checksum():
         _whole.add(stamp)
     return stamp in _whole
 
 
-def _write_about(path: Path, about: CorpusDescription) -> None:
+def _write_corpus_description(path: Path, about: CorpusDescription) -> None:
     with path.open("w", encoding="utf-8") as stream:
         json.dump(asdict(about), stream, ensure_ascii=True)
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _read_about(path: Path) -> CorpusDescription:
+def _read_corpus_description(path: Path) -> CorpusDescription:
     try:
         plain: dict[str, Any] = json.loads(path.read_text("utf-8"))
         counted = {
-            name: tuple(Skipped(one["reason"], one["count"], tuple(one["examples"])) for one in plain[name])
+            name: tuple(
+                SkippedItems(one["reason"], one["count"], tuple(one["examples"])) for one in plain[name]
+            )
             for name in ("skipped", "noted")
         }
         return CorpusDescription(
@@ -648,7 +650,7 @@ def _read_about(path: Path) -> CorpusDescription:
 
 
 @dataclass(frozen=True)
-class OneKept:
+class KeptCorpusSummary:
     """A kept corpus: the files it was read from, its documents (None where it is damaged) and bytes."""
 
     source: str
@@ -661,14 +663,16 @@ class KeptCorpora:
     """The corpora kept in `path`, the largest first, and their bytes with what killed processes left."""
 
     path: Path
-    corpora: tuple[OneKept, ...]
+    corpora: tuple[KeptCorpusSummary, ...]
     bytes: int
 
 
-def open_kept_corpora(folder: Path) -> KeptCorpora:
+def summarize_kept_corpora(folder: Path) -> KeptCorpora:
     """What is kept in a folder; nothing where there is none."""
-    shelved = sorted(map(_describe_kept, _list_folders(folder)), key=lambda kept: (-kept.bytes, kept.source))
-    leftovers = sum(map(measure_folder, folder.glob(".*/")))
+    shelved = sorted(
+        map(_describe_kept_corpus, _list_corpus_folders(folder)), key=lambda kept: (-kept.bytes, kept.source)
+    )
+    leftovers = sum(map(measure_folder_bytes, folder.glob(".*/")))
     return KeptCorpora(folder, tuple(shelved), sum(kept.bytes for kept in shelved) + leftovers)
 
 
@@ -677,21 +681,21 @@ def clear_corpora(folder: Path) -> int:
 
     A corpus that a process reads goes on being read by it; one that is being written stays.
     """
-    freed = clear_parts(folder)
-    for kept in _list_folders(folder):
-        freed += measure_folder(kept)
+    freed = remove_abandoned_parts(folder)
+    for kept in _list_corpus_folders(folder):
+        freed += measure_folder_bytes(kept)
         shutil.rmtree(kept, ignore_errors=True)
     return freed
 
 
-def _list_folders(folder: Path) -> list[Path]:
+def _list_corpus_folders(folder: Path) -> list[Path]:
     return [path for path in folder.glob("[!.]*/") if path.is_dir()]
 
 
-def _describe_kept(folder: Path) -> OneKept:
-    size = measure_folder(folder)
+def _describe_kept_corpus(folder: Path) -> KeptCorpusSummary:
+    size = measure_folder_bytes(folder)
     try:
-        about = open_corpus(folder).about
+        about = open_kept_corpus(folder).about
     except DataError:
-        return OneKept("damaged", None, size)
-    return OneKept(", ".join(about.source), about.documents, size)
+        return KeptCorpusSummary("damaged", None, size)
+    return KeptCorpusSummary(", ".join(about.source), about.documents, size)

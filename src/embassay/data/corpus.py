@@ -30,20 +30,20 @@ from embassay.data.column import (
     PickedTexts,
     SeenIds,
     TextColumn,
-    find_oddities,
+    find_odd_texts,
     make_scratch_folder,
 )
-from embassay.data.intake import Intake, make_unusable_error
-from embassay.data.rows import FileOrigin, Row, Source, is_collecting, label_of, report_fault
-from embassay.data.views import draw_places
+from embassay.data.intake import RowIntake, make_unusable_error
+from embassay.data.rows import FileOrigin, Row, RowSource, is_collecting, raise_or_collect_fault, read_label
+from embassay.data.views import draw_positions
 from embassay.errors import UsageError
-from embassay.machine import corpus_folder
-from embassay.records import Documents, Skipped
+from embassay.machine import find_corpus_folder
+from embassay.records import Documents, SkippedItems
 
-__all__ = ["ColumnWriter", "PickedTexts", "TextColumn", "lies_in_file"]
+__all__ = ["ColumnWriter", "PickedTexts", "TextColumn", "is_read_from_file"]
 
 
-def lies_in_file(texts: Sequence[str]) -> bool:
+def is_read_from_file(texts: Sequence[str]) -> bool:
     """Whether the texts are read from a file when they are asked for, so that nobody should copy all of them."""
     return isinstance(texts, TextColumn | PickedTexts)
 
@@ -54,7 +54,7 @@ PACKED = 8
 """How many times its size a packed file is thought to hold."""
 
 
-def make_corpus_key(source: Source, settings: Mapping[str, Any], what: str) -> str | None:
+def make_corpus_key(source: RowSource, settings: Mapping[str, Any], what: str) -> str | None:
     """32 hexadecimal digits; None for a source of which nobody knows how it reads.
 
     `settings` is what besides the bytes decides what is read, `what` how rows become texts. Where files lie and what
@@ -65,14 +65,14 @@ def make_corpus_key(source: Source, settings: Mapping[str, Any], what: str) -> s
     except TypeError:
         return None
     digest = hashlib.sha256(how.encode())
-    for origin in source.origins():
+    for origin in source.list_origins():
         digest.update(origin.digest())
     return digest.hexdigest()[:32]
 
 
-def estimate_size(source: Source) -> int | None:
+def estimate_source_bytes(source: RowSource) -> int | None:
     """Bytes of text that the files of `source` may hold; None where it is not made of files."""
-    origins = source.origins()
+    origins = source.list_origins()
     if not all(isinstance(origin, FileOrigin) for origin in origins):
         return None
     files = [origin.path for origin in origins if isinstance(origin, FileOrigin)]
@@ -143,14 +143,14 @@ class CorpusGatherer:
         self.count += 1
         try:
             if self._writers:
-                self._write(key, text, lang)
+                self._write_document(key, text, lang)
                 return
             self.ids.append(key)
             self.texts.append(text)
             self.langs.append(lang)
             self._size += len(key) + len(text)
             if self._size > IN_MEMORY:
-                self._spill()
+                self._spill_to_disk()
         except OSError as error:
             raise make_storage_error(self.shelf, error) from error
 
@@ -168,18 +168,18 @@ class CorpusGatherer:
         # A forked child has the same list of what to do at its end.
         atexit.register(lambda: held.close() if os.getpid() == process else None)
 
-    def _spill(self) -> None:
+    def _spill_to_disk(self) -> None:
         self.folder = self._held.enter_context(make_scratch_folder(self.shelf))
         names = ("ids", "texts", "langs")[: 2 + self.with_langs]
         self._writers = [self._held.enter_context(ColumnWriter(self.folder / name)) for name in names]
         columns = (self.ids, self.texts, self.langs)
         for row in zip(*columns, strict=True):
-            self._write(*row)
+            self._write_document(*row)
         for values in columns:
             values.clear()
         self.spilled()
 
-    def _write(self, *row: str) -> None:
+    def _write_document(self, *row: str) -> None:
         for writer, value in zip(self._writers, row, strict=False):
             writer.append(value)
 
@@ -193,7 +193,7 @@ def make_storage_error(shelf: Path, error: OSError) -> UsageError:
     )
 
 
-Parse = Callable[[Row, str, Intake], str | None]
+Parse = Callable[[Row, str, RowIntake], str | None]
 
 
 @dataclass(frozen=True)
@@ -204,10 +204,10 @@ class Corpus:
     ids: Sequence[str]
     texts: Sequence[str]
     langs: Sequence[str] | None = None
-    noted: tuple[Skipped, ...] | None = None
+    noted: tuple[SkippedItems, ...] | None = None
 
 
-def read_corpus(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
+def read_corpus(source: RowSource, parse: Parse, intake: RowIntake, what: str) -> Corpus:
     """The documents that `parse` makes of the rows of `source`; it gives None for a row to leave out, and `what` names
     what it does.
 
@@ -217,73 +217,73 @@ def read_corpus(source: Source, parse: Parse, intake: Intake, what: str) -> Corp
     cannot be kept.
     """
     # The key reads every byte, so it is made only where the corpus may be kept.
-    size = estimate_size(source)
+    size = estimate_source_bytes(source)
     key = None
     if size is not None and size > IN_MEMORY:
         key = make_corpus_key(source, intake.settings, what)
     with ExitStack() as held:
-        corpus = _find_kept(key, held) if key else None
-        return _take_kept(corpus, intake) if corpus else _read_rows(source, parse, intake, what)
+        corpus = _find_kept_corpus(key, held) if key else None
+        return _load_kept_corpus(corpus, intake) if corpus else _read_corpus_rows(source, parse, intake, what)
 
 
 def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Container[str] = ()) -> Corpus:
     """What `limit` leaves of a corpus, drawn with `seed`; `required` ids stay in any case."""
     if limit is None:
         return corpus
-    places = draw_places(corpus.ids, limit, seed, required)
+    places = draw_positions(corpus.ids, limit, seed, required)
     if len(places) == len(corpus.ids):
         return corpus
     columns = (corpus.ids, corpus.texts, corpus.langs)
     if isinstance(corpus.ids, TextColumn):
         picks = [PickedTexts(col, places) if isinstance(col, TextColumn) else None for col in columns]
         picked = Corpus(*picks)  # type: ignore[arg-type]
-        return _load_corpus(picked) or picked
+        return _load_corpus_into_memory(picked) or picked
     positions = places.tolist()
     return Corpus(*(col and tuple(col[i] for i in positions) for col in columns))  # type: ignore[arg-type]
 
 
-def make_documents(corpus: Corpus, intake: Intake) -> Documents:
+def make_documents(corpus: Corpus, intake: RowIntake) -> Documents:
     """The corpus as a record, what is odd about it told to `intake`."""
-    odd = find_oddities(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
-    intake.tally.take(noted=odd)
+    odd = find_odd_texts(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
+    intake.tally.add_counts(noted=odd)
     return Documents(corpus.ids, corpus.texts, langs=corpus.langs)
 
 
-def _find_kept(key: str, held: ExitStack) -> KeptCorpus | None:
+def _find_kept_corpus(key: str, held: ExitStack) -> KeptCorpus | None:
     """The corpus that is kept under `key`; where there is none, it is this process's to make while `held`."""
     try:
-        held.enter_context(column.hold_key(corpus_folder(), key))
+        held.enter_context(column.lock_corpus_key(find_corpus_folder(), key))
     except OSError as error:
         # A folder that cannot be written may still hold it.
-        if kept := column.find_corpus(corpus_folder(), key):
+        if kept := column.find_kept_corpus(find_corpus_folder(), key):
             return kept
-        raise make_storage_error(corpus_folder(), error) from error
-    return column.find_corpus(corpus_folder(), key)
+        raise make_storage_error(find_corpus_folder(), error) from error
+    return column.find_kept_corpus(find_corpus_folder(), key)
 
 
-def _take_kept(kept: KeptCorpus, intake: Intake) -> Corpus:
+def _load_kept_corpus(kept: KeptCorpus, intake: RowIntake) -> Corpus:
     intake.langs.update(kept.about.langs)
-    intake.tally.take(skipped=kept.about.skipped)
+    intake.tally.add_counts(skipped=kept.about.skipped)
     return Corpus(kept.ids, kept.texts, kept.langs, kept.about.noted)
 
 
-def _read_rows(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
-    ids, inner = SeenIds(), Intake(intake.settings)
+def _read_corpus_rows(source: RowSource, parse: Parse, intake: RowIntake, what: str) -> Corpus:
+    ids, inner = SeenIds(), RowIntake(intake.settings)
     stated = "lang" in source.columns()
 
     def document(row: Row, key: str) -> tuple[str, str] | None:
         text = parse(row, key, inner)
-        return None if text is None else (text, (label_of(row, "lang") or "") if stated else "")
+        return None if text is None else (text, (read_label(row, "lang") or "") if stated else "")
 
-    with CorpusGatherer(corpus_folder(), ids.condense, stated) as gathered:
+    with CorpusGatherer(find_corpus_folder(), ids.condense_to_hashes, stated) as gathered:
         for key, (text, lang) in inner.usable(source, ["text"], document, ids):
             gathered.add(key, text, lang)
-        intake.tally.take(skipped=inner.tally.skipped())
+        intake.tally.add_counts(skipped=inner.tally.skipped())
         if not gathered.count:
             raise make_unusable_error(source, ids.count, intake.tally.skipped())
         gathered.finish()
-        for error in ids.repeats(source):
-            report_fault(error)
+        for error in ids.find_repeated_ids(source):
+            raise_or_collect_fault(error)
         intake.langs |= inner.langs
         if gathered.folder is None:
             langs = tuple(gathered.langs) if stated else None
@@ -291,11 +291,13 @@ def _read_rows(source: Source, parse: Parse, intake: Intake, what: str) -> Corpu
         return _keep_corpus(gathered, gathered.folder, source, inner, what)
 
 
-def _keep_corpus(gathered: CorpusGatherer, folder: Path, source: Source, inner: Intake, what: str) -> Corpus:
+def _keep_corpus(
+    gathered: CorpusGatherer, folder: Path, source: RowSource, inner: RowIntake, what: str
+) -> Corpus:
     """The corpus written in `folder`, moved to where it stays."""
-    ids, texts, langs = column.open_columns(folder)
-    origins = tuple(origin.address for origin in source.origins())
-    noted = find_oddities(ids, texts)
+    ids, texts, langs = column.open_corpus_columns(folder)
+    origins = tuple(origin.address for origin in source.list_origins())
+    noted = find_odd_texts(ids, texts)
     about = CorpusDescription(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
     # Rows with faults are missing from what was read now: no later run may find that.
     key = None if is_collecting() else make_corpus_key(source, inner.settings, what)
@@ -303,13 +305,13 @@ def _keep_corpus(gathered: CorpusGatherer, folder: Path, source: Source, inner: 
         gathered.keep_until_exit()
         return Corpus(ids, texts, langs, noted)
     try:
-        kept = column.place_corpus(folder, about, corpus_folder() / key)
+        kept = column.move_corpus_into_place(folder, about, find_corpus_folder() / key)
     except OSError as error:
-        raise make_storage_error(corpus_folder(), error) from error
+        raise make_storage_error(find_corpus_folder(), error) from error
     return Corpus(kept.ids, kept.texts, kept.langs, noted)
 
 
-def _load_corpus(corpus: Corpus) -> Corpus | None:
+def _load_corpus_into_memory(corpus: Corpus) -> Corpus | None:
     """The documents as tuples; None where they are too large for that."""
     rows: list[tuple[str, str]] = []
     size = 0

@@ -11,43 +11,49 @@ from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from embassay.data import flat
-from embassay.data.flat import labelled_pairs, read_classified, read_pairs, read_paraphrases, read_summaries
-from embassay.data.intake import Intake, name_language
-from embassay.data.retrieval import Gains, read_reranking, retrieval_set
-from embassay.data.rows import Source, label_of, make_missing_column_error
-from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape, missing_columns
+from embassay.data.flat import (
+    read_classification,
+    read_judged_summaries,
+    read_labelled_pairs,
+    read_paraphrases,
+    read_scored_pairs,
+)
+from embassay.data.intake import RowIntake, name_language
+from embassay.data.retrieval import GainTable, read_reranking, read_retrieval_set
+from embassay.data.rows import RowSource, make_missing_column_error, read_label
+from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape_exists, find_missing_columns
 from embassay.data.views import FilteredView
 from embassay.errors import DataError
 from embassay.records import (
     Classification,
-    Comparisons,
     Documents,
     JudgedSummaries,
     LabelledPairs,
     LabelledTexts,
-    Loaded,
+    LoadedDataset,
     Paraphrases,
-    Ratings,
     RerankingSet,
     RetrievalSet,
     ScoredPairs,
-    Skipped,
+    SkippedItems,
+    SummaryComparisons,
+    SummaryRatings,
 )
 
 _FORMAT = "2"
 """Part of every fingerprint; raised when the same bytes are read into different records."""
 
-_FLAT: Mapping[str, Callable[[Source, Intake, int | None, int], Any]] = {
+_FLAT: Mapping[str, Callable[[RowSource, RowIntake, int | None, int], Any]] = {
     "documents": flat.read_documents,
-    "summarised": flat.read_summarised,
+    "summarised": flat.read_summarised_texts,
     "comparisons": flat.read_comparisons,
     "ratings": flat.read_ratings,
-    "labelled": flat.read_labelled,
-    "classification": read_classified,
-    "pairs": read_pairs,
-    "labelled_pairs": labelled_pairs,
+    "labelled": flat.read_labelled_texts,
+    "classification": read_classification,
+    "pairs": read_scored_pairs,
+    "labelled_pairs": read_labelled_pairs,
     "reranking": read_reranking,
-    "summaries": read_summaries,
+    "summaries": read_judged_summaries,
     "paraphrases": read_paraphrases,
 }
 
@@ -63,13 +69,13 @@ class Dataset:
     """
 
     name: str
-    parts: Mapping[str, Source]
+    parts: Mapping[str, RowSource]
     declared_lang: str = ""
-    gains: Gains = field(default_factory=Gains)
+    gains: GainTable = field(default_factory=GainTable)
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[str, ...] = ()
     group: str = ""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
     tasks: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     def tasks_in(self, protocol: str) -> tuple[str, ...] | None:
@@ -82,10 +88,10 @@ class Dataset:
 
     def missing(self, shape: str) -> tuple[str, ...]:
         """The columns (for retrieval, the tables) that `shape` needs and the dataset lacks."""
-        check_shape(shape)
+        check_shape_exists(shape)
         if shape == "retrieval":
             return tuple(part for part in RETRIEVAL_PARTS if part not in self.parts)
-        return missing_columns(shape, self.parts[shape].columns() if shape in self.parts else ())
+        return find_missing_columns(shape, self.parts[shape].columns() if shape in self.parts else ())
 
     @cached_property
     def lang(self) -> str:
@@ -97,7 +103,7 @@ class Dataset:
         """The languages that rows state, in the order of first appearance."""
         sources = {id(source): source for source in self.parts.values() if "lang" in source.columns()}
         rows = (row for source in sources.values() for row in source.rows(["lang"]))
-        return tuple(dict.fromkeys(lang for row in rows if (lang := label_of(row, "lang"))))
+        return tuple(dict.fromkeys(lang for row in rows if (lang := read_label(row, "lang"))))
 
     def subsets(self, shape: str) -> Mapping[str, Dataset]:
         """Language -> the rows of it that `shape` is made of, for scores per language; one key, the dataset's
@@ -119,7 +125,7 @@ class Dataset:
     def fingerprint(self) -> str:
         """32 hexadecimal digits: a hash of the bytes read, wherever they lie, and of the settings."""
         digest = hashlib.sha256(json.dumps([_FORMAT, dict(self.settings)], sort_keys=True).encode())
-        origins = {o.address: o for part in sorted(self.parts) for o in self.parts[part].origins()}
+        origins = {o.address: o for part in sorted(self.parts) for o in self.parts[part].list_origins()}
         for origin in origins.values():
             digest.update(origin.digest())
         return digest.hexdigest()[:32]
@@ -127,51 +133,51 @@ class Dataset:
     @overload
     def load(
         self, shape: Literal["documents", "summarised"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[Documents]: ...
+    ) -> LoadedDataset[Documents]: ...
     @overload
     def load(
         self, shape: Literal["comparisons"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[Comparisons]: ...
+    ) -> LoadedDataset[SummaryComparisons]: ...
     @overload
     def load(
         self, shape: Literal["ratings"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[Ratings]: ...
+    ) -> LoadedDataset[SummaryRatings]: ...
     @overload
     def load(
         self, shape: Literal["labelled"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[LabelledTexts]: ...
+    ) -> LoadedDataset[LabelledTexts]: ...
     @overload
     def load(
         self, shape: Literal["classification"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[Classification]: ...
+    ) -> LoadedDataset[Classification]: ...
     @overload
     def load(
         self, shape: Literal["pairs"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[ScoredPairs]: ...
+    ) -> LoadedDataset[ScoredPairs]: ...
     @overload
     def load(
         self, shape: Literal["labelled_pairs"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[LabelledPairs]: ...
+    ) -> LoadedDataset[LabelledPairs]: ...
     @overload
     def load(
         self, shape: Literal["reranking"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[RerankingSet]: ...
+    ) -> LoadedDataset[RerankingSet]: ...
     @overload
     def load(
         self, shape: Literal["summaries"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[JudgedSummaries]: ...
+    ) -> LoadedDataset[JudgedSummaries]: ...
     @overload
     def load(
         self, shape: Literal["paraphrases"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[Paraphrases]: ...
+    ) -> LoadedDataset[Paraphrases]: ...
     @overload
     def load(
         self, shape: Literal["retrieval"], *, limit: int | None = None, seed: int = 1337
-    ) -> Loaded[RetrievalSet]: ...
+    ) -> LoadedDataset[RetrievalSet]: ...
     @overload
-    def load(self, shape: str, *, limit: int | None = None, seed: int = 1337) -> Loaded[Any]: ...
+    def load(self, shape: str, *, limit: int | None = None, seed: int = 1337) -> LoadedDataset[Any]: ...
 
-    def load(self, shape: str, *, limit: int | None = None, seed: int = 1337) -> Loaded[Any]:
+    def load(self, shape: str, *, limit: int | None = None, seed: int = 1337) -> LoadedDataset[Any]:
         """The records of `shape`, `limit` of them drawn with `seed` (all without a limit).
 
         The draw depends on the ids alone, not on the order of the file, whose order the records keep. What is
@@ -185,31 +191,31 @@ class Dataset:
         give and for anything in its files that is not what it should be.
         """
         if missing := self.missing(shape):
-            raise self._lacking(shape, missing)
-        intake = Intake({**self.settings, "format": _FORMAT})
+            raise self._make_missing_columns_error(shape, missing)
+        intake = RowIntake({**self.settings, "format": _FORMAT})
         if shape == "retrieval":
-            data: Any = retrieval_set(self.parts, self.gains, intake, limit, seed)
+            data: Any = read_retrieval_set(self.parts, self.gains, intake, limit, seed)
         else:
             data = _FLAT[shape](self.parts[shape], intake, limit, seed)
-        return Loaded(
+        return LoadedDataset(
             data,
             self.name,
             name_language(intake.langs, self.declared_lang),
-            self.fingerprint if limit is None else self._drawn_fingerprint(shape, limit, seed),
+            self.fingerprint if limit is None else self._fingerprint_drawn_items(shape, limit, seed),
             self.skipped + intake.tally.skipped(),
-            self.notes + self._notes_on(shape) + intake.tally.warnings(),
+            self.notes + self._list_reading_notes(shape) + intake.tally.warnings(),
         )
 
-    def _notes_on(self, shape: str) -> tuple[str, ...]:
+    def _list_reading_notes(self, shape: str) -> tuple[str, ...]:
         """What is to be said of how its files are read."""
         parts = (*RETRIEVAL_PARTS, "top_ranked") if shape == "retrieval" else (shape,)
-        origins = (o for part in parts if part in self.parts for o in self.parts[part].origins())
+        origins = (o for part in parts if part in self.parts for o in self.parts[part].list_origins())
         return tuple(dict.fromkeys(note for origin in origins for note in getattr(origin, "notes", ())))
 
-    def _drawn_fingerprint(self, shape: str, limit: int, seed: int) -> str:
+    def _fingerprint_drawn_items(self, shape: str, limit: int, seed: int) -> str:
         return hashlib.sha256(f"{self.fingerprint} {shape} {limit} {seed}".encode()).hexdigest()[:32]
 
-    def _lacking(self, shape: str, missing: tuple[str, ...]) -> DataError:
+    def _make_missing_columns_error(self, shape: str, missing: tuple[str, ...]) -> DataError:
         if shape in self.parts:
             return make_missing_column_error(self.parts[shape], missing[0])
         return DataError(

@@ -13,10 +13,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from embassay.data.dataset import Dataset
 from embassay.data.flat import PairedRows
 from embassay.data.lines import READING, TableReading
-from embassay.data.retrieval import Gains
-from embassay.data.rows import Source, find_nearest_name, make_missing_column_error, plain_text, show_value
-from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns
-from embassay.data.sources import SIDES, assemble_parts
+from embassay.data.retrieval import GainTable
+from embassay.data.rows import (
+    RowSource,
+    find_nearest_name,
+    format_plain_text,
+    format_value_for_error,
+    make_missing_column_error,
+)
+from embassay.data.shapes import RETRIEVAL_PARTS, find_missing_columns
+from embassay.data.sources import SIDES, assemble_dataset_parts
 from embassay.data.tables import open_table
 from embassay.data.views import FilteredView, JoinedView, RenamedView, SelectedView, TitledView
 from embassay.data.yaml import read_yaml
@@ -64,16 +70,17 @@ class TableEntry(_DescriptionModel):
 
     @field_validator("where", mode="before")
     @classmethod
-    def _values_as_text(cls, value: object) -> object:
+    def _convert_values_to_text(cls, value: object) -> object:
         """One value or a list of values per column, as the text they are compared as."""
         if not isinstance(value, dict):
             return value
         return {
-            name: [plain_text(v) for v in (x if isinstance(x, list) else [x])] for name, x in value.items()
+            name: [format_plain_text(v) for v in (x if isinstance(x, list) else [x])]
+            for name, x in value.items()
         }
 
     @model_validator(mode="after")
-    def _belongs_together(self) -> TableEntry:
+    def _check_fields_agree(self) -> TableEntry:
         if self.pairs and self.shapes != ["comparisons"]:
             raise ValueError("pairs need shapes: [comparisons]")
         if self.axes and "ratings" not in self.shapes:
@@ -96,7 +103,7 @@ class DatasetFile(_DescriptionModel):
     tables: list[TableEntry] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _one_table_per_shape(self) -> DatasetFile:
+    def _check_one_table_per_shape(self) -> DatasetFile:
         shapes = [shape for entry in self.tables for shape in entry.shapes]
         if twice := next((shape for shape in shapes if shapes.count(shape) > 1), ""):
             raise ValueError(f"only one table may have the shape {twice}")
@@ -121,20 +128,22 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
     """
     described = read_description(path)
     folder = path.parent / _expand_variables(described.root, path)
-    sources = [_entry_source(entry, folder, path, split) for entry in described.tables]
+    sources = [_open_entry_source(entry, folder, path, split) for entry in described.tables]
     # A split can only be chosen by a column of that name: without one, all rows would pass for it.
     if split is not None and not any("split" in source.columns() for source in sources):
         raise make_missing_column_error(sources[0], "split")
-    parts = assemble_parts(zip((entry.shapes for entry in described.tables), sources, strict=True))
-    gains = next((Gains(entry.gains) for entry in described.tables if entry.gains is not None), Gains())
+    parts = assemble_dataset_parts(zip((entry.shapes for entry in described.tables), sources, strict=True))
+    gains = next(
+        (GainTable(entry.gains) for entry in described.tables if entry.gains is not None), GainTable()
+    )
     return Dataset(
         described.name,
         parts,
         described.lang,
-        gains if grades is None else Gains.from_grades(grades),
+        gains if grades is None else GainTable.from_grades(grades),
         {
             "lang": described.lang,
-            "tables": [_reading_settings(entry) for entry in described.tables],
+            "tables": [_list_reading_settings(entry) for entry in described.tables],
             "split": split,
             "grades": grades,
         },
@@ -150,20 +159,20 @@ def read_description(path: Path) -> DatasetFile:
             "the description is not a mapping",
             path=path,
             expected="name:, tables: ...",
-            found=show_value(content),
+            found=format_value_for_error(content),
             mend="Begin it with `name:` and `tables:`.",
         )
     try:
         return DatasetFile.model_validate(content)
     except ValidationError as error:
-        raise _first_fault(path, error) from error
+        raise _make_first_fault_error(path, error) from error
 
 
-def _first_fault(path: Path, error: ValidationError) -> DataError:
+def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
     """The first fault in one line: field, expected, found."""
     errors = error.errors(include_url=False)
     fault = errors[0]
-    where = _place_words(fault["loc"])
+    where = _format_field_path(fault["loc"])
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     if fault["type"] == "missing":
         return DataError(f"the field {where} is missing{more}.", path=path, mend="Add it.")
@@ -186,29 +195,31 @@ def _first_fault(path: Path, error: ValidationError) -> DataError:
         f"the field {where} is invalid{more}",
         path=path,
         expected=expected,
-        found=show_value(fault["input"]),
+        found=format_value_for_error(fault["input"]),
     )
 
 
-def _reading_settings(entry: TableEntry) -> dict[str, Any]:
+def _list_reading_settings(entry: TableEntry) -> dict[str, Any]:
     """The entry as it decides what is read; what is told from the file is not said."""
     dumped = entry.model_dump(mode="json")
     return {name: value for name, value in dumped.items() if value or name not in READING}
 
 
-def _place_words(loc: tuple[int | str, ...]) -> str:
+def _format_field_path(loc: tuple[int | str, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).lstrip(".")
 
 
-def _entry_source(entry: TableEntry, folder: Path, description: Path, split: str | None) -> Source:
-    def file(name: str) -> Source:
+def _open_entry_source(entry: TableEntry, folder: Path, description: Path, split: str | None) -> RowSource:
+    def open_entry_file(name: str) -> RowSource:
         return open_table(folder / _expand_variables(name, description))
 
     header = entry.header if isinstance(entry.header, str) else tuple(entry.header)
     reading = TableReading(entry.quoting, header, entry.delimiter)
-    source: Source = open_table(folder / _expand_variables(entry.file, description), reading)
+    source: RowSource = open_table(folder / _expand_variables(entry.file, description), reading)
     if entry.join:
-        source = JoinedView(source, file(entry.join.file), entry.join.on, tuple(entry.join.columns))
+        source = JoinedView(
+            source, open_entry_file(entry.join.file), entry.join.on, tuple(entry.join.columns)
+        )
     source = RenamedView(
         source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}}
     )
@@ -224,7 +235,7 @@ def _entry_source(entry: TableEntry, folder: Path, description: Path, split: str
     if entry.pairs:
         source = PairedRows(source, tuple(entry.pairs.group), entry.pairs.rank)
     for shape in entry.shapes:
-        if missing := missing_columns(shape, source.columns()):
+        if missing := find_missing_columns(shape, source.columns()):
             raise make_missing_column_error(source, missing[0])
     return TitledView(source) if "corpus" in entry.shapes and "title" in source.columns() else source
 

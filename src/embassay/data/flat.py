@@ -10,36 +10,43 @@ from typing import Any
 import numpy as np
 
 from embassay.data.corpus import limit_corpus, make_documents, read_corpus
-from embassay.data.intake import Intake, collect_columns, make_unusable_error
+from embassay.data.intake import RowIntake, collect_columns, make_unusable_error
 from embassay.data.rows import (
     Row,
-    Source,
-    label_of,
+    RowSource,
     make_cell_error,
     make_missing_column_error,
-    number_of,
+    raise_or_collect_fault,
     read_binary_label,
     read_choice,
-    read_key,
+    read_label,
+    read_number,
+    read_row_id,
     read_text,
     read_texts,
-    report_fault,
 )
-from embassay.data.shapes import axis_columns
+from embassay.data.shapes import find_axis_columns
 from embassay.data.tables import unroll_lists
-from embassay.data.views import OTHER, Draw, View, check_limit, distinct_columns, draw_stratified
+from embassay.data.views import (
+    OTHER,
+    SeededDraw,
+    SourceView,
+    check_limit,
+    draw_stratified,
+    drop_repeated_columns,
+)
 from embassay.errors import DataError, UsageError
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.records import (
     Classification,
-    Comparisons,
     Documents,
     JudgedSummaries,
     LabelledPairs,
     LabelledTexts,
     Paraphrases,
-    Ratings,
     ScoredPairs,
+    SummaryComparisons,
+    SummaryRatings,
 )
 
 
@@ -51,19 +58,25 @@ class _GroupedItem:
     relevance: list[float] = field(default_factory=list)
 
 
-def read_summaries(source: Source, intake: Intake, limit: int | None, seed: int) -> JudgedSummaries:
+def read_judged_summaries(
+    source: RowSource, intake: RowIntake, limit: int | None, seed: int
+) -> JudgedSummaries:
     """Texts with people's summaries and rated machine summaries; `limit` counts texts.
 
     A row is a text with its `references`, its `summaries` and their `relevance`, all lists, or a text with
     its `references`, one `summary` and its `relevance`; rows of one `doc_id`, without it of one text, belong
     together. Skipped are texts that lack either kind, and machine summaries that are blank or not rated.
     """
-    items = _nested_items(source, intake) if "summaries" in source.columns() else _gather_rows(source, intake)
-    taken = intake.draw_usable(
+    items = (
+        _read_nested_summaries(source, intake)
+        if "summaries" in source.columns()
+        else _group_summary_rows(source, intake)
+    )
+    taken = intake.draw_usable_items(
         source,
         items,
-        lambda key, item: _is_usable(key, item, intake),
-        Draw[tuple[str, _GroupedItem]](limit, seed),
+        lambda key, item: _has_usable_summaries(key, item, intake),
+        SeededDraw[tuple[str, _GroupedItem]](limit, seed),
     )
     return JudgedSummaries(
         tuple(key for key, _ in taken),
@@ -74,9 +87,9 @@ def read_summaries(source: Source, intake: Intake, limit: int | None, seed: int)
     )
 
 
-def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _GroupedItem]]:
+def _read_nested_summaries(source: RowSource, intake: RowIntake) -> Iterable[tuple[str, _GroupedItem]]:
     def parse(row: Row, key: str) -> _GroupedItem | None:
-        item = _read_item(row, key, intake)
+        item = _read_summarised_text(row, key, intake)
         written, rated = row.cells.get("summaries"), row.cells.get("relevance")
         if not isinstance(written, list):
             raise make_cell_error(row, "summaries", "a list of texts")
@@ -84,38 +97,38 @@ def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Groupe
             raise make_cell_error(row, "relevance", f"a list of {len(written)} numbers, one per summary")
         if item is not None:
             for summary, relevance in zip(written, rated, strict=True):
-                _add_rating(item, key, _rating_row(row, summary, relevance), intake)
+                _add_rating(item, key, _make_rating_row(row, summary, relevance), intake)
         return item
 
     # `drawn` draws, of the usable
-    return intake.read(source, ["text", "references", "summaries", "relevance"], parse, Draw(None, 0))
+    return intake.read(source, ["text", "references", "summaries", "relevance"], parse, SeededDraw(None, 0))
 
 
-def _gather_rows(source: Source, intake: Intake) -> Iterable[tuple[str, _GroupedItem]]:
+def _group_summary_rows(source: RowSource, intake: RowIntake) -> Iterable[tuple[str, _GroupedItem]]:
     key_column = "doc_id" if "doc_id" in source.columns() else "text"
     # None for a text that cannot be used: its other rows are then passed over, not counted as texts again.
     items: dict[str, _GroupedItem | None] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(
-        distinct_columns((key_column, "text", "references", "summary", "relevance", *lang))
+        drop_repeated_columns((key_column, "text", "references", "summary", "relevance", *lang))
     ):
         try:
             if key_column == "text" and read_text(row, "text") is None:
-                intake.tally.skip("no text", f"line {row.line}")
+                intake.tally.count_skipped("no text", f"line {row.line}")
                 continue
-            key = read_key(row, key_column)
+            key = read_row_id(row, key_column)
             if key not in items:
-                items[key] = _read_item(row, key, intake)
+                items[key] = _read_summarised_text(row, key, intake)
             item = items[key]
             if item is not None:
                 _add_rating(item, key, row, intake)
-                intake.see_lang(row)
+                intake.note_row_language(row)
         except DataError as error:
-            report_fault(error)
+            raise_or_collect_fault(error)
     return [(key, item) for key, item in items.items() if item is not None]
 
 
-def _read_item(row: Row, key: str, intake: Intake) -> _GroupedItem | None:
+def _read_summarised_text(row: Row, key: str, intake: RowIntake) -> _GroupedItem | None:
     texts = intake.texts(row, key, "text")
     return (
         None
@@ -124,29 +137,31 @@ def _read_item(row: Row, key: str, intake: Intake) -> _GroupedItem | None:
     )
 
 
-def _rating_row(row: Row, summary: Any, relevance: Any) -> Row:
+def _make_rating_row(row: Row, summary: Any, relevance: Any) -> Row:
     return Row(row.path, row.line, {"summary": summary, "relevance": relevance})
 
 
-def _add_rating(item: _GroupedItem, key: str, row: Row, intake: Intake) -> None:
-    summary, relevance = read_text(row, "summary"), number_of(row, "relevance")
+def _add_rating(item: _GroupedItem, key: str, row: Row, intake: RowIntake) -> None:
+    summary, relevance = read_text(row, "summary"), read_number(row, "relevance")
     if summary is None or relevance is None:
-        intake.tally.skip("summaries without text" if summary is None else "summaries without a rating", key)
+        intake.tally.count_skipped(
+            "summaries without text" if summary is None else "summaries without a rating", key
+        )
         return
     item.summaries.append(summary)
     item.relevance.append(relevance)
 
 
-def _is_usable(key: str, item: _GroupedItem, intake: Intake) -> bool:
+def _has_usable_summaries(key: str, item: _GroupedItem, intake: RowIntake) -> bool:
     if item.references and item.summaries:
         return True
     kind = "reference" if not item.references else "rated summary"
-    intake.tally.skip(f"texts without a {kind}", key)
+    intake.tally.count_skipped(f"texts without a {kind}", key)
     return False
 
 
 @dataclass(frozen=True)
-class PairedRows(View):
+class PairedRows(SourceView):
     """Every two rows that agree on the `group` columns; the lower `rank` (1 = best) is preferred.
 
     Which summary is first is decided by a hash of the two ids, so neither position is favoured. Equal or
@@ -171,99 +186,103 @@ class PairedRows(View):
         lang = ("lang",) if "lang" in columns else ()
         groups: dict[tuple[str, ...], list[Row]] = {}
         for row in self.source.rows(
-            distinct_columns(("id", "text", "summary", *lang, *self.group, self.rank))
+            drop_repeated_columns(("id", "text", "summary", *lang, *self.group, self.rank))
         ):
-            groups.setdefault(tuple(read_key(row, column) for column in self.group), []).append(row)
+            groups.setdefault(tuple(read_row_id(row, column) for column in self.group), []).append(row)
         for members in groups.values():
             for first, second in combinations(members, 2):
-                yield self._compared(first, second)
+                yield self._make_comparison_row(first, second)
 
-    def _compared(self, left: Row, right: Row) -> Row:
-        ids = read_key(left, "id"), read_key(right, "id")
-        swapped = random_bytes(1, 0, "pairs", *ids)[0] & 1  # the seed of a run must not change the data
+    def _make_comparison_row(self, left: Row, right: Row) -> Row:
+        ids = read_row_id(left, "id"), read_row_id(right, "id")
+        swapped = draw_random_bytes(1, 0, "pairs", *ids)[0] & 1  # the seed of a run must not change the data
         first, second = (right, left) if swapped else (left, right)
         cells = {
             **first.cells,
-            "id": f"{read_key(first, 'id')} + {read_key(second, 'id')}",
+            "id": f"{read_row_id(first, 'id')} + {read_row_id(second, 'id')}",
             "summary_1": first.cells["summary"],
             "summary_2": second.cells["summary"],
-            "choice": self._choice(first, second),
+            "choice": self._choose_by_rank(first, second),
         }
         return Row(first.path, max(first.line, second.line), cells)
 
-    def _choice(self, first: Row, second: Row) -> int | None:
-        ranks = number_of(first, self.rank), number_of(second, self.rank)
+    def _choose_by_rank(self, first: Row, second: Row) -> int | None:
+        ranks = read_number(first, self.rank), read_number(second, self.rank)
         if ranks[0] is None or ranks[1] is None or ranks[0] == ranks[1]:
             return None
         return int(ranks[0] > ranks[1])
 
 
-def read_documents(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
+def read_documents(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> Documents:
     """Texts; rows without one are skipped."""
     check_limit(limit)
-    corpus = read_corpus(source, _usable_text, intake, "texts, without blank ones")
+    corpus = read_corpus(source, _read_usable_text, intake, "texts, without blank ones")
     return make_documents(limit_corpus(corpus, limit, seed), intake)
 
 
-def _usable_text(row: Row, key: str, intake: Intake) -> str | None:
+def _read_usable_text(row: Row, key: str, intake: RowIntake) -> str | None:
     texts = intake.texts(row, key, "text")
     return texts[0] if texts else None
 
 
-def read_summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
+def read_summarised_texts(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> Documents:
     """Texts with their summaries; rows without either are skipped."""
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
         pair = intake.texts(row, key, "text", "summary")
-        return pair and (*pair, label_of(row, "lang") or "")
+        return pair and (*pair, read_label(row, "lang") or "")
 
     ids, (texts, summaries, langs) = collect_columns(
-        intake.read(source, ["text", "summary"], parse, Draw(limit, seed)), 3
+        intake.read(source, ["text", "summary"], parse, SeededDraw(limit, seed)), 3
     )
-    intake.note_texts(ids, texts)
+    intake.note_odd_texts(ids, texts)
     for key, text, summary in zip(ids, texts, summaries, strict=True):
         if text == summary:
             intake.tally.note("summaries equal to their text", key)
     return Documents(ids, texts, summaries, langs if "lang" in source.columns() else None)
 
 
-def read_comparisons(source: Source, intake: Intake, limit: int | None, seed: int) -> Comparisons:
+def read_comparisons(
+    source: RowSource, intake: RowIntake, limit: int | None, seed: int
+) -> SummaryComparisons:
     """Choices between two summaries; ties and rows without a text or summary are skipped."""
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "summary_1", "summary_2")
         choice = read_choice(row, "choice")
         if texts is not None and choice is None:
-            intake.tally.skip("tie or no choice", key)
+            intake.tally.count_skipped("tie or no choice", key)
         return None if texts is None or choice is None else (texts, choice)
 
     columns = ["text", "summary_1", "summary_2", "choice"]
-    taken = intake.read(source, columns, parse, Draw(limit, seed))
+    taken = intake.read(source, columns, parse, SeededDraw(limit, seed))
     ids, (sources, first, second) = collect_columns([(key, texts) for key, (texts, _) in taken], 3)
     for key, x, y in zip(ids, first, second, strict=True):
         if x == y:
             intake.tally.note("comparisons of identical summaries", key)
-    return Comparisons(ids, sources, first, second, np.array([choice for _, (_, choice) in taken], np.int8))
+    return SummaryComparisons(
+        ids, sources, first, second, np.array([choice for _, (_, choice) in taken], np.int8)
+    )
 
 
-def read_ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Ratings:
+def read_ratings(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> SummaryRatings:
     """Ratings per axis, NaN where one is missing (counted); rows with none at all are skipped."""
-    axes = axis_columns(source.columns())
+    axes = find_axis_columns(source.columns())
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], list[float | None]] | None:
         texts = intake.texts(row, key, "text", "summary")
-        values = [number_of(row, column) for column in axes.values()]
+        values = [read_number(row, column) for column in axes.values()]
         if texts is None:
             return None
         for axis, value in zip(axes, values, strict=True):
             if value is None:
-                intake.tally.skip(f"no rating on the axis {axis}", key)
+                intake.tally.count_skipped(f"no rating on the axis {axis}", key)
         return None if all(value is None for value in values) else (texts, values)
 
-    taken = intake.read(source, ["text", "summary", *axes.values()], parse, Draw(limit, seed))
+    taken = intake.read(source, ["text", "summary", *axes.values()], parse, SeededDraw(limit, seed))
     ids, (sources, summaries) = collect_columns([(key, texts) for key, (texts, _) in taken], 2)
     table = np.array([values for _, (_, values) in taken], np.float64)
-    return Ratings(ids, sources, summaries, {axis: table[:, i] for i, axis in enumerate(axes)})
+    return SummaryRatings(ids, sources, summaries, {axis: table[:, i] for i, axis in enumerate(axes)})
 
 
 _TRUTH = {"true": "1", "false": "0"}
@@ -277,12 +296,12 @@ class LabelSpellings:
 
     def label(self, row: Row, key: str) -> str | None:
         """The label of a row; None where there is none."""
-        label = label_of(row, "label")
+        label = read_label(row, "label")
         if label is not None:
             self._written.setdefault(label, {}).setdefault(repr(row.cells["label"]), key)
         return label
 
-    def joined(self, labels: Iterable[str], intake: Intake) -> list[str]:
+    def unify_spellings(self, labels: Iterable[str], intake: RowIntake) -> list[str]:
         """The labels, in which true and false are 1 and 0 if both ways are used and no other label is; and a warning of
         each that is written in more than one way."""
         known = set(self._written)
@@ -299,7 +318,7 @@ class LabelSpellings:
         return [same.get(label, label) for label in labels]
 
 
-def read_labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledTexts:
+def read_labelled_texts(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> LabelledTexts:
     """Texts with labels; rows without either, and sets with one label only, are skipped.
 
     A row may hold a list of texts and one of labels, and is a set then, as in MTEB's clustering datasets.
@@ -314,28 +333,30 @@ def read_labelled(source: Source, intake: Intake, limit: int | None, seed: int) 
         texts = intake.texts(row, key, "text")
         label = spellings.label(row, key)
         if texts is not None and label is None:
-            intake.tally.skip("no label", key)
-        group = label_of(row, "set") if has_sets else None
+            intake.tally.count_skipped("no label", key)
+        group = read_label(row, "set") if has_sets else None
         return None if texts is None or label is None else (*texts, label, group or "")
 
     columns = ["text", "label", *(["set"] if has_sets else [])]
     # All are read: the limit is for each set, and needs to know the labels in it.
-    ids, (texts, written, sets) = collect_columns(intake.read(source, columns, parse, Draw(None, seed)), 3)
-    labels = spellings.joined(written, intake)
+    ids, (texts, written, sets) = collect_columns(
+        intake.read(source, columns, parse, SeededDraw(None, seed)), 3
+    )
+    labels = spellings.unify_spellings(written, intake)
     chosen_rows: list[int] = []
-    for members in _sets_of_labels(labels, sets, ids, intake).values():
+    for members in _group_texts_by_set(labels, sets, ids, intake).values():
         chosen = draw_stratified([ids[m] for m in members], [labels[m] for m in members], limit, seed)
         chosen_rows.extend(members[i] for i in chosen)
     if not chosen_rows:
         raise make_unusable_error(source, len(ids), intake.tally.skipped())
     chosen_rows.sort()
     # A text of another set is no repeat: sets are clustered by themselves.
-    intake.note_texts([ids[k] for k in chosen_rows], [f"{sets[k]}\0{texts[k]}" for k in chosen_rows])
+    intake.note_odd_texts([ids[k] for k in chosen_rows], [f"{sets[k]}\0{texts[k]}" for k in chosen_rows])
     return LabelledTexts(*(tuple(column[k] for k in chosen_rows) for column in (ids, texts, labels, sets)))
 
 
-def _sets_of_labels(
-    labels: Sequence[str], sets: Sequence[str], ids: Sequence[str], intake: Intake
+def _group_texts_by_set(
+    labels: Sequence[str], sets: Sequence[str], ids: Sequence[str], intake: RowIntake
 ) -> dict[str, list[int]]:
     """Set -> positions of its texts, for sets with two or more labels; labels with one text get a warning."""
     members: dict[str, list[int]] = {}
@@ -347,7 +368,7 @@ def _sets_of_labels(
             sizes[labels[position]] = sizes.get(labels[position], 0) + 1
         if len(sizes) < 2:
             for position in members.pop(group):
-                intake.tally.skip("in a set with only one label", ids[position])
+                intake.tally.count_skipped("in a set with only one label", ids[position])
             continue
         where = f" in set {group}" if group else ""
         for label, size in sizes.items():
@@ -356,25 +377,25 @@ def _sets_of_labels(
     return members
 
 
-def read_pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> ScoredPairs:
+def read_scored_pairs(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> ScoredPairs:
     """Pairs with a score; rows without a text or a score are skipped."""
     source = unroll_lists(source, ("text", "text2", "score"))
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], float] | None:
         texts = intake.texts(row, key, "text", "text2")
-        score = number_of(row, "score")
+        score = read_number(row, "score")
         if texts is not None and score is None:
-            intake.tally.skip("no score", key)
+            intake.tally.count_skipped("no score", key)
         return None if texts is None or score is None else (texts, score)
 
-    taken = intake.read(source, ["text", "text2", "score"], parse, Draw(limit, seed))
+    taken = intake.read(source, ["text", "text2", "score"], parse, SeededDraw(limit, seed))
     ids, (first, second) = collect_columns([(key, texts) for key, (texts, _) in taken], 2)
     scores = [score for _, (_, score) in taken]
-    _note_repeats(ids, first, second, intake, scores)
+    _note_repeated_pairs(ids, first, second, intake, scores)
     return ScoredPairs(ids, first, second, np.array(scores, np.float64))
 
 
-def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledPairs:
+def read_labelled_pairs(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> LabelledPairs:
     """Pairs that belong together or not, drawn in proportion to the labels.
 
     Rows without a text or a label are skipped. DataError for a label that is neither 0 nor 1, and when all
@@ -391,13 +412,13 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
             "others count as different). If it is a typo, correct it or leave the row out."
         )  # fmt: skip
         if texts is not None and label is None:
-            intake.tally.skip("no label", key)
+            intake.tally.count_skipped("no label", key)
         elif OTHER in row.cells:
             others.setdefault(row.cells[OTHER], []).append(key)
         return None if texts is None or label is None else (texts, label)
 
     # All are read: the draw is in proportion to the labels, which are known only then.
-    taken = intake.read(source, ["text", "text2", "label"], parse, Draw(None, seed))
+    taken = intake.read(source, ["text", "text2", "label"], parse, SeededDraw(None, seed))
     labels = [label for _, (_, label) in taken]
     if len(set(labels)) < 2:
         raise DataError(
@@ -414,20 +435,20 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
     rows = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
     ids, (first, second) = collect_columns([(taken[k][0], taken[k][1][0]) for k in rows], 2)
     drawn = [labels[k] for k in rows]
-    _note_repeats(ids, first, second, intake, drawn)
+    _note_repeated_pairs(ids, first, second, intake, drawn)
     return LabelledPairs(ids, first, second, np.array(drawn, np.int8))
 
 
-def _note_repeats(
+def _note_repeated_pairs(
     ids: tuple[str, ...],
     first: tuple[str, ...],
     second: tuple[str, ...],
-    intake: Intake,
+    intake: RowIntake,
     given: Sequence[float],
 ) -> None:
     # As one text each: the second text of many pairs is rightly the same.
     pairs = [f"{x}\0{y}" for x, y in zip(first, second, strict=True)]
-    intake.note_texts(ids, pairs, "pair")
+    intake.note_odd_texts(ids, pairs, "pair")
     before: dict[str, float] = {}
     for key, pair, value in zip(ids, pairs, given, strict=True):
         if before.setdefault(pair, value) != value:
@@ -441,14 +462,14 @@ Labelled = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class TestSide(View):
+class TestSplitView(SourceView):
     """The split `test` stands for the test side; the source's own split of that name, if another, is left out."""
 
     test: str
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows of both sides, and of neither."""
-        for path, line, cells in self.source.rows(distinct_columns((*columns, "split"))):
+        for path, line, cells in self.source.rows(drop_repeated_columns((*columns, "split"))):
             split = cells.get("split")
             if self.test != TEST and split in (self.test, TEST):
                 # What the file itself calls `test` would be tested on too.
@@ -456,7 +477,7 @@ class TestSide(View):
             yield Row(path, line, {**cells, "split": split})
 
 
-def read_classified(source: Source, intake: Intake, limit: int | None, seed: int) -> Classification:
+def read_classification(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> Classification:
     """Training and test texts with labels; rows without either, and of other splits, are skipped.
 
     `limit` counts the texts of each side, drawn in proportion to the labels. DataError when a side is empty
@@ -466,20 +487,22 @@ def read_classified(source: Source, intake: Intake, limit: int | None, seed: int
     spellings = LabelSpellings()
 
     def parse(row: Row, key: str) -> Labelled | None:
-        split = label_of(row, "split")
+        split = read_label(row, "split")
         if split not in (TRAIN, TEST):
-            intake.tally.skip(f"in the split {split!r}" if split else "no split", key)
+            intake.tally.count_skipped(f"in the split {split!r}" if split else "no split", key)
             return None
         texts = intake.texts(row, key, "text")
         label = spellings.label(row, key)
         if texts is not None and label is None:
-            intake.tally.skip("no label", key)
+            intake.tally.count_skipped("no label", key)
         return None if texts is None or label is None else (texts[0], label, split)
 
-    read = intake.read(source, ["text", "label", "split"], parse, Draw(None, seed))
-    labels = spellings.joined((label for _, (_, label, _) in read), intake)
+    read = intake.read(source, ["text", "label", "split"], parse, SeededDraw(None, seed))
+    labels = spellings.unify_spellings((label for _, (_, label, _) in read), intake)
     taken = [(key, (text, label, split)) for (key, (text, _, split)), label in zip(read, labels, strict=True)]
-    train, test = (_read_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST))
+    train, test = (
+        _read_classification_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST)
+    )
     trained = set(train.labels)
     if len(trained) < 2:
         raise DataError(
@@ -493,8 +516,13 @@ def read_classified(source: Source, intake: Intake, limit: int | None, seed: int
     return Classification(train, test)
 
 
-def _read_side(
-    taken: list[tuple[str, Labelled]], side: str, limit: int | None, seed: int, source: Source, intake: Intake
+def _read_classification_side(
+    taken: list[tuple[str, Labelled]],
+    side: str,
+    limit: int | None,
+    seed: int,
+    source: RowSource,
+    intake: RowIntake,
 ) -> LabelledTexts:
     rows = [(key, text, label) for key, (text, label, split) in taken if split == side]
     if not rows:
@@ -506,7 +534,7 @@ def _read_side(
         )  # fmt: skip
     chosen = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
     ids, texts, labels = zip(*(rows[k] for k in chosen), strict=True)
-    intake.note_texts(ids, texts)
+    intake.note_odd_texts(ids, texts)
     return LabelledTexts(ids, texts, labels, ("",) * len(ids))
 
 
@@ -514,21 +542,21 @@ PAIRED = {"text": "paraphrases", "text2": "paraphrases2"}
 """Column of a text -> the column of its paraphrases."""
 
 
-def read_paraphrases(source: Source, intake: Intake, limit: int | None, seed: int) -> Paraphrases:
+def read_paraphrases(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> Paraphrases:
     """Each text once with its other wordings; rows of blank texts and texts without a wording are skipped.
 
     A row with `text2` and `paraphrases2` gives two texts. DataError for a text that comes again with others.
     """
     wordings_of: dict[str, tuple[str, ...]] = {}
-    draw = Draw[tuple[str, tuple[str, ...]]](limit, seed)
-    for row, text, wordings in _rows_with_others(source, intake):
+    draw = SeededDraw[tuple[str, tuple[str, ...]]](limit, seed)
+    for row, text, wordings in _read_rows_with_wordings(source, intake):
         if text in wordings_of:
             # The same sentence in two pairs is common (STS); which of two sets of wordings holds, nobody could say.
             if wordings_of[text] != wordings:
-                report_fault(_differing_paraphrases(row, text))
+                raise_or_collect_fault(_make_differing_wordings_error(row, text))
             continue
         wordings_of[text] = wordings
-        draw.offer(text, (text, wordings))
+        draw.offer_item(text, (text, wordings))
     if not wordings_of:
         raise make_unusable_error(
             source, sum(skip.count for skip in intake.tally.skipped()), intake.tally.skipped()
@@ -537,25 +565,27 @@ def read_paraphrases(source: Source, intake: Intake, limit: int | None, seed: in
     return Paraphrases(texts, rest)
 
 
-def _rows_with_others(source: Source, intake: Intake) -> Iterator[tuple[Row, str, tuple[str, ...]]]:
+def _read_rows_with_wordings(
+    source: RowSource, intake: RowIntake
+) -> Iterator[tuple[Row, str, tuple[str, ...]]]:
     columns = {text: others for text, others in PAIRED.items() if others in source.columns()}
     lang = ("lang",) if "lang" in source.columns() else ()
-    for row in source.rows(distinct_columns((*columns, *columns.values(), *lang))):
+    for row in source.rows(drop_repeated_columns((*columns, *columns.values(), *lang))):
         for column, others in columns.items():
             try:
                 text = read_text(row, column)
                 wordings = tuple(wording for wording in read_texts(row, others) if wording)
             except DataError as error:
-                report_fault(error)
+                raise_or_collect_fault(error)
                 continue
             if text is None or not wordings:
-                intake.tally.skip(f"no {column if text is None else others}", f"line {row.line}")
+                intake.tally.count_skipped(f"no {column if text is None else others}", f"line {row.line}")
                 continue
-            intake.see_lang(row)
+            intake.note_row_language(row)
             yield row, text, wordings
 
 
-def _differing_paraphrases(row: Row, text: str) -> DataError:
+def _make_differing_wordings_error(row: Row, text: str) -> DataError:
     return DataError(
         f"the text {text[:40]!r} appeared before with other paraphrases", path=row.path, line=row.line,
         mend="Give a text the same paraphrases wherever it appears."

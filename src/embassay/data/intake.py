@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from embassay.data.column import LONG_TEXT, SeenIds
-from embassay.data.rows import Row, Source, label_of, read_key, read_text, report_fault
-from embassay.data.views import Draw, distinct_columns
+from embassay.data.rows import Row, RowSource, raise_or_collect_fault, read_label, read_row_id, read_text
+from embassay.data.views import SeededDraw, drop_repeated_columns
 from embassay.errors import DataError
-from embassay.records import Skipped
+from embassay.records import SkippedItems
 
 if TYPE_CHECKING:
     from langcodes import Language
@@ -26,15 +26,15 @@ class ReasonTally:
         self._noted: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
 
-    def skip(self, reason: str, item: str) -> None:
+    def count_skipped(self, reason: str, item: str) -> None:
         """Count `item` as left out for `reason`."""
-        self._add(self._skipped, reason, item)
+        self._count_reason(self._skipped, reason, item)
 
     def note(self, reason: str, item: str) -> None:
         """Count `item` as kept, but worth a warning."""
-        self._add(self._noted, reason, item)
+        self._count_reason(self._noted, reason, item)
 
-    def take(self, skipped: Iterable[Skipped] = (), noted: Iterable[Skipped] = ()) -> None:
+    def add_counts(self, skipped: Iterable[SkippedItems] = (), noted: Iterable[SkippedItems] = ()) -> None:
         """Count what was counted before: items left out, and items kept with a warning."""
         for kind, counted in ((self._skipped, skipped), (self._noted, noted)):
             for skip in counted:
@@ -42,10 +42,11 @@ class ReasonTally:
                 examples = kind.setdefault(skip.reason, [])
                 examples.extend(skip.examples[: EXAMPLES - len(examples)])
 
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[SkippedItems, ...]:
         """What was left out."""
         return tuple(
-            Skipped(reason, self._counts[reason], tuple(items)) for reason, items in self._skipped.items()
+            SkippedItems(reason, self._counts[reason], tuple(items))
+            for reason, items in self._skipped.items()
         )
 
     def warnings(self) -> tuple[str, ...]:
@@ -54,7 +55,7 @@ class ReasonTally:
             f"{reason}: {self._counts[reason]} ({', '.join(items)})" for reason, items in self._noted.items()
         )
 
-    def _add(self, kind: dict[str, list[str]], reason: str, item: str) -> None:
+    def _count_reason(self, kind: dict[str, list[str]], reason: str, item: str) -> None:
         self._counts[reason] = self._counts.get(reason, 0) + 1
         examples = kind.setdefault(reason, [])
         if len(examples) < EXAMPLES:  # all are counted, a few shown
@@ -64,7 +65,7 @@ class ReasonTally:
 T = TypeVar("T")
 
 
-class Intake:
+class RowIntake:
     """Reads sources, and remembers what was left out, what is odd, and the languages seen."""
 
     def __init__(self, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
@@ -75,10 +76,10 @@ class Intake:
 
     def read(
         self,
-        source: Source,
+        source: RowSource,
         columns: Iterable[str],
         parse: Callable[[Row, str], T | None],
-        draw: Draw[tuple[str, T]],
+        draw: SeededDraw[tuple[str, T]],
     ) -> list[tuple[str, T]]:
         """The drawn (id, parsed row) of all rows for which `parse(row, id)` gives something.
 
@@ -88,46 +89,48 @@ class Intake:
         ids, usable = SeenIds(), 0
         for key, item in self.usable(source, columns, parse, ids):
             usable += 1
-            draw.offer(key, (key, item))
+            draw.offer_item(key, (key, item))
         if not usable:
             raise make_unusable_error(source, ids.count, self.tally.skipped())
         return draw.taken()
 
     def usable(
-        self, source: Source, columns: Iterable[str], parse: Callable[[Row, str], T | None], seen: SeenIds
+        self, source: RowSource, columns: Iterable[str], parse: Callable[[Row, str], T | None], seen: SeenIds
     ) -> Iterator[tuple[str, T]]:
         """The (id, parsed row) of all rows for which `parse(row, id)` gives something, in file order.
 
         Ids are noted in `seen`, and the languages of these rows in `langs`.
         """
         has_ids, has_langs = "id" in source.columns(), "lang" in source.columns()
-        names = distinct_columns((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
+        names = drop_repeated_columns(
+            (*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else []))
+        )
         for number, row in enumerate(source.rows(names), 1):
             try:
                 # Numbers are of all rows, so that an id does not depend on what was skipped before it.
-                key = read_key(row, "id") if has_ids else str(number)
+                key = read_row_id(row, "id") if has_ids else str(number)
                 seen.add(number, key, row)
                 item = parse(row, key)
             except DataError as error:
-                report_fault(error)
+                raise_or_collect_fault(error)
                 continue
             if item is not None:
-                self.see_lang(row)
+                self.note_row_language(row)
                 yield key, item
 
-    def draw_usable(
+    def draw_usable_items(
         self,
-        source: Source,
+        source: RowSource,
         items: Iterable[tuple[str, T]],
         is_usable: Callable[[str, T], bool],
-        draw: Draw[tuple[str, T]],
+        draw: SeededDraw[tuple[str, T]],
     ) -> list[tuple[str, T]]:
         """The drawn ones of the usable among items put together from rows. DataError when none is usable."""
         usable = 0
         for key, item in items:
             if is_usable(key, item):
                 usable += 1
-                draw.offer(key, (key, item))
+                draw.offer_item(key, (key, item))
         if not usable:
             skipped = self.tally.skipped()
             raise make_unusable_error(source, sum(skip.count for skip in skipped), skipped)
@@ -139,12 +142,12 @@ class Intake:
         for column in columns:
             text = read_text(row, column)
             if text is None:
-                self.tally.skip(f"no {column}", key)
+                self.tally.count_skipped(f"no {column}", key)
                 return None
             found.append(text)
         return tuple(found)
 
-    def note_texts(self, ids: Iterable[str], texts: Iterable[str], what: str = "text") -> None:
+    def note_odd_texts(self, ids: Iterable[str], texts: Iterable[str], what: str = "text") -> None:
         """Warn of very long texts and of texts that are there more than once; `what` they are, for the warning."""
         earlier: set[str] = set()
         for key, text in zip(ids, texts, strict=True):
@@ -154,9 +157,9 @@ class Intake:
                 self.tally.note(f"repeats of an earlier {what}", key)
             earlier.add(text)
 
-    def see_lang(self, row: Row) -> None:
+    def note_row_language(self, row: Row) -> None:
         """Remember the language of a row that is used."""
-        if lang := label_of(row, "lang"):
+        if lang := read_label(row, "lang"):
             self.langs.add(lang)
 
 
@@ -168,7 +171,7 @@ def collect_columns(
     return ids, [tuple(texts[i] for _, texts in taken) for i in range(width)]
 
 
-def make_unusable_error(source: Source, count: int, skipped: tuple[Skipped, ...]) -> DataError:
+def make_unusable_error(source: RowSource, count: int, skipped: tuple[SkippedItems, ...]) -> DataError:
     """The error for a source with no usable row, with the reasons."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(

@@ -45,22 +45,22 @@ _CLOSE = (
 """Languages that an identifier confuses, so one in place of another is no finding."""
 
 
-def language_fault(text: str, wording: str, lang: str = "und") -> str:
+def find_language_fault(text: str, wording: str, lang: str = "und") -> str:
     """Why `wording` is not in the language of `text`; empty where it is, or cannot be told.
 
     `lang` is what the data says of the text: ISO 639-1 or -3, also with a script or as a pair (`eng_Latn`, `en-ar`),
     `und` or `mul`. Where the language identifier is not installed, scripts alone are compared.
 
-    >>> language_fault("Ein Satz.", "これは文です。")
+    >>> find_language_fault("Ein Satz.", "これは文です。")
     'written in CJK letters, the text in LATIN'
     """
-    stated = _stated_languages(lang)
-    return _script_fault(text, wording, stated) or _identified_fault(text, wording, stated)
+    stated = _list_stated_languages(lang)
+    return _find_script_fault(text, wording, stated) or _find_identified_fault(text, wording, stated)
 
 
-def can_identify() -> bool:
+def can_identify_language() -> bool:
     """Whether the language identifier is installed."""
-    return _load_identifier() is not None
+    return _load_language_identifier() is not None
 
 
 def count_scripts(text: str) -> Counter[str]:
@@ -75,7 +75,7 @@ def count_scripts(text: str) -> Counter[str]:
     return counts
 
 
-def _script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
+def _find_script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
     of_text, of_wording = count_scripts(text), count_scripts(wording)
     if not of_text or of_wording.total() < _FEW_LETTERS:
         return ""
@@ -87,16 +87,16 @@ def _script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
     return f"written in {of_wording.most_common(1)[0][0]} letters, the text in {of_text.most_common(1)[0][0]}"
 
 
-def _identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
-    if len(wording) < _SHORTEST or _load_identifier() is None:
+def _find_identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
+    if len(wording) < _SHORTEST or _load_language_identifier() is None:
         return ""
-    best, sure = _load_identifier().classify(wording)
-    if sure < _SURE or (len(stated) == 1 and best in _kin_languages(next(iter(stated)))):
+    best, sure = _load_language_identifier().classify(wording)
+    if sure < _SURE or (len(stated) == 1 and best in _list_kin_languages(next(iter(stated)))):
         return ""
     of_text, of_wording = _rank_languages(text), _rank_languages(wording)
     stated_known = stated & of_text.keys()
     expected = max(stated_known or of_text, key=of_text.__getitem__)
-    kin = _kin_languages(expected)
+    kin = _list_kin_languages(expected)
     # A text that is not recognised itself (names, numbers, a rare spelling) says nothing about its wording, and one
     # whose language nobody states has to be long and clear.
     recognised = sum(of_text.get(code, 0.0) for code in kin) >= (_RULED_OUT if stated_known else _SURE)
@@ -106,11 +106,11 @@ def _identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
     return f"written in {best!r}, the text in {expected!r}"
 
 
-def _kin_languages(lang: str) -> frozenset[str]:
+def _list_kin_languages(lang: str) -> frozenset[str]:
     return next((group for group in _CLOSE if lang in group), frozenset({lang}))
 
 
-def _stated_languages(lang: str) -> frozenset[str]:
+def _list_stated_languages(lang: str) -> frozenset[str]:
     """The languages that a label names: two letters where there are, none for `und` and `mul`."""
     parts = (part for part in re.split(r"[-_/+, ]", lang.lower()) if part)
     codes = (find_language(part).prefer_macrolanguage().language or "und" for part in parts)
@@ -129,11 +129,11 @@ def _find_script(sign: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def _rank_languages(text: str) -> Mapping[str, float]:
-    return dict(_load_identifier().rank(text))
+    return dict(_load_language_identifier().rank(text))
 
 
 @cache
-def _load_identifier() -> Any:
+def _load_language_identifier() -> Any:
     """py3langid's, or None where it is not installed."""
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -143,22 +143,22 @@ def _load_identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-def explain_foreign(wording: str, lang: str) -> str:
+def explain_foreign_wording(wording: str, lang: str) -> str:
     """Why `wording` is not in the language `lang`; empty where it is, or cannot be told: where it is short, or the
     identifier is not installed and the letters are those of `lang`.
 
-    >>> explain_foreign("Wie lange dauert es?", "ja")
+    >>> explain_foreign_wording("Wie lange dauert es?", "ja")
     'written in LATIN letters, not in those of ja'
     """
-    stated = _stated_languages(lang)
+    stated = _list_stated_languages(lang)
     usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
     letters = count_scripts(wording)
     if stated and letters.total() >= _FEW_LETTERS and not any(letters[code] for code in usual):
         return f"written in {letters.most_common(1)[0][0]} letters, not in those of {lang}"
-    if not stated or len(wording) < _SHORTEST or _load_identifier() is None:
+    if not stated or len(wording) < _SHORTEST or _load_language_identifier() is None:
         return ""
     likely = _rank_languages(wording)
-    expected = {code for name in stated for code in _kin_languages(name)}
+    expected = {code for name in stated for code in _list_kin_languages(name)}
     best = max(likely, key=likely.__getitem__)
     ruled_out = sum(likely.get(code, 0.0) for code in expected) < _RULED_OUT
     return f"written in {best!r}, not in {lang!r}" if ruled_out and likely[best] >= _SURE else ""
@@ -166,7 +166,7 @@ def explain_foreign(wording: str, lang: str) -> str:
 
 def detect_language(text: str) -> str:
     """The two letters of the language that a text seems to be in; empty where that is not sure, or nothing can tell."""
-    if len(text) < 2 * _SHORTEST or _load_identifier() is None:
+    if len(text) < 2 * _SHORTEST or _load_language_identifier() is None:
         return ""
-    best, sure = _load_identifier().classify(text[:_LOOKED_AT])
+    best, sure = _load_language_identifier().classify(text[:_LOOKED_AT])
     return str(best) if sure >= _CERTAIN else ""

@@ -15,9 +15,16 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from embassay.data.rows import FileOrigin, Origin, Row, collect_faults, find_nearest_name, report_fault
+from embassay.data.rows import (
+    FileOrigin,
+    Row,
+    RowOrigin,
+    collect_faults,
+    find_nearest_name,
+    raise_or_collect_fault,
+)
 from embassay.errors import DataError, UsageError
-from embassay.limits import COLUMNS, LINE, ROWS, TIMES, bounded_lines, is_pipe, open_gzip
+from embassay.limits import COLUMNS, LINE, ROWS, TIMES, is_pipe, open_gzip, read_bounded_lines
 
 # Lines; a file of nothing else would be read to its end before anything is said.
 _BLANK = 100_000
@@ -27,13 +34,13 @@ _BOM = b"\xef\xbb\xbf"
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_text_lines(path: Path) -> Iterator[tuple[int, str]]:
     r"""Line number (from 1) and line, ended as in the file: by \n, \r\n or \r, mixed as they come.
 
     A UTF-8 byte order mark is dropped. DataError for an empty file, a gzip file that is cut, damaged or not
     one, one that unpacks to far more than text does, lines longer than LINE, bytes that are not UTF-8 and NUL bytes.
     """
-    check_rows(path)
+    check_row_limit(path)
     number = blank = 0
     for block in _read_blocks(path):
         # Blocks are cut after \n only; what remains inside one are lone \r, as many as it has bytes.
@@ -57,7 +64,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 _SAMPLED, _PIECE = 2**20, 2**22
 
 
-def check_rows(path: Path) -> None:
+def check_row_limit(path: Path) -> None:
     """DataError for a file of more lines than ROWS, where its first lines suggest so: they are counted before any is
     read, which takes a second where reading them takes many minutes."""
     try:
@@ -67,13 +74,13 @@ def check_rows(path: Path) -> None:
     if stat.S_ISREG(status.st_mode) and _has_too_many_rows(
         path, status.st_size, status.st_mtime_ns, ROWS.most
     ):
-        raise ROWS.exceeded(path)
+        raise ROWS.make_exceeded_error(path)
 
 
 @lru_cache(maxsize=64)
 def _has_too_many_rows(path: Path, size: int, _changed: int, most: int) -> bool:
     try:
-        with open_file(path) as stream:
+        with open_unpacked_file(path) as stream:
             first = stream.read(_SAMPLED)
             rows, unpacked = first.count(b"\n"), size
             if path.name.lower().endswith(".gz"):
@@ -89,8 +96,8 @@ def _has_too_many_rows(path: Path, size: int, _changed: int, most: int) -> bool:
 
 def _read_blocks(path: Path) -> Iterator[bytes]:
     try:
-        with open_file(path) as stream:
-            lines = bounded_lines(stream, path)
+        with open_unpacked_file(path) as stream:
+            lines = read_bounded_lines(stream, path)
             first = next(lines, b"")
             if first.startswith(_UTF16):
                 mend = f"Save it as UTF-8: iconv -f UTF-16 -t UTF-8 {path.name} > utf8-{path.name}"
@@ -107,7 +114,7 @@ def _read_blocks(path: Path) -> Iterator[bytes]:
         ) from error
 
 
-def open_file(path: Path) -> IO[bytes]:
+def open_unpacked_file(path: Path) -> IO[bytes]:
     """The file's bytes, unpacked if its name ends in .gz; DataError if name and content disagree on that."""
     try:
         if is_pipe(path):
@@ -139,7 +146,7 @@ def _decode_line(path: Path, number: int, line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        report_fault(
+        raise_or_collect_fault(
             DataError(
                 f"byte {error.start + 1} of the line is not UTF-8",
                 path=path,
@@ -187,7 +194,7 @@ class TableReading:
                 mend="Write header=none for a file without names, or name its columns: header=text|label.",
             )
 
-    def as_mapping(self) -> dict[str, str]:
+    def as_map_options(self) -> dict[str, str]:
         """As `--map` has it."""
         header = self.header if isinstance(self.header, str) else "|".join(self.header)
         parts = {"quoting": self.quoting, "header": header, "delimiter": self.delimiter}
@@ -199,10 +206,10 @@ READING = ("quoting", "header", "delimiter")
 USUAL = TableReading()
 
 
-def split_mapping(mapping: Mapping[str, str]) -> tuple[TableReading, dict[str, str]]:
+def split_reading_from_mapping(mapping: Mapping[str, str]) -> tuple[TableReading, dict[str, str]]:
     """How a mapping says that a table is read, and the columns that it maps.
 
-    >>> split_mapping({"header": "none", "text": "2"})[1]
+    >>> split_reading_from_mapping({"header": "none", "text": "2"})[1]
     {'text': '2'}
     """
     parts = {name: mapping[name] for name in READING if name in mapping}
@@ -226,22 +233,22 @@ class DelimitedTable:
         if self.reading.delimiter:
             object.__setattr__(self, "delimiter", MARKS[self.reading.delimiter])
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """The file, with what is to be said of how it is read."""
-        quotes = self._chosen
+        quotes = self._quoting_choice
         # What was told is in the settings; what was told from the file would be read otherwise by an older version.
         how = f"quoting={quotes.quoting}" if quotes.quoting == NONE and not self.reading.quoting else ""
         return (FileOrigin(self.path, how, quotes.notes),)
 
     def columns(self) -> tuple[str, ...]:
         """The header, or the numbers of the fields."""
-        return self._columns
+        return self._column_names
 
     @cached_property
-    def _columns(self) -> tuple[str, ...]:
+    def _column_names(self) -> tuple[str, ...]:
         _, first = next(self.records(), (1, []))
         if len(first) > COLUMNS.most:
-            raise COLUMNS.exceeded(self.path, 1)
+            raise COLUMNS.make_exceeded_error(self.path, 1)
         if self.reading.header == NONE:
             return tuple(str(i) for i in range(1, len(first) + 1))
         if self.reading.header:
@@ -253,7 +260,7 @@ class DelimitedTable:
             )  # fmt: skip
         for name, often in Counter(first).items():
             if often > 1:
-                offer = f" {self.offer}" if self.offer else ""
+                offer = f" {self.header_advice}" if self.header_advice else ""
                 raise DataError(
                     f"the header names the column {name!r} twice.", path=self.path, line=1,
                     mend=f"Give every column its own name.{offer}"
@@ -277,34 +284,34 @@ class DelimitedTable:
         places = [(column, header.index(column)) for column in columns if column in header]
         for number, fields in islice(self.records(), 0 if self.reading.header else 1, None):
             if len(fields) != len(header):
-                report_fault(DataError(
+                raise_or_collect_fault(DataError(
                     "the row does not match the header", path=self.path, line=number,
                     expected=f"{len(header)} fields", found=str(len(fields)),
                     mend="Put double quotes around fields that contain the delimiter"
-                    + (", or, if quotes do not enclose fields, add --map quoting=none." if self._quotes else ".")
+                    + (", or, if quotes do not enclose fields, add --map quoting=none." if self._is_quoted else ".")
                 ))  # fmt: skip
                 continue
             yield Row(self.path, number, {column: fields[i] for column, i in places})
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every line or quoted run of lines that holds anything, the header included."""
-        if self._chosen.quoting == NONE:
-            for number, line in text_lines(self.path):
+        if self._quoting_choice.quoting == NONE:
+            for number, line in read_text_lines(self.path):
                 if bare := line.rstrip("\r\n"):
                     yield number, bare.split(self.delimiter)
             return
-        yield from (row for row in _quoted_rows(self.path, self.delimiter) if row[1])
+        yield from (row for row in _read_quoted_rows(self.path, self.delimiter) if row[1])
 
     @cached_property
-    def _chosen(self) -> QuotingChoice:
+    def _quoting_choice(self) -> QuotingChoice:
         return choose_quoting(self.path, self.delimiter, self.reading.quoting)
 
     @property
-    def _quotes(self) -> bool:
-        return self._chosen.quoting != NONE and self._chosen.marked
+    def _is_quoted(self) -> bool:
+        return self._quoting_choice.quoting != NONE and self._quoting_choice.marked
 
     @cached_property
-    def offer(self) -> str:
+    def header_advice(self) -> str:
         """What to try where the first line is no header but a row; empty where it may be one."""
         if self.reading.header:
             return ""
@@ -395,9 +402,13 @@ def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, .
         return QuotingChoice(asked or "double")
     if asked == NONE or not marked:
         return QuotingChoice(asked or "double", marked=marked, plain=plain, blank=blank)
-    spans = replace(_quoted_spans(path, delimiter), plain=plain)
+    spans = replace(_examine_quoted_rows(path, delimiter), plain=plain)
     if not asked and delimiter == "\t" and plain and (spans.broken or spans.both):
-        why = "do not balance" if spans.broken else f"would join whole lines ({_list_lines(spans.both)})"
+        why = (
+            "do not balance"
+            if spans.broken
+            else f"would join whole lines ({_format_line_numbers(spans.both)})"
+        )
         return replace(
             spans,
             quoting=NONE,
@@ -410,14 +421,14 @@ def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, .
     if spans.both:
         name = next(word for word, mark in MARKS.items() if mark == delimiter)
         note = (
-            f"{path.name}: fields that contain both a {name} and a line break ({_list_lines(spans.both)}): if these "
-            "quotes do not enclose fields, they swallow rows (--map quoting=none reads every line separately)"
+            f"{path.name}: fields that contain both a {name} and a line break ({_format_line_numbers(spans.both)}): "
+            "if these quotes do not enclose fields, they swallow rows (--map quoting=none reads every line separately)"
         )
         return replace(spans, notes=(note,))
     return spans
 
 
-def _list_lines(lines: Sequence[int]) -> str:
+def _format_line_numbers(lines: Sequence[int]) -> str:
     more = f" and {len(lines) - _TOLD} more" if len(lines) > _TOLD else ""
     return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_TOLD]))}{more}"
 
@@ -426,7 +437,7 @@ def _count_delimiters(path: Path, delimiter: str) -> tuple[bool, bool, int]:
     """Whether there are quotes, whether every line has as many delimiters as the first, at least one, and how many
     lines are blank."""
     marked, even, first, blank = False, True, None, 0
-    for _, line in text_lines(path):
+    for _, line in read_text_lines(path):
         marked = marked or '"' in line
         if not line.rstrip("\r\n"):
             blank += 1
@@ -437,14 +448,14 @@ def _count_delimiters(path: Path, delimiter: str) -> tuple[bool, bool, int]:
     return marked, even and bool(first), blank
 
 
-def _quoted_spans(path: Path, delimiter: str) -> QuotingChoice:
+def _examine_quoted_rows(path: Path, delimiter: str) -> QuotingChoice:
     """What the rows of a file are where quotes are those of RFC 4180."""
     over: list[int] = []
     both: list[int] = []
     broken: list[DataError] = []
     width, last, blank = None, 0, 0
     with collect_faults(broken.append):
-        for number, fields in _quoted_rows(path, delimiter):
+        for number, fields in _read_quoted_rows(path, delimiter):
             if not fields:
                 blank += 1
                 continue
@@ -459,7 +470,7 @@ def _quoted_spans(path: Path, delimiter: str) -> QuotingChoice:
     return QuotingChoice(marked=True, over=tuple(over), both=tuple(both), broken=bool(broken), blank=blank)
 
 
-def _quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _read_quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of every row by RFC 4180; a blank line has none."""
     # The module's own limit is 131,072 characters a field; documents are longer.
     csv.field_size_limit(LINE.most)
@@ -467,13 +478,13 @@ def _quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(rows, delimiter=delimiter, strict=True)
     start = 1
     while True:
-        rows.begin(start)
+        rows.begin_row(start)
         try:
             fields = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            report_fault(DataError(
+            raise_or_collect_fault(DataError(
                 "a quoted field is not closed, or text follows its closing quote",
                 path=path, line=start, found=str(error),
                 mend=('Double the quotes inside a quoted field: "". If quotes do not enclose fields, add '
@@ -488,11 +499,11 @@ class _RowLines:
     """The lines of a file of rows; a row may go on over many, which together are no longer than a line may be."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._lines = path, text_lines(path)
+        self._path, self._lines = path, read_text_lines(path)
         self._most = LINE.most
-        self.begin(1)
+        self.begin_row(1)
 
-    def begin(self, number: int) -> None:
+    def begin_row(self, number: int) -> None:
         """The next line, of this number, begins a row."""
         self._start, self._left = number, self._most
 
@@ -503,7 +514,7 @@ class _RowLines:
         _, line = next(self._lines)
         self._left -= len(line)
         if self._left < 0:
-            raise LINE.exceeded(self._path, self._start)
+            raise LINE.make_exceeded_error(self._path, self._start)
         return line
 
 
@@ -512,7 +523,7 @@ def detect_delimiter(path: Path) -> str:
     fields of its first lines, with quotes around fields or without, tabs before others. Else tabs where the first line
     has any; empty where there is none, or it cannot be read."""
     try:
-        lines = [line for _, line in islice(text_lines(path), 20) if line.rstrip("\r\n")]
+        lines = [line for _, line in islice(read_text_lines(path), 20) if line.rstrip("\r\n")]
     except DataError:
         return ""
     marks = [name for name in ("tab", "bar", "semicolon", "comma") if lines and MARKS[name] in lines[0]]

@@ -10,20 +10,20 @@ from pathlib import Path
 import numpy as np
 
 from embassay.data.corpus import limit_corpus, make_documents, read_corpus
-from embassay.data.intake import Intake, ReasonTally, make_unusable_error
+from embassay.data.intake import ReasonTally, RowIntake, make_unusable_error
 from embassay.data.rows import (
-    Origin,
     Row,
-    Source,
+    RowOrigin,
+    RowSource,
+    format_value_for_error,
     make_cell_error,
-    number_of,
-    read_key,
+    raise_or_collect_fault,
+    read_number,
+    read_row_id,
     read_text,
     read_texts,
-    report_fault,
-    show_value,
 )
-from embassay.data.views import Draw, check_limit, distinct_columns
+from embassay.data.views import SeededDraw, check_limit, drop_repeated_columns
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, RerankingSet, RetrievalSet
 
@@ -61,7 +61,7 @@ def grade_map(text: str) -> Mapping[float, int | None]:
 
 
 @dataclass(frozen=True)
-class Gains:
+class GainTable:
     """Value in the file -> gain; without a table the value is the gain.
 
     A value mapped to None is dropped and counted. One that is not in the table is dropped too, or a DataError
@@ -72,7 +72,7 @@ class Gains:
     complete: bool = False
 
     @classmethod
-    def from_grades(cls, text: str) -> Gains:
+    def from_grades(cls, text: str) -> GainTable:
         """The gains of a grade map: gain = grade - 1 (spec rag 1.1)."""
         grades = grade_map(text)
         # Grade 1 is "not relevant" on this scale: it gains nothing.
@@ -80,7 +80,7 @@ class Gains:
 
     def of(self, row: Row, key: str, tally: ReasonTally) -> float | None:
         """The gain of a judgement, None if it is dropped; a value below 0 gains 0, as in trec_eval."""
-        value = number_of(row, "relevance")
+        value = read_number(row, "relevance")
         if value is None:
             raise make_cell_error(row, "relevance", "a number")
         if self.table is None:
@@ -91,12 +91,13 @@ class Gains:
         if self.complete and value not in self.table:
             raise DataError(
                 "the judgement is not in the grade map", path=row.path, line=row.line,
-                expected=", ".join(f"{graded:g}" for graded in self.table), found=show_value(row.cells["relevance"]),
+                expected=", ".join(f"{graded:g}" for graded in self.table),
+                found=format_value_for_error(row.cells["relevance"]),
                 mend="Name a fitting map with --grades, or write one as value=grade,..."
             )  # fmt: skip
         gain = self.table.get(value)
         if gain is None:
-            tally.skip(f"judgements of value {value:g}", key)
+            tally.count_skipped(f"judgements of value {value:g}", key)
         return gain
 
 
@@ -120,14 +121,16 @@ def suggest_grade_map(values: Iterable[float]) -> str:
     # 1 is Cranfield's best grade, and the least of others' scales: with -1 and no 0 a file may be of either.
     if len(positive) == len(levels) or (set(levels) <= set(GRADE_MAPS["cranfield"]) and len(positive) > 1):
         return ""
-    gains = _gains_in_proportion(positive)
+    gains = _scale_gains_in_proportion(positive)
     if gains is None:
         return ""
     grades = [1] * (len(levels) - len(positive)) + [1 + gain for gain in gains]
-    return ",".join(f"{_write_value(value)}={grade}" for value, grade in zip(levels, grades, strict=True))
+    return ",".join(
+        f"{_format_grade_value(value)}={grade}" for value, grade in zip(levels, grades, strict=True)
+    )
 
 
-def _write_value(value: float) -> str:
+def _format_grade_value(value: float) -> str:
     """A value as a map has to write it to be found again: in short where that is the same number."""
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
@@ -137,7 +140,7 @@ _ROUNDED = 0.05
 """How far a gain may be from a whole one: a third is written 0.33 in files."""
 
 
-def _gains_in_proportion(positive: Sequence[float]) -> list[int] | None:
+def _scale_gains_in_proportion(positive: Sequence[float]) -> list[int] | None:
     """Whole gains from 1 to 4 that are to one another as the positive values (rising) are, the highest as high as can
     be; None where there are none."""
     if not positive:
@@ -151,7 +154,7 @@ def _gains_in_proportion(positive: Sequence[float]) -> list[int] | None:
     return None
 
 
-def map_advice(values: Iterable[float]) -> str:
+def advise_grade_map(values: Iterable[float]) -> str:
     """What to do about judgements of these values: the map that fits them, or what somebody has to decide."""
     levels = sorted(set(values))
     if fitting := suggest_grade_map(levels):
@@ -170,8 +173,8 @@ def map_advice(values: Iterable[float]) -> str:
 Judgements = Mapping[str, Mapping[str, float]]
 
 
-def retrieval_set(
-    parts: Mapping[str, Source], gains: Gains, intake: Intake, limit: int | None, seed: int
+def read_retrieval_set(
+    parts: Mapping[str, RowSource], gains: GainTable, intake: RowIntake, limit: int | None, seed: int
 ) -> RetrievalSet:
     """The corpus, the queries with a relevant document in it, and their judgements.
 
@@ -182,10 +185,10 @@ def retrieval_set(
     queries = _read_queries(parts["queries"], intake, seed)
     judged = _read_judgements(parts["qrels"], gains, queries, intake)
     relevant = {doc for grades in judged.values() for doc, gain in grades.items() if gain > 0}
-    whole = read_corpus(parts["corpus"], _row_text, intake, "texts, blank ones empty")
+    whole = read_corpus(parts["corpus"], _read_row_text, intake, "texts, blank ones empty")
     named = {doc for grades in judged.values() for doc in grades}
     here = named.intersection(whole.ids)
-    _note_unknown(parts["qrels"], judged, here, intake)
+    _note_unknown_documents(parts["qrels"], judged, here, intake)
     answerable = [query for query in queries if _is_answerable(query, judged, here, intake)]
     if not answerable:
         raise make_unusable_error(parts["queries"], len(queries), intake.tally.skipped())
@@ -200,33 +203,35 @@ def retrieval_set(
     )
 
 
-def _read_queries(source: Source, intake: Intake, seed: int) -> dict[str, str]:
+def _read_queries(source: RowSource, intake: RowIntake, seed: int) -> dict[str, str]:
     def parse(row: Row, key: str) -> str | None:
         text = read_text(row, "text")
         if text is None:
-            intake.tally.skip("queries without text", key)
+            intake.tally.count_skipped("queries without text", key)
         return text
 
-    return dict(intake.read(source, ["text"], parse, Draw(None, seed)))
+    return dict(intake.read(source, ["text"], parse, SeededDraw(None, seed)))
 
 
-def _read_judgements(source: Source, gains: Gains, queries: Container[str], intake: Intake) -> Judgements:
+def _read_judgements(
+    source: RowSource, gains: GainTable, queries: Container[str], intake: RowIntake
+) -> Judgements:
     judged: dict[str, dict[str, float]] = {}
     unknown: dict[str, None] = {}
     for row in source.rows(("query_id", "doc_id", "relevance")):
         try:
-            query, doc = read_key(row, "query_id"), read_key(row, "doc_id")
+            query, doc = read_row_id(row, "query_id"), read_row_id(row, "doc_id")
             if query not in queries:
                 unknown[query] = None
-                intake.tally.skip("judgements of unknown queries", f"{query} {doc}")
+                intake.tally.count_skipped("judgements of unknown queries", f"{query} {doc}")
                 continue
             gain = gains.of(row, f"{query} {doc}", intake.tally)
         except DataError as error:
-            report_fault(error)
+            raise_or_collect_fault(error)
             continue
         # The same judgement twice is harmless; two that differ, nobody can choose between.
         if gain is not None and judged.setdefault(query, {}).setdefault(doc, gain) != gain:
-            report_fault(_make_judged_twice_error(row, query, doc, judged[query][doc], gain))
+            raise_or_collect_fault(_make_judged_twice_error(row, query, doc, judged[query][doc], gain))
     if unknown and not judged:
         raise _make_foreign_ids_error(source, "query", unknown)
     if not judged:
@@ -234,24 +239,26 @@ def _read_judgements(source: Source, gains: Gains, queries: Container[str], inta
     return judged
 
 
-def _row_text(row: Row, _key: str, _intake: Intake) -> str:
+def _read_row_text(row: Row, _key: str, _intake: RowIntake) -> str:
     return read_text(row, "text") or ""
 
 
-def _note_unknown(source: Source, judged: Judgements, known: Container[str], intake: Intake) -> None:
+def _note_unknown_documents(
+    source: RowSource, judged: Judgements, known: Container[str], intake: RowIntake
+) -> None:
     unknown = [(query, doc) for query, grades in judged.items() for doc in grades if doc not in known]
     if unknown and len(unknown) == sum(len(grades) for grades in judged.values()):
         raise _make_foreign_ids_error(source, "document", (doc for _, doc in unknown))
     for query, doc in unknown:
-        intake.tally.skip("judgements of unknown documents", f"{query} {doc}")
+        intake.tally.count_skipped("judgements of unknown documents", f"{query} {doc}")
 
 
-def _is_answerable(query: str, judged: Judgements, known: Container[str], intake: Intake) -> bool:
+def _is_answerable(query: str, judged: Judgements, known: Container[str], intake: RowIntake) -> bool:
     if query not in judged:
-        intake.tally.skip("queries without judgements", query)
+        intake.tally.count_skipped("queries without judgements", query)
         return False
     if not any(gain > 0 and doc in known for doc, gain in judged[query].items()):
-        intake.tally.skip("queries without a relevant document in the corpus", query)
+        intake.tally.count_skipped("queries without a relevant document in the corpus", query)
         return False
     return True
 
@@ -267,7 +274,7 @@ def _make_judged_twice_error(row: Row, query: str, doc: str, before: float, gain
     )
 
 
-def _make_foreign_ids_error(source: Source, what: str, ids: Iterable[str]) -> DataError:
+def _make_foreign_ids_error(source: RowSource, what: str, ids: Iterable[str]) -> DataError:
     return DataError(
         f"no judgement names a known {what}",
         path=source.path,
@@ -278,27 +285,27 @@ def _make_foreign_ids_error(source: Source, what: str, ids: Iterable[str]) -> Da
 
 
 @dataclass(frozen=True)
-class Candidates:
+class RerankingCandidates:
     """The tables of a retrieval set as rows of queries and candidates.
 
     The candidates of a query are those that `top_ranked` names (rows of a query and a list of documents, or of
     a query and one), without it the judged ones. A candidate without a judgement is not relevant.
     """
 
-    corpus: Source
-    queries: Source
-    qrels: Source
-    top_ranked: Source | None = None
+    corpus: RowSource
+    queries: RowSource
+    qrels: RowSource
+    top_ranked: RowSource | None = None
 
     @property
     def path(self) -> Path:
         """The file that errors name."""
         return self.queries.path
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """All that is read."""
         tables = (self.corpus, self.queries, self.qrels, self.top_ranked)
-        return tuple(origin for table in tables if table is not None for origin in table.origins())
+        return tuple(origin for table in tables if table is not None for origin in table.list_origins())
 
     def columns(self) -> tuple[str, ...]:
         """The columns of a candidate."""
@@ -310,17 +317,17 @@ class Candidates:
         lang = ("lang",) if "lang" in self.queries.columns() else ()
         judged = self._read_grades()
         shown: Mapping[str, Iterable[str]] = (
-            judged if self.top_ranked is None else _shown_candidates(self.top_ranked)
+            judged if self.top_ranked is None else _read_top_ranked(self.top_ranked)
         )
         # Texts of candidates only: the corpus may have millions of others.
         needed = {doc for docs in shown.values() for doc in docs}
         texts = {
             key: read_text(row, "text")
             for row in self.corpus.rows(("id", "text"))
-            if (key := read_key(row, "id")) in needed
+            if (key := read_row_id(row, "id")) in needed
         }
         for row in self.queries.rows(("id", "text", *lang)):
-            key = read_key(row, "id")
+            key = read_row_id(row, "id")
             for doc in shown.get(key, ()):
                 cells = {
                     "query_id": key,
@@ -334,43 +341,47 @@ class Candidates:
     def _read_grades(self) -> dict[str, dict[str, float]]:
         judged: dict[str, dict[str, float]] = {}
         for row in self.qrels.rows(("query_id", "doc_id", "relevance")):
-            gain = number_of(row, "relevance")
+            gain = read_number(row, "relevance")
             if gain is None:
                 raise make_cell_error(row, "relevance", "a number")
-            judged.setdefault(read_key(row, "query_id"), {})[read_key(row, "doc_id")] = max(gain, 0.0)
+            judged.setdefault(read_row_id(row, "query_id"), {})[read_row_id(row, "doc_id")] = max(gain, 0.0)
         return judged
 
 
-def _shown_candidates(top_ranked: Source) -> dict[str, dict[str, None]]:
+def _read_top_ranked(top_ranked: RowSource) -> dict[str, dict[str, None]]:
     shown: dict[str, dict[str, None]] = {}
     column = "doc_ids" if "doc_ids" in top_ranked.columns() else "doc_id"
     for row in top_ranked.rows(("query_id", column)):
         docs = row.cells.get(column)
-        keys = [str(doc) for doc in docs] if isinstance(docs, list) else [read_key(row, column)]
-        shown.setdefault(read_key(row, "query_id"), {}).update(dict.fromkeys(keys))
+        keys = [str(doc) for doc in docs] if isinstance(docs, list) else [read_row_id(row, column)]
+        shown.setdefault(read_row_id(row, "query_id"), {}).update(dict.fromkeys(keys))
     return shown
 
 
 @dataclass
-class _NestedItem:
+class _RerankingItem:
     queries: list[str] = field(default_factory=list)
     candidates: list[str] = field(default_factory=list)
     relevance: list[float] = field(default_factory=list)
 
 
-def read_reranking(source: Source, intake: Intake, limit: int | None, seed: int) -> RerankingSet:
+def read_reranking(source: RowSource, intake: RowIntake, limit: int | None, seed: int) -> RerankingSet:
     """Queries with their candidates; `limit` counts queries.
 
     A row is a query (a text or several) with its `positive` and `negative` texts, or a `query`, one `text`
     and its `label` (0 = not relevant); rows of one `query_id`, without it of one query, belong together.
     Skipped are queries without text, without a relevant or without an irrelevant candidate, and blank candidates.
     """
-    items = _nested_items(source, intake) if "positive" in source.columns() else _gather_items(source, intake)
-    taken = intake.draw_usable(
+    items = (
+        _read_nested_queries(source, intake)
+        if "positive" in source.columns()
+        else _group_candidate_rows(source, intake)
+    )
+    taken = intake.draw_usable_items(
         source,
         items,
-        lambda key, item: _is_usable(key, item, intake),
-        Draw[tuple[str, _NestedItem]](limit, seed),
+        lambda key, item: _has_usable_candidates(key, item, intake),
+        SeededDraw[tuple[str, _RerankingItem]](limit, seed),
     )
     return RerankingSet(
         tuple(key for key, _ in taken),
@@ -380,61 +391,63 @@ def read_reranking(source: Source, intake: Intake, limit: int | None, seed: int)
     )
 
 
-def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _NestedItem]]:
-    def parse(row: Row, key: str) -> _NestedItem:
-        item = _NestedItem([query for query in read_texts(row, "query") if query])
+def _read_nested_queries(source: RowSource, intake: RowIntake) -> Iterable[tuple[str, _RerankingItem]]:
+    def parse(row: Row, key: str) -> _RerankingItem:
+        item = _RerankingItem([query for query in read_texts(row, "query") if query])
         for column, gain in (("positive", 1.0), ("negative", 0.0)):
             for text in read_texts(row, column):
                 _add_candidate(item, key, text, gain, intake)
         return item
 
-    return intake.read(source, ["query", "positive", "negative"], parse, Draw(None, 0))
+    return intake.read(source, ["query", "positive", "negative"], parse, SeededDraw(None, 0))
 
 
-def _gather_items(source: Source, intake: Intake) -> Iterable[tuple[str, _NestedItem]]:
+def _group_candidate_rows(source: RowSource, intake: RowIntake) -> Iterable[tuple[str, _RerankingItem]]:
     key_column = "query_id" if "query_id" in source.columns() else "query"
-    items: dict[str, _NestedItem] = {}
+    items: dict[str, _RerankingItem] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
-    for row in source.rows(distinct_columns((key_column, "query", "text", "label", *lang))):
+    for row in source.rows(drop_repeated_columns((key_column, "query", "text", "label", *lang))):
         try:
             if key_column == "query" and read_text(row, "query") is None:
-                intake.tally.skip("queries without text", f"line {row.line}")
+                intake.tally.count_skipped("queries without text", f"line {row.line}")
                 continue
-            key, query = read_key(row, key_column), read_text(row, "query")
-            item = items.setdefault(key, _NestedItem())
+            key, query = read_row_id(row, key_column), read_text(row, "query")
+            item = items.setdefault(key, _RerankingItem())
             if query is not None and query not in item.queries:  # a query may have several wordings
                 item.queries.append(query)
-            _add_candidate(item, key, read_text(row, "text"), _candidate_gain(row, key, intake), intake)
-            intake.see_lang(row)
+            _add_candidate(item, key, read_text(row, "text"), _read_candidate_gain(row, key, intake), intake)
+            intake.note_row_language(row)
         except DataError as error:
-            report_fault(error)
+            raise_or_collect_fault(error)
     return items.items()
 
 
-def _candidate_gain(row: Row, key: str, intake: Intake) -> float | None:
-    value = number_of(row, "label")
+def _read_candidate_gain(row: Row, key: str, intake: RowIntake) -> float | None:
+    value = read_number(row, "label")
     if value is not None and value < 0:
         raise make_cell_error(row, "label", "0 for not relevant, or a gain above it")
     if value is None:
-        intake.tally.skip("candidates without a label", key)
+        intake.tally.count_skipped("candidates without a label", key)
     return value
 
 
-def _add_candidate(item: _NestedItem, key: str, text: str | None, gain: float | None, intake: Intake) -> None:
+def _add_candidate(
+    item: _RerankingItem, key: str, text: str | None, gain: float | None, intake: RowIntake
+) -> None:
     if text is None:
-        intake.tally.skip("candidates without text", key)
+        intake.tally.count_skipped("candidates without text", key)
     elif gain is not None:
         item.candidates.append(text)
         item.relevance.append(gain)
 
 
-def _is_usable(key: str, item: _NestedItem, intake: Intake) -> bool:
+def _has_usable_candidates(key: str, item: _RerankingItem, intake: RowIntake) -> bool:
     for lacking, reason in (
         (not item.queries, "queries without text"),
         (not any(gain > 0 for gain in item.relevance), "queries without a relevant candidate"),
         (not any(gain == 0 for gain in item.relevance), "queries without an irrelevant candidate"),
     ):
         if lacking:
-            intake.tally.skip(reason, key)
+            intake.tally.count_skipped(reason, key)
             return False
     return True

@@ -22,7 +22,7 @@ from embassay.errors import DataError
 _collect: ContextVar[Callable[[DataError], None] | None] = ContextVar("collect", default=None)
 
 
-def report_fault(error: DataError) -> None:
+def raise_or_collect_fault(error: DataError) -> None:
     """Raise `error`; inside `collect_faults` hand it over, and the caller goes on with the next row."""
     collect = _collect.get()
     if collect is None:
@@ -60,7 +60,7 @@ class Row(NamedTuple):
     cells: Mapping[str, Any]
 
 
-class Origin(Protocol):
+class RowOrigin(Protocol):
     """Where rows come from: a file, or a table of a hub."""
 
     @property
@@ -89,29 +89,29 @@ class FileOrigin:
 
     def digest(self) -> bytes:
         """SHA-256 of its bytes; a large file that has not been touched is read once in a process."""
-        of_bytes = self._of_bytes()
+        of_bytes = self._digest_bytes()
         return hashlib.sha256(of_bytes + self.how.encode()).digest() if self.how else of_bytes
 
-    def _of_bytes(self) -> bytes:
+    def _digest_bytes(self) -> bytes:
         status = self.path.stat()
         if status.st_size < _LARGE:
-            return _file_digest(self.path)
+            return _compute_file_digest(self.path)
         # The times alone may be coarse, and a tool may set them back; the inode tells a file that was replaced.
         stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
-        return _remembered_digest(self.path.absolute(), stamp)
+        return _remember_file_digest(self.path.absolute(), stamp)
 
 
-def _file_digest(path: Path) -> bytes:
+def _compute_file_digest(path: Path) -> bytes:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
 @lru_cache(maxsize=64)
-def _remembered_digest(path: Path, _stamp: tuple[int, ...]) -> bytes:
-    return _file_digest(path)
+def _remember_file_digest(path: Path, _stamp: tuple[int, ...]) -> bytes:
+    return _compute_file_digest(path)
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """Something that gives rows. A column that a row does not have reads as None."""
 
     @property
@@ -119,7 +119,7 @@ class Source(Protocol):
         """The file that errors name."""
         ...
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """All that is read."""
         ...
 
@@ -135,7 +135,7 @@ class Source(Protocol):
 _DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def make_missing_column_error(source: Source, column: str, *, target: str = "") -> DataError:
+def make_missing_column_error(source: RowSource, column: str, *, target: str = "") -> DataError:
     """The error for a `column` that `source` lacks: what it has, and the --map that would mend it.
 
     `target` is the canonical name when `column` is what a mapping reads it from.
@@ -160,7 +160,7 @@ def make_missing_column_error(source: Source, column: str, *, target: str = "") 
         mend += f" It may be {' or '.join(called)}: `embassay data check` shows what they contain."
     if len(names) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in names[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
-    elif offer := _name_columns(source):
+    elif offer := _advise_on_header(source):
         mend = offer
     return DataError(
         f"there is no column {column!r}" + (f" to read {target!r} from" if target else ""),
@@ -170,11 +170,11 @@ def make_missing_column_error(source: Source, column: str, *, target: str = "") 
     )
 
 
-def _name_columns(source: object) -> str:
+def _advise_on_header(source: object) -> str:
     """What the file under all views of it has to offer where its first line is no header."""
     while (below := getattr(source, "source", None)) is not None:  # views lie on views
         source = below
-    return str(getattr(source, "offer", ""))
+    return str(getattr(source, "header_advice", ""))
 
 
 LIKE = 0.6
@@ -212,7 +212,7 @@ def is_blank(text: str) -> bool:
     return not text.strip(_BLANK)
 
 
-def read_key(row: Row, column: str) -> str:
+def read_row_id(row: Row, column: str) -> str:
     """An identifier: a text or an integer, as text. DataError if there is none."""
     value = row.cells.get(column)
     if isinstance(value, int) and not isinstance(value, bool):  # True is an int to Python
@@ -236,11 +236,11 @@ def clean_id(value: Any) -> str:
     return str(value).strip()
 
 
-def plain_number(value: str | int | float | Decimal) -> float:
+def parse_plain_number(value: str | int | float | Decimal) -> float:
     """A number, or the one that a text spells in ASCII digits: Python reads `1_0` as 10 and Arabic digits too, and no
     file that other programs write or read means that. ValueError or OverflowError for what is none.
 
-    >>> plain_number(" 2.5 ")
+    >>> parse_plain_number(" 2.5 ")
     2.5
     """
     if isinstance(value, str) and ("_" in value or not value.strip().isascii()):
@@ -252,7 +252,7 @@ MISSING = frozenset({"", "nan", "na", "n/a", "<na>", "#n/a", "null", "none"})
 """What other programs write where there is no value, in small letters."""
 
 
-def number_of(row: Row, column: str) -> float | None:
+def read_number(row: Row, column: str) -> float | None:
     """A finite number, from a number or its text; None if it is missing: empty, NaN, NA or null."""
     value = row.cells.get(column)
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
@@ -261,7 +261,7 @@ def number_of(row: Row, column: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise make_cell_error(row, column, "a number")
     try:
-        number = plain_number(value)
+        number = parse_plain_number(value)
     except (ValueError, OverflowError):
         raise make_cell_error(row, column, "a number", _spell_number(str(value).strip())) from None
     if math.isinf(number):
@@ -291,7 +291,7 @@ def read_choice(row: Row, column: str) -> int | None:
     if isinstance(value, str) and (word := value.strip().lower()) in _CHOICES:
         return _CHOICES[word]
     try:
-        number = number_of(row, column)
+        number = read_number(row, column)
     except DataError:
         # Infinity is no choice, so the error below names the choices instead of any number.
         number = math.inf
@@ -308,7 +308,7 @@ _WORDS = {"1": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "0": 0, "no": 0, "n": 0, 
 
 
 def read_binary_label(row: Row, column: str, mend: str = "") -> int | None:
-    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `number_of`. `mend` is said
+    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `read_number`. `mend` is said
     where it is another word."""
     value = row.cells.get(column)
     if isinstance(value, bool):
@@ -316,7 +316,7 @@ def read_binary_label(row: Row, column: str, mend: str = "") -> int | None:
     if isinstance(value, str) and value.strip().lower() in _WORDS:
         return _WORDS[value.strip().lower()]
     try:
-        number = number_of(row, column)
+        number = read_number(row, column)
     except DataError:
         number = math.inf
     if number in (None, 0, 1):
@@ -336,12 +336,12 @@ def read_texts(row: Row, column: str) -> list[str | None]:
     return [None if text is None or is_blank(text) else text for text in values]
 
 
-def label_of(row: Row, column: str) -> str | None:
-    """A label as text (3, "3" and 3.0 are one label, see `plain_text`); None if it is missing, empty or NaN."""
+def read_label(row: Row, column: str) -> str | None:
+    """A label as text (3, "3" and 3.0 are one label, see `format_plain_text`); None if it is missing, empty or NaN."""
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str | int | float):
         raise make_cell_error(row, column, "a label (text or number)")
-    text = "" if value is None else plain_text(value)
+    text = "" if value is None else format_plain_text(value)
     return None if not text or text.lower() == "nan" else text
 
 
@@ -349,11 +349,11 @@ _WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,15}))\.0*", re.ASCII)
 """A whole number as tables with a gap in the column write it. Not 007, which is a code, nor 1.10, a version."""
 
 
-def plain_text(value: Any) -> str:
+def format_plain_text(value: Any) -> str:
     """A value as the text it is compared as: whole numbers without a point, truth values as in JSON, without blanks at
     the ends, letters with their accents as one character.
 
-    >>> [plain_text(value) for value in (3, "3", 3.0, " 3.0", True, "True", 0.5, "007")]
+    >>> [format_plain_text(value) for value in (3, "3", 3.0, " 3.0", True, "True", 0.5, "007")]
     ['3', '3', '3', '3', 'true', 'true', '0.5', '007']
     """
     text = unicodedata.normalize("NFC", str(value).strip())
@@ -372,15 +372,15 @@ def make_cell_error(row: Row, column: str, expected: str, mend: str = "") -> Dat
         path=row.path,
         line=row.line,
         expected=expected,
-        found=show_value(row.cells.get(column)),
+        found=format_value_for_error(row.cells.get(column)),
         mend=mend or "Correct it, or leave the row out.",
     )
 
 
-def show_value(value: Any) -> str:
+def format_value_for_error(value: Any) -> str:
     """A value as an error message shows it: its repr, cut at 60 characters.
 
-    >>> show_value(None), show_value("x" * 3)
+    >>> format_value_for_error(None), format_value_for_error("x" * 3)
     ('nothing', "'xxx'")
     """
     if value is None:
@@ -389,10 +389,10 @@ def show_value(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def cut_line(text: str, most: int = 60) -> str:
+def truncate_to_one_line(text: str, most: int = 60) -> str:
     r"""A text on one line, cut after so many characters.
 
-    >>> cut_line("a\nb"), cut_line("abcdef", 4)
+    >>> truncate_to_one_line("a\nb"), truncate_to_one_line("abcdef", 4)
     ('a b', 'abc…')
     """
     line = " ".join(text.split())

@@ -113,15 +113,16 @@ _OPTIONAL_IN_WORDS = """
 _OPTIONAL = tuple(_OPTIONAL_IN_WORDS.split())
 
 
-def usual_pairs(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
+def match_usual_pair_columns(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Canonical name -> column of a table of pairs under the names that others use; empty for any other table.
 
     Both texts and the one thing that is said of them must be there, and neither a `text` nor a mapping that says what
     is what: nothing is guessed. Capitals do not matter.
 
-    >>> usual_pairs(["Sentence1", "Sentence2", "Score"], {})
+    >>> match_usual_pair_columns(["Sentence1", "Sentence2", "Score"], {})
     {'text': 'Sentence1', 'text2': 'Sentence2', 'score': 'Score'}
-    >>> usual_pairs(["sentence1", "sentence2", "score", "text"], {}), usual_pairs(["question", "answer"], {})
+    >>> (match_usual_pair_columns(["sentence1", "sentence2", "score", "text"], {}),
+    ... match_usual_pair_columns(["question", "answer"], {}))
     ({}, {})
     """
     lower = {name.lower(): name for name in columns}
@@ -140,18 +141,18 @@ def usual_pairs(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str,
 _SIDES = (("summary1", "summary2"), ("summary_a", "summary_b"), ("response_a", "response_b"))
 
 
-def usual_names(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
+def match_usual_columns(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Canonical name -> column of a table of pairs, or of comparisons of two summaries, under the names that others
     use; empty for any other table.
 
-    >>> usual_names(["text", "summary1", "summary2", "choice"], {})
+    >>> match_usual_columns(["text", "summary1", "summary2", "choice"], {})
     {'summary_1': 'summary1', 'summary_2': 'summary2'}
     """
     names = tuple(columns)
-    return usual_pairs(names, mapping) or _usual_comparisons(names, mapping)
+    return match_usual_pair_columns(names, mapping) or _match_usual_comparisons(names, mapping)
 
 
-def _usual_comparisons(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
+def _match_usual_comparisons(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """The two summaries, where the text and the choice are called so, or are mapped."""
     lower = {name.lower(): name for name in columns}
     known = lower.keys() | mapping.keys()
@@ -164,10 +165,10 @@ def _usual_comparisons(columns: Sequence[str], mapping: Mapping[str, str]) -> di
     return {"summary_1": lower[first], "summary_2": lower[second]}
 
 
-def axis_columns(columns: Iterable[str]) -> dict[str, str]:
+def find_axis_columns(columns: Iterable[str]) -> dict[str, str]:
     """Axis name -> its column, the recognised four first.
 
-    >>> axis_columns(["text", "axis.fluency", "overall"])
+    >>> find_axis_columns(["text", "axis.fluency", "overall"])
     {'overall': 'overall', 'fluency': 'axis.fluency'}
     """
     names = set(columns := tuple(columns))
@@ -175,27 +176,27 @@ def axis_columns(columns: Iterable[str]) -> dict[str, str]:
     return axes | {name.removeprefix("axis."): name for name in columns if name.startswith("axis.")}
 
 
-def missing_columns(part: str, columns: Sequence[str]) -> tuple[str, ...]:
+def find_missing_columns(part: str, columns: Sequence[str]) -> tuple[str, ...]:
     """The columns that `part` (a flat shape or one of PARTS) needs and `columns` lacks, by the nearest layout."""
-    return missing_by_layout(part, columns)[0]
+    return find_missing_by_layout(part, columns)[0]
 
 
-def missing_by_layout(part: str, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def find_missing_by_layout(part: str, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The same by every layout of `part`, the nearest first.
 
-    >>> missing_by_layout("reranking", ["query", "neg"])
+    >>> find_missing_by_layout("reranking", ["query", "neg"])
     (('text', 'label'), ('positive', 'negative'))
     """
     layouts = [PARTS.get(part) or SHAPES[part], *([OTHERWISE[part]] if part in OTHERWISE else [])]
     without = [tuple(column for column in layout if column not in columns) for layout in layouts]
-    axes = ("axis.NAME",) if part == "ratings" and not axis_columns(columns) else ()
+    axes = ("axis.NAME",) if part == "ratings" and not find_axis_columns(columns) else ()
     return tuple(missing + axes for missing in sorted(without, key=len))
 
 
-def table_shapes(columns: Iterable[str]) -> tuple[str, ...]:
+def list_possible_shapes(columns: Iterable[str]) -> tuple[str, ...]:
     """The flat shapes that a table of these columns may have; whether it has all they need is another question.
 
-    >>> "labelled" in table_shapes(["text", "text2", "label"])
+    >>> "labelled" in list_possible_shapes(["text", "text2", "label"])
     False
     """
     names = frozenset(columns)
@@ -204,7 +205,7 @@ def table_shapes(columns: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def check_targets(mapping: Mapping[str, str]) -> None:
+def check_mapping_targets(mapping: Mapping[str, str]) -> None:
     """UsageError if the mapping names a column that no shape has."""
     columns = {column for part in (SHAPES, OTHERWISE, PARTS) for needed in part.values() for column in needed}
     columns |= {*AXES, *_OPTIONAL, *READING, "same"}
@@ -218,7 +219,7 @@ def check_targets(mapping: Mapping[str, str]) -> None:
             )
 
 
-def check_shape(shape: str) -> None:
+def check_shape_exists(shape: str) -> None:
     """UsageError if there is no such shape."""
     if shape not in SHAPES:
         near = find_nearest_name(shape, SHAPES)

@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data.catalogue import DATASETS
-from embassay.data.catalogue.entries import named_table
+from embassay.data.catalogue.entries import find_table_in_folder
 from embassay.data.dataset import Dataset
-from embassay.data.flat import TestSide
-from embassay.data.lines import split_mapping
-from embassay.data.retrieval import Candidates, Gains
-from embassay.data.rows import Row, Source, find_nearest_name, make_missing_column_error, read_key
+from embassay.data.flat import TestSplitView
+from embassay.data.lines import split_reading_from_mapping
+from embassay.data.retrieval import GainTable, RerankingCandidates
+from embassay.data.rows import Row, RowSource, find_nearest_name, make_missing_column_error, read_row_id
 from embassay.data.shapes import (
     PARTS,
     RETRIEVAL_PARTS,
-    check_targets,
-    missing_columns,
-    table_shapes,
-    usual_names,
+    check_mapping_targets,
+    find_missing_columns,
+    list_possible_shapes,
+    match_usual_columns,
 )
-from embassay.data.tables import FORMATS, JsonLines, known_suffix, open_table, table_of
+from embassay.data.tables import FORMATS, JsonLines, find_known_suffix, open_one_of_tables, open_table
 from embassay.data.views import (
     ChainedView,
     ConstantView,
@@ -37,21 +37,21 @@ from embassay.data.views import (
     PrefixedView,
     RenamedView,
     SelectedView,
+    SourceView,
     ThresholdLabelView,
     TitledView,
-    View,
 )
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_entries, explain_permission, find_forbidden_path
-from embassay.records import Skipped
+from embassay.limits import explain_permission, find_forbidden_path, list_bounded_entries
+from embassay.records import SkippedItems
 
 
 def sample() -> Dataset:
     """48 short documents with two summaries each, questions graded per passage, labelled short texts, scored pairs."""
-    return sample_from(Path(str(files("embassay.data"))) / "sample")
+    return open_sample_dataset(Path(str(files("embassay.data"))) / "sample")
 
 
-def sample_from(folder: Path) -> Dataset:
+def open_sample_dataset(folder: Path) -> Dataset:
     """The dataset in `folder`: documents, summaries, questions, labelled texts and pairs as JSON Lines.
 
     Retrieval is over passages, the paragraphs of the documents, with the id `document#number`; the gain of a
@@ -77,7 +77,7 @@ def sample_from(folder: Path) -> Dataset:
     short = RenamedView(
         SelectedView(preferred, ("doc_id", "summary", "lang")), {"id": "doc_id", "text": "summary"}
     )
-    parts: dict[str, Source] = {
+    parts: dict[str, RowSource] = {
         "documents": texts,
         "summarised": RenamedView(preferred, {"id": "doc_id"}),
         "comparisons": SampleChoices(rated),
@@ -87,7 +87,7 @@ def sample_from(folder: Path) -> Dataset:
         "pairs": pairs,
         "labelled_pairs": ThresholdLabelView(pairs, "score", 3),
         "reranking": ThresholdLabelView(
-            Candidates(short, questions, judged, SampleCandidates(judged, texts)), "label", 4
+            RerankingCandidates(short, questions, judged, SampleCandidates(judged, texts)), "label", 4
         ),
         "corpus": passages,
         "queries": questions,
@@ -97,11 +97,11 @@ def sample_from(folder: Path) -> Dataset:
         ),
         "paraphrases": ChainedView((pairs, second, labelled, questions, summaries)),
     }
-    return Dataset("sample", parts, gains=Gains.from_grades("identity"))
+    return Dataset("sample", parts, gains=GainTable.from_grades("identity"))
 
 
 # The names of these views, too, are in the key of a corpus that is kept on disk.
-class SampleChoices(View):
+class SampleChoices(SourceView):
     """The two summaries of each document, in the order of the file, and which of them is preferred."""
 
     def columns(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class SampleChoices(View):
         # Two summaries of a document are a row, however far apart they stand.
         waiting: dict[str, Row] = {}
         for second in self.source.rows(("doc_id", "text", "summary", "preferred", "lang")):
-            document = read_key(second, "doc_id")
+            document = read_row_id(second, "doc_id")
             first = waiting.pop(document, None)
             if first is None:
                 waiting[document] = second
@@ -129,7 +129,7 @@ class SampleChoices(View):
             yield Row(first.path, first.line, {column: cells.get(column) for column in columns})
 
 
-class SamplePassages(View):
+class SamplePassages(SourceView):
     """The paragraphs of each document."""
 
     def columns(self) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ class SamplePassages(View):
                 yield Row(path, line, {column: passage.get(column) for column in columns})
 
 
-class SampleGrades(View):
+class SampleGrades(SourceView):
     """The graded passages of each question."""
 
     def columns(self) -> tuple[str, ...]:
@@ -175,10 +175,10 @@ class DocumentGrades(SampleGrades):
 
 
 @dataclass(frozen=True)
-class SampleCandidates(View):
+class SampleCandidates(SourceView):
     """The documents to choose from for each question: all on its subject, and any other that it grades."""
 
-    documents: Source
+    documents: RowSource
 
     def columns(self) -> tuple[str, ...]:
         """The columns of candidates by document."""
@@ -199,26 +199,28 @@ class SampleCandidates(View):
                 yield Row(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
 
 
-def split_table_by_shape(raw: Source, mapping: Mapping[str, str], split: str | None) -> dict[str, Source]:
+def split_table_by_shape(
+    raw: RowSource, mapping: Mapping[str, str], split: str | None
+) -> dict[str, RowSource]:
     """Shape -> the rows of `raw` under the mapped names, those of `split` where one is named.
 
     A classification keeps its rows to train on. What the mapping has as `same` is the label of pairs that are alike.
     DataError for a table that no shape can be made of.
     """
-    source: Source = RenamedView(raw, {name: column for name, column in mapping.items() if name != "same"})
+    source: RowSource = RenamedView(raw, {name: column for name, column in mapping.items() if name != "same"})
     if "same" in mapping:
         source = EqualLabelView(source, mapping["same"])
     if "title" in mapping:
         source = TitledView(source)
     columns = source.columns()
-    shapes = table_shapes(columns)
-    if "text" not in columns and all(missing_columns(shape, columns) for shape in shapes):
+    shapes = list_possible_shapes(columns)
+    if "text" not in columns and all(find_missing_columns(shape, columns) for shape in shapes):
         raise make_missing_column_error(source, "text")
     if split is None:
         return dict.fromkeys(shapes, source)
-    parts: dict[str, Source] = dict.fromkeys(shapes, FilteredView(source, {"split": frozenset({split})}))
-    if "classification" in parts and not missing_columns("classification", columns):
-        parts["classification"] = TestSide(source, split)
+    parts: dict[str, RowSource] = dict.fromkeys(shapes, FilteredView(source, {"split": frozenset({split})}))
+    if "classification" in parts and not find_missing_columns("classification", columns):
+        parts["classification"] = TestSplitView(source, split)
     return parts
 
 
@@ -227,18 +229,22 @@ SIDES = ("train", "test")
 
 def has_tables(folder: Path, split: str | None = None) -> bool:
     """Whether the names in `folder` say that it is in BEIR's layout, or holds both sides of a classification."""
-    sides = all(named_table(folder, side) for side in ("train", split or "test"))
-    return sides or (folder / "qrels").exists() or any(named_table(folder, part) for part in RETRIEVAL_PARTS)
+    sides = all(find_table_in_folder(folder, side) for side in ("train", split or "test"))
+    return (
+        sides
+        or (folder / "qrels").exists()
+        or any(find_table_in_folder(folder, part) for part in RETRIEVAL_PARTS)
+    )
 
 
 def has_documents(folder: Path) -> bool:
     """Whether a file in `folder`, or below, is of a kind of document."""
-    from embassay.data.documents.folder import has_any
+    from embassay.data.documents.folder import has_any_document
 
-    return has_any(folder)
+    return has_any_document(folder)
 
 
-def assemble_parts(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, Source]:
+def assemble_dataset_parts(tables: Iterable[tuple[Sequence[str], RowSource]]) -> dict[str, RowSource]:
     """Part -> its source. Two sides make a classification; with `top_ranked`, what would be a retrieval set is
     one of candidates to rerank."""
     # One table may have several roles: a test side is a labelled set as well.
@@ -249,7 +255,7 @@ def assemble_parts(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, 
         parts["classification"] = ChainedView(tuple(sides))
     tables_of_set = {role: by_role[role] for role in RETRIEVAL_PARTS if role in by_role}
     if "top_ranked" in by_role and len(tables_of_set) == len(RETRIEVAL_PARTS):
-        parts["reranking"] = Candidates(**tables_of_set, top_ranked=by_role["top_ranked"])
+        parts["reranking"] = RerankingCandidates(**tables_of_set, top_ranked=by_role["top_ranked"])
         return parts
     return parts | tables_of_set
 
@@ -258,7 +264,9 @@ _TABLES = (".jsonl", ".jsonl.gz")
 _QRELS = (".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")
 
 
-def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+def open_retrieval_folder(
+    folder: Path, mapping: Mapping[str, str], split: str | None, grades: str | None
+) -> Dataset:
     """The retrieval set in `folder`, whose corpus also serves as documents, or its classification.
 
     It holds `corpus.jsonl` (or a folder `corpus` of documents), `queries.jsonl` (each also .gz) and
@@ -267,80 +275,82 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
     set to rerank. A folder without a corpus may hold two tables, `train` and the split (`test` unless one is named).
     DataError for a folder without these files.
     """
-    reading, columns = split_mapping(mapping)
-    sides = [named_table(folder, side) for side in ("train", split or "test")]
-    if all(sides) and not named_table(folder, "corpus"):
-        return _open_sides(folder, [path for path in sides if path], mapping, grades)
-    paths = {part: _find_only(folder, part, _TABLES) for part in _find_parts(folder)}
-    paths["qrels"], by_column = _find_qrels(folder, split)
-    raw = {part: table_of(path, reading) for part, path in paths.items()}
-    skipped: tuple[Skipped, ...] = ()
+    reading, columns = split_reading_from_mapping(mapping)
+    sides = [find_table_in_folder(folder, side) for side in ("train", split or "test")]
+    if all(sides) and not find_table_in_folder(folder, "corpus"):
+        return _open_classification_sides(folder, [path for path in sides if path], mapping, grades)
+    paths = {part: _find_only_file(folder, part, _TABLES) for part in _find_table_parts(folder)}
+    paths["qrels"], by_column = _find_qrels_file(folder, split)
+    raw = {part: open_one_of_tables(path, reading) for part, path in paths.items()}
+    skipped: tuple[SkippedItems, ...] = ()
     if "corpus" not in raw:
-        from embassay.data.documents.passages import Folder
+        from embassay.data.documents.passages import DocumentFolder
 
-        documents = Folder((folder / "corpus").resolve())
-        raw["corpus"], skipped = documents, documents.contents.skipped
+        documents = DocumentFolder((folder / "corpus").resolve())
+        raw["corpus"], skipped = documents, documents.folder_contents.skipped
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
             raise make_missing_column_error(
                 raw["qrels" if target in RETRIEVAL_PARTS["qrels"] else "corpus"], column, target=target
             )
-    if ranked := named_table(folder, "top_ranked"):
-        raw["top_ranked"] = table_of(ranked, reading)
-    tables = {part: _map_part(part, source, columns) for part, source in raw.items()}
+    if ranked := find_table_in_folder(folder, "top_ranked"):
+        raw["top_ranked"] = open_one_of_tables(ranked, reading)
+    tables = {part: _map_part_columns(part, source, columns) for part, source in raw.items()}
     if split is not None and by_column:
         tables["qrels"] = FilteredView(tables["qrels"], {"split": frozenset({split})})
-    parts = assemble_parts(([part], source) for part, source in tables.items())
+    parts = assemble_dataset_parts(([part], source) for part, source in tables.items())
     parts["documents"] = tables["corpus"]
     return Dataset(
         folder.resolve().name,
         parts,
-        gains=Gains() if grades is None else Gains.from_grades(grades),
+        gains=GainTable() if grades is None else GainTable.from_grades(grades),
         settings={"mapping": dict(mapping), "split": split, "grades": grades},
         skipped=skipped,
     )
 
 
-def _find_parts(folder: Path) -> tuple[str, ...]:
+def _find_table_parts(folder: Path) -> tuple[str, ...]:
     """The parts that are tables; a folder `corpus` holds documents."""
-    is_folder = (folder / "corpus").is_dir() and named_table(folder, "corpus") is None
+    is_folder = (folder / "corpus").is_dir() and find_table_in_folder(folder, "corpus") is None
     return ("queries",) if is_folder else ("corpus", "queries")
 
 
-def _open_sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: str | None) -> Dataset:
+def _open_classification_sides(
+    folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: str | None
+) -> Dataset:
     if grades is not None:
         raise UsageError(
             f"{folder} has no judgements, so --grades cannot be used.", mend="Leave --grades out."
         )
-    reading, columns = split_mapping(mapping)
+    reading, columns = split_reading_from_mapping(mapping)
     tables = [
         (
             ["train"] if side == 0 else ["test", "labelled"],
-            _map_part("test", open_table(path, reading), columns),
+            _map_part_columns("test", open_table(path, reading), columns),
         )
         for side, path in enumerate(paths)
     ]
     settings = {"mapping": dict(mapping), "split": paths[1].name}
-    return Dataset(folder.resolve().name, assemble_parts(tables), settings=settings)
+    return Dataset(folder.resolve().name, assemble_dataset_parts(tables), settings=settings)
 
 
-def _map_part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
+def _map_part_columns(part: str, raw: RowSource, mapping: Mapping[str, str]) -> RowSource:
     # One mapping is for all tables of the folder: each takes of it what it has.
     present = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
     renamed = RenamedView(raw, present)
     # After renaming, so that the error offers the mapping that is lacking.
-    if missing := missing_columns(part, renamed.columns()):
+    if missing := find_missing_columns(part, renamed.columns()):
         raise make_missing_column_error(renamed, missing[0])
     return TitledView(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
 
 
-def _find_qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
+def _find_qrels_file(folder: Path, split: str | None) -> tuple[Path, bool]:
     """The qrels file, and whether a split is a column of it rather than its name."""
     if not (folder / "qrels").is_dir():
-        return _find_only(folder, "qrels", _QRELS), True
+        return _find_only_file(folder, "qrels", _QRELS), True
     files = {
         _file_stem(path): path
-        for path in sorted(bounded_entries((folder / "qrels").iterdir(), folder))
+        for path in sorted(list_bounded_entries((folder / "qrels").iterdir(), folder))
         if path.name.endswith(_QRELS)
     }
     # Of several never train by itself: systems may have been trained on it.
@@ -358,11 +368,11 @@ def _find_qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
     return files[chosen], False
 
 
-def _find_only(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
+def _find_only_file(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
     for suffix in suffixes:
         if (path := folder / (stem + suffix)).is_file():
             return path
-    names = sorted(path.name for path in bounded_entries(folder.iterdir(), folder))
+    names = sorted(path.name for path in list_bounded_entries(folder.iterdir(), folder))
     raise DataError(
         f"the folder has no {stem} file",
         path=folder,
@@ -373,7 +383,7 @@ def _find_only(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
 
 
 def _file_stem(path: Path) -> str:
-    return path.name.removesuffix(known_suffix(path.name))
+    return path.name.removesuffix(find_known_suffix(path.name))
 
 
 _DESCRIPTIONS = (".yaml", ".yml")
@@ -403,9 +413,9 @@ def open_dataset(
     UsageError for a spec that is neither, a mapping of unknown columns and options the dataset does not take,
     DataError for files that are not what they should be. Cells are checked when a shape is loaded.
     """
-    check_targets(mapping)
-    source, tasks = chosen_tasks(str(spec))
-    opened = _open_spec(source, mapping, split, grades)
+    check_mapping_targets(mapping)
+    source, tasks = split_tasks_from_spec(str(spec))
+    opened = _open_dataset_spec(source, mapping, split, grades)
     return replace(opened, tasks={"": tasks}) if tasks else opened
 
 
@@ -419,14 +429,14 @@ def prefer_own_path(spec: str, place: Path | None = None) -> str:
 
     A suite's members and a manifest's datasets are no user's words, and mean the catalogue.
     """
-    from embassay.data.catalogue.suites import all_suites
+    from embassay.data.catalogue.suites import read_all_suites
 
     name = spec.partition("?")[0]
-    if name == BUNDLED or not (name.partition(":")[0] in DATASETS or name in all_suites()):
+    if name == BUNDLED or not (name.partition(":")[0] in DATASETS or name in read_all_suites()):
         return spec
     if not _holds_data(place or Path(name)):
         return spec
-    kind = "suite" if name in all_suites() else "dataset"
+    kind = "suite" if name in read_all_suites() else "dataset"
     warnings.warn(
         f"{name!r} is your own {place or './' + name}. The catalogue has a {kind} of that name, too: to use that, work "
         "in another folder, or rename yours.", RuntimeWarning, stacklevel=2
@@ -443,10 +453,10 @@ def _holds_data(path: Path) -> bool:
     return has_tables(path) or has_documents(path)
 
 
-def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
+def split_tasks_from_spec(spec: str) -> tuple[str, tuple[str, ...]]:
     """A spec without its `?tasks=`, and the tasks that stand there; none where it has no such part.
 
-    >>> chosen_tasks("pairs.csv?tasks=sts,clustering"), chosen_tasks("sts17?lang=en-en&tasks=sts")
+    >>> split_tasks_from_spec("pairs.csv?tasks=sts,clustering"), split_tasks_from_spec("sts17?lang=en-en&tasks=sts")
     (('pairs.csv', ('sts', 'clustering')), ('sts17?lang=en-en', ('sts',)))
     """
     head, mark, tail = spec.rpartition("?")
@@ -465,7 +475,9 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
     return f"{head}?{rest}" if rest else head, tuple(dict.fromkeys(names))
 
 
-def _open_spec(spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+def _open_dataset_spec(
+    spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None
+) -> Dataset:
     # First, so that a file that somebody puts there does not change what a name means.
     if spec.partition("?")[0].partition(":")[0] in DATASETS:
         return _open_catalogue_dataset(spec, {"mapping": mapping, "split": split, "grades": grades})
@@ -473,9 +485,9 @@ def _open_spec(spec: str, mapping: Mapping[str, str], split: str | None, grades:
     if (blocked := find_forbidden_path(path)) is not None:
         raise DataError("You have no permission to read it", path=blocked, mend=explain_permission(blocked))
     if not path.exists():
-        if documents := _cut_documents(spec, mapping, split, grades):
+        if documents := _open_chunked_documents(spec, mapping, split, grades):
             return documents
-        raise _unknown_dataset(spec, path)
+        raise _make_unknown_dataset_error(spec, path)
     if path.is_dir():
         return _open_directory(path, mapping, split, grades)
     if path.name.lower().endswith(_DESCRIPTIONS):
@@ -486,17 +498,17 @@ def _open_spec(spec: str, mapping: Mapping[str, str], split: str | None, grades:
                 f"{spec} has its own column names, so --map cannot be used.", mend="Edit its `map`."
             )
         return open_description(path, split, grades)
-    return _open_table(path, mapping, split, grades)
+    return _open_table_dataset(path, mapping, split, grades)
 
 
 def _open_directory(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     """A folder of tables that say what they are, else one of documents."""
     if not has_tables(path, split) and has_documents(path):
         return _open_documents(path, "", mapping, split, grades)
-    return open_folder(path, mapping, split, grades)
+    return open_retrieval_folder(path, mapping, split, grades)
 
 
-def _cut_documents(
+def _open_chunked_documents(
     spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None
 ) -> Dataset | None:
     """The documents of `DIR?chunk=200&overlap=20`; None where there is no such folder."""
@@ -538,19 +550,21 @@ def parse_mapping(text: str) -> dict[str, str]:
     return mapping
 
 
-def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+def _open_table_dataset(
+    path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None
+) -> Dataset:
     if grades is not None:
         raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
-    reading, columns = split_mapping(mapping)
+    reading, columns = split_reading_from_mapping(mapping)
     source = open_table(path, reading)
-    name = path.name[: len(path.name) - len(known_suffix(path.name))]
-    usual = usual_names(source.columns(), columns)
+    name = path.name[: len(path.name) - len(find_known_suffix(path.name))]
+    usual = match_usual_columns(source.columns(), columns)
     settings = {"mapping": {**mapping, **usual}, "split": split}
     return Dataset(name, split_table_by_shape(source, {**columns, **usual}, split), settings=settings)
 
 
 def _open_catalogue_dataset(spec: str, options: Mapping[str, Any]) -> Dataset:
-    name = DATASETS.parse(spec).name
+    name = DATASETS.parse_spec(spec).name
     # The builder's own arguments say which options it takes; a list beside them would fall behind.
     taken = inspect.signature(DATASETS.get(name).load()).parameters
     for option, value in options.items():
@@ -560,12 +574,12 @@ def _open_catalogue_dataset(spec: str, options: Mapping[str, Any]) -> Dataset:
     return DATASETS.build(spec, **options)
 
 
-def _unknown_dataset(spec: str, path: Path) -> UsageError:
-    from embassay.data.catalogue.suites import all_suites
+def _make_unknown_dataset_error(spec: str, path: Path) -> UsageError:
+    from embassay.data.catalogue.suites import read_all_suites
 
-    if spec in all_suites():
+    if spec in read_all_suites():
         return UsageError(
-            f"{spec!r} is a suite of {len(all_suites()[spec].members)} datasets, but one dataset is needed here.",
+            f"{spec!r} is a suite of {len(read_all_suites()[spec].members)} datasets, but one dataset is needed here.",
             mend=f"`embassay data show {spec}` lists them.",
         )
     if "://" in spec:
@@ -577,7 +591,7 @@ def _unknown_dataset(spec: str, path: Path) -> UsageError:
             if on_hub
             else f"Download it first: curl -LO {spec}",
         )
-    names = [*(entry.name for entry in DATASETS), *all_suites()]
+    names = [*(entry.name for entry in DATASETS), *read_all_suites()]
     several = spec.replace(",", " ").split()
     if len(several) > 1 and all(name in names or Path(name).expanduser().exists() for name in several):
         return UsageError(

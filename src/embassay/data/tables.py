@@ -17,22 +17,22 @@ from embassay.data.lines import (
     TableReading,
     detect_delimiter,
     find_nearest_suffix,
-    open_file,
-    text_lines,
+    open_unpacked_file,
+    read_text_lines,
 )
 from embassay.data.rows import (
     FileOrigin,
-    Origin,
     Row,
-    Source,
-    label_of,
+    RowOrigin,
+    RowSource,
     make_cell_error,
-    read_key,
-    report_fault,
+    raise_or_collect_fault,
+    read_label,
+    read_row_id,
 )
-from embassay.data.views import View, distinct_columns
+from embassay.data.views import SourceView, drop_repeated_columns
 from embassay.errors import DataError, UsageError
-from embassay.limits import COLUMNS, bounded_json
+from embassay.limits import COLUMNS, parse_bounded_json
 from embassay.parquet import parquet_batches, parquet_columns
 
 _PEEKED = 1000
@@ -41,36 +41,36 @@ _BATCH = 16_384
 
 
 @dataclass(frozen=True)
-class OneFile:
+class SingleFileTable:
     """A table that is one file."""
 
     path: Path
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """The file."""
         return (FileOrigin(self.path),)
 
 
 @dataclass(frozen=True)
-class JsonLines(OneFile):
+class JsonLines(SingleFileTable):
     """One JSON object per line, blank lines passed over; its columns are the keys of the first 1,000 rows."""
 
     def columns(self) -> tuple[str, ...]:
         """The keys, in order of first appearance."""
-        return self._columns
+        return self._column_names
 
     @cached_property
-    def _columns(self) -> tuple[str, ...]:
+    def _column_names(self) -> tuple[str, ...]:
         names: dict[str, None] = {}
-        for number, cells in islice(self._objects(), _PEEKED):
+        for number, cells in islice(self._read_objects(), _PEEKED):
             names.update(dict.fromkeys(cells))
             if len(names) > COLUMNS.most:
-                raise COLUMNS.exceeded(self.path, number)
+                raise COLUMNS.make_exceeded_error(self.path, number)
         # Every line was at fault or blank: read again so as to raise what is wrong with the first of them.
         if not names:
-            for number, line in text_lines(self.path):
+            for number, line in read_text_lines(self.path):
                 if line.strip():
-                    self._object(number, line)
+                    self._parse_object(number, line)
             raise DataError(
                 "no line holds anything.", path=self.path, mend="Check that the file was written."
             )
@@ -78,29 +78,29 @@ class JsonLines(OneFile):
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows with these columns."""
-        for number, cells in self._objects():
+        for number, cells in self._read_objects():
             yield Row(self.path, number, {column: cells.get(column) for column in columns})
 
-    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        for number, line in text_lines(self.path):
+    def _read_objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, line in read_text_lines(self.path):
             if not line.strip():
                 continue
             try:
-                cells = self._object(number, line)
+                cells = self._parse_object(number, line)
             except DataError as error:
-                report_fault(error)
+                raise_or_collect_fault(error)
                 continue
             yield number, cells
 
-    def _object(self, number: int, line: str) -> dict[str, Any]:
+    def _parse_object(self, number: int, line: str) -> dict[str, Any]:
         try:
-            value = bounded_json(line)
+            value = parse_bounded_json(line)
         except json.JSONDecodeError as error:
-            raise self._invalid(
+            raise self._make_invalid_json_error(
                 number, line, f"{error.msg.lower().removesuffix(' at')} at character {error.pos + 1}"
             ) from error
         except ValueError as error:
-            raise self._invalid(number, line, str(error)) from error
+            raise self._make_invalid_json_error(number, line, str(error)) from error
         if isinstance(value, list):
             name = self.path.name.partition(".")[0]
             raise DataError(
@@ -115,7 +115,7 @@ class JsonLines(OneFile):
             )  # fmt: skip
         return value
 
-    def _invalid(self, number: int, line: str, found: str) -> DataError:
+    def _make_invalid_json_error(self, number: int, line: str, found: str) -> DataError:
         mend = "JSONL holds one complete JSON object per line."
         if line.strip() in _OPENINGS:
             name = self.path.name.partition(".")[0]
@@ -129,20 +129,20 @@ _OPENINGS = ("[", "[{", "{")
 
 
 @dataclass(frozen=True)
-class Parquet(OneFile):
+class Parquet(SingleFileTable):
     """A Parquet file; its rows count from 1."""
 
     def columns(self) -> tuple[str, ...]:
         """The columns of its schema."""
-        return self._columns
+        return self._column_names
 
     @cached_property
-    def _columns(self) -> tuple[str, ...]:
-        with open_file(self.path):
+    def _column_names(self) -> tuple[str, ...]:
+        with open_unpacked_file(self.path):
             pass  # which says why where it cannot be
         names = parquet_columns(self.path)
         if len(names) > COLUMNS.most:
-            raise COLUMNS.exceeded(self.path)
+            raise COLUMNS.make_exceeded_error(self.path)
         return names
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -155,14 +155,14 @@ class Parquet(OneFile):
                 yield Row(self.path, number, dict(zip(names, values, strict=True)))
 
 
-_READERS: dict[str, Callable[[Path, TableReading], Source]] = {
-    ".jsonl": lambda path, reading: JsonLines(_check_unmarked(path, reading)),
+_READERS: dict[str, Callable[[Path, TableReading], RowSource]] = {
+    ".jsonl": lambda path, reading: JsonLines(_check_reading_unused(path, reading)),
     ".csv": lambda path, reading: DelimitedTable(path, ",", reading),
     ".tsv": lambda path, reading: DelimitedTable(path, "\t", reading),
-    ".txt": lambda path, reading: _text_file(path, reading),
+    ".txt": lambda path, reading: _open_text_file(path, reading),
 }
 FORMATS = {f"{suffix}{packed}": read for suffix, read in _READERS.items() for packed in ("", ".gz")}
-FORMATS[".parquet"] = lambda path, reading: Parquet(_check_unmarked(path, reading))
+FORMATS[".parquet"] = lambda path, reading: Parquet(_check_reading_unused(path, reading))
 """Suffix -> how such a file is read."""
 
 
@@ -187,13 +187,13 @@ _UNREAD = {
 """Suffixes of files that strangers give and that are not read, and what makes one that is."""
 
 
-def open_table(path: Path, reading: TableReading = USUAL) -> Source:
+def open_table(path: Path, reading: TableReading = USUAL) -> RowSource:
     """The table at `path`, by the suffix of its name, `reading` saying what the file does not.
 
     A name of another suffix is read as `.txt` where a delimiter is given. DataError for a suffix that is not known,
     UsageError where the file has no such thing as quotes or a header.
     """
-    suffix = known_suffix(path.name) or (".txt" if reading.delimiter else "")
+    suffix = find_known_suffix(path.name) or (".txt" if reading.delimiter else "")
     if suffix:
         return FORMATS[suffix](path, reading)
     for packed, unpack in _UNREAD.items():
@@ -210,28 +210,28 @@ def open_table(path: Path, reading: TableReading = USUAL) -> Source:
     )  # fmt: skip
 
 
-def table_of(path: Path, reading: TableReading) -> Source:
+def open_one_of_tables(path: Path, reading: TableReading) -> RowSource:
     """The table at `path`, one of several that are read alike: of lines and marks by `reading`, others as they are."""
-    suffix = known_suffix(path.name)
+    suffix = find_known_suffix(path.name)
     return open_table(path, reading if not suffix or suffix.startswith((".csv", ".tsv", ".txt")) else USUAL)
 
 
-def known_suffix(name: str) -> str:
+def find_known_suffix(name: str) -> str:
     """The suffix of `name` that says its format, empty if there is none."""
     return max((suffix for suffix in FORMATS if name.lower().endswith(suffix)), key=len, default="")
 
 
-def _text_file(path: Path, reading: TableReading) -> Source:
+def _open_text_file(path: Path, reading: TableReading) -> RowSource:
     """A `.txt` may be anything: lines of JSON, fields between marks, or one text per line."""
     if reading == USUAL:
-        _, first = next(text_lines(path), (1, ""))
+        _, first = next(read_text_lines(path), (1, ""))
         if first.lstrip().startswith("{"):
             return JsonLines(path)
     return DelimitedTable(path, MARKS[detect_delimiter(path) or "tab"], reading)
 
 
-def _check_unmarked(path: Path, reading: TableReading) -> Path:
-    if settings := reading.as_mapping():
+def _check_reading_unused(path: Path, reading: TableReading) -> Path:
+    if settings := reading.as_map_options():
         raise UsageError(
             f"{path} is not a delimited text file, so it has no {next(iter(settings))}.",
             mend=f"Leave {next(iter(settings))} out of --map.",
@@ -249,7 +249,7 @@ _JSON_NAMES = {
 }
 
 
-def unroll_lists(source: Source, lists: tuple[str, ...]) -> Source:
+def unroll_lists(source: RowSource, lists: tuple[str, ...]) -> RowSource:
     """`source`, unrolled if its first row holds lists in the columns `lists`."""
     # The first row decides for all: a later one that differs is told as a fault.
     first = next(iter(source.rows(lists)), None)
@@ -259,31 +259,33 @@ def unroll_lists(source: Source, lists: tuple[str, ...]) -> Source:
 
 
 @dataclass(frozen=True)
-class UnrolledSource(View):
+class UnrolledSource(SourceView):
     """One row per place of the lists, `id` = row#place; the rows made of one row are a `set`, within its own."""
 
     lists: tuple[str, ...]
 
     def columns(self) -> tuple[str, ...]:
         """Those of the source, an id and a set."""
-        return distinct_columns((*self.source.columns(), "id", "set"))
+        return drop_repeated_columns((*self.source.columns(), "id", "set"))
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows of every row."""
         keys = [name for name in ("id", "set") if name in self.source.columns()]
-        for number, row in enumerate(self.source.rows(distinct_columns((*columns, *self.lists, *keys))), 1):
+        for number, row in enumerate(
+            self.source.rows(drop_repeated_columns((*columns, *self.lists, *keys))), 1
+        ):
             try:
-                key = read_key(row, "id") if "id" in keys else str(number)
-                group = f"{outer}/{key}" if "set" in keys and (outer := label_of(row, "set")) else key
-                values = self._values(row)
+                key = read_row_id(row, "id") if "id" in keys else str(number)
+                group = f"{outer}/{key}" if "set" in keys and (outer := read_label(row, "set")) else key
+                values = self._unroll_row(row)
             except DataError as error:
-                report_fault(error)
+                raise_or_collect_fault(error)
                 continue
             for i, cells in enumerate(values, 1):
                 added = {**cells, "id": f"{key}#{i}", "set": group}
                 yield Row(row.path, row.line, {**row.cells, **added})
 
-    def _values(self, row: Row) -> list[dict[str, Any]]:
+    def _unroll_row(self, row: Row) -> list[dict[str, Any]]:
         length = None
         for name in self.lists:
             cell = row.cells.get(name)

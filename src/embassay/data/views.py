@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 
 from embassay.data.rows import (
     MISSING,
-    Origin,
     Row,
-    Source,
+    RowOrigin,
+    RowSource,
+    format_plain_text,
     make_missing_column_error,
-    number_of,
-    plain_text,
-    read_key,
+    read_number,
+    read_row_id,
     read_text,
 )
 from embassay.errors import DataError, UsageError
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 
 T = TypeVar("T")
 
 
-class Draw(Generic[T]):
+class SeededDraw(Generic[T]):
     """The `limit` offered items whose ids have the smallest keyed hashes; all of them without a limit.
 
     `required` ids are always drawn; they count towards the limit and may exceed it. Holds at most `limit`
@@ -45,14 +45,14 @@ class Draw(Generic[T]):
         # Entries are compared up to their number, which no two share: items themselves need not be comparable.
         self._others: list[tuple[int, int, T]] = []
 
-    def offer(self, key: str, item: T) -> None:
+    def offer_item(self, key: str, item: T) -> None:
         """Consider `item`, whose id is `key`."""
         self._offered += 1
         if self._limit is None or key in self._required:
             self._kept.append((self._offered, item))
             return
         # Negated, so that the heap's smallest entry is the largest hash held, the one to give way.
-        entry = (-_draw_rank(key, self._seed), self._offered, item)
+        entry = (-_hash_draw_rank(key, self._seed), self._offered, item)
         if len(self._others) < self._limit:
             heapq.heappush(self._others, entry)
         elif entry[0] > self._others[0][0]:
@@ -68,20 +68,20 @@ class Draw(Generic[T]):
 
 def draw(ids: Sequence[str], limit: int | None, seed: int) -> list[int]:
     """Positions of `limit` of the ids, ascending: the same ids are drawn whatever their order."""
-    chosen = Draw[int](limit, seed)
+    chosen = SeededDraw[int](limit, seed)
     for position, key in enumerate(ids):
-        chosen.offer(key, position)
+        chosen.offer_item(key, position)
     return chosen.taken()
 
 
-def draw_places(
+def draw_positions(
     ids: Sequence[str], limit: int, seed: int, required: Container[str] = ()
 ) -> NDArray[np.int64]:
-    """Positions of what `Draw` takes of the ids, ascending, in 9 bytes an id."""
+    """Positions of what `SeededDraw` takes of the ids, ascending, in 9 bytes an id."""
     check_limit(limit)
     ranks, is_required = np.empty(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
     for i, key in enumerate(ids):
-        ranks[i], is_required[i] = _draw_rank(key, seed), key in required
+        ranks[i], is_required[i] = _hash_draw_rank(key, seed), key in required
     room = max(limit - int(is_required.sum()), 0)
     rest = np.flatnonzero(~is_required)
     if room < len(rest):
@@ -102,7 +102,7 @@ def draw_stratified(ids: Sequence[str], labels: Sequence[str], limit: int | None
         strata.setdefault(label, []).append(position)
     if limit is None or limit >= len(ids):
         return list(range(len(ids)))
-    places = _share_limit({label: len(members) for label, members in strata.items()}, limit, seed)
+    places = _split_limit_by_size({label: len(members) for label, members in strata.items()}, limit, seed)
     return sorted(
         members[position]
         for label, members in strata.items()
@@ -119,9 +119,9 @@ def check_limit(limit: int | None) -> None:
         )
 
 
-def _share_limit(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
+def _split_limit_by_size(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
     # By hash: which labels get a last place must not depend on the order of the file.
-    order = sorted(sizes, key=lambda label: _draw_rank(label, seed))
+    order = sorted(sizes, key=lambda label: _hash_draw_rank(label, seed))
     if limit <= len(sizes):
         return {label: int(position < limit) for position, label in enumerate(order)}
     # One place each first; what is left is shared in proportion to what each label still has.
@@ -135,9 +135,9 @@ def _share_limit(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]
     return places
 
 
-def _draw_rank(key: str, seed: int) -> int:
+def _hash_draw_rank(key: str, seed: int) -> int:
     # Of the id alone, so that a row keeps its rank whatever rows are added, left out or moved.
-    return int.from_bytes(random_bytes(8, seed, "limit", key), "big")
+    return int.from_bytes(draw_random_bytes(8, seed, "limit", key), "big")
 
 
 ALIASES: Mapping[str, str] = {
@@ -152,19 +152,19 @@ ALIASES: Mapping[str, str] = {
 
 # The names of views are in the key of a corpus that is kept on disk: see `corpus`.
 @dataclass(frozen=True)
-class View:
+class SourceView:
     """A source seen through another: the same file and columns unless the view says otherwise."""
 
-    source: Source
+    source: RowSource
 
     @property
     def path(self) -> Path:
         """The file that errors name."""
         return self.source.path
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """All that is read."""
-        return self.source.origins()
+        return self.source.list_origins()
 
     def columns(self) -> tuple[str, ...]:
         """The columns that can be asked for."""
@@ -176,7 +176,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class RenamedView(View):
+class RenamedView(SourceView):
     """Canonical names: `mapping` is target -> source column; it wins over a column called like its target. A target
     that is mapped to nothing is not there."""
 
@@ -192,26 +192,28 @@ class RenamedView(View):
         names = self.source.columns()
         aliased = (target for target, alias in ALIASES.items() if alias in names)
         gone = {target for target, column in self.mapping.items() if not column}
-        return tuple(name for name in distinct_columns((*self.mapping, *names, *aliased)) if name not in gone)
+        return tuple(
+            name for name in drop_repeated_columns((*self.mapping, *names, *aliased)) if name not in gone
+        )
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under these names."""
-        names = {column: self._source_column(column) for column in columns}
+        names = {column: self._find_source_column(column) for column in columns}
         if all(column == name for column, name in names.items()):  # no row is copied in vain
             return self.source.rows(columns)
-        return self._renamed_rows(names)
+        return self._read_renamed_rows(names)
 
-    def _renamed_rows(self, names: Mapping[str, str]) -> Iterator[Row]:
-        for path, line, cells in self.source.rows(distinct_columns(names.values())):
+    def _read_renamed_rows(self, names: Mapping[str, str]) -> Iterator[Row]:
+        for path, line, cells in self.source.rows(drop_repeated_columns(names.values())):
             yield Row(path, line, {column: cells.get(name) for column, name in names.items()})
 
-    def _source_column(self, column: str) -> str:
+    def _find_source_column(self, column: str) -> str:
         usual = column if column in self.source.columns() else ALIASES.get(column, column)
         return self.mapping.get(column, usual)
 
 
 @dataclass(frozen=True)
-class FilteredView(View):
+class FilteredView(SourceView):
     """The rows whose cells, as text, are among the allowed values of every named column."""
 
     allowed: Mapping[str, frozenset[str]]
@@ -224,8 +226,8 @@ class FilteredView(View):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows that pass; DataError with values that were found when none does."""
         passed, seen = False, set[str]()
-        for row in self.source.rows(distinct_columns((*columns, *self.allowed))):
-            values = {column: plain_text(row.cells.get(column)) for column in self.allowed}
+        for row in self.source.rows(drop_repeated_columns((*columns, *self.allowed))):
+            values = {column: format_plain_text(row.cells.get(column)) for column in self.allowed}
             if all(value in self.allowed[column] for column, value in values.items()):
                 passed = True
                 yield row
@@ -243,10 +245,10 @@ class FilteredView(View):
 
 
 @dataclass(frozen=True)
-class JoinedView(View):
+class JoinedView(SourceView):
     """Each row with the `added` columns of the one row of `other` with the same `on`; None without one."""
 
-    other: Source
+    other: RowSource
     on: str
     added: tuple[str, ...]
 
@@ -262,9 +264,9 @@ class JoinedView(View):
                 mend="Leave it out of the join's columns.",
             )
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """What is read for both sides."""
-        return (*self.source.origins(), *self.other.origins())
+        return (*self.source.list_origins(), *self.other.list_origins())
 
     def columns(self) -> tuple[str, ...]:
         """The columns of the source, then the joined ones."""
@@ -274,15 +276,17 @@ class JoinedView(View):
         """The rows of the source, each with its partner's cells."""
         added = tuple(column for column in columns if column in self.added)
         # The other file is not even read where none of its columns is asked for.
-        partners = self._partners(added) if added else {}
-        for row in self.source.rows(distinct_columns((*(c for c in columns if c not in added), self.on))):
-            partner = partners.get(read_key(row, self.on))
+        partners = self._index_partner_rows(added) if added else {}
+        for row in self.source.rows(
+            drop_repeated_columns((*(c for c in columns if c not in added), self.on))
+        ):
+            partner = partners.get(read_row_id(row, self.on))
             yield row if partner is None else Row(row.path, row.line, {**row.cells, **partner.cells})
 
-    def _partners(self, columns: tuple[str, ...]) -> dict[str, Row]:
+    def _index_partner_rows(self, columns: tuple[str, ...]) -> dict[str, Row]:
         partners: dict[str, Row] = {}
         for row in self.other.rows((self.on, *columns)):
-            key = read_key(row, self.on)
+            key = read_row_id(row, self.on)
             if key in partners:
                 raise make_repeated_key_error(row, self.on, key, partners[key].line)
             partners[key] = row
@@ -290,7 +294,7 @@ class JoinedView(View):
 
 
 @dataclass(frozen=True)
-class SelectedView(View):
+class SelectedView(SourceView):
     """Only these columns, where the source has them."""
 
     names: tuple[str, ...]
@@ -301,12 +305,12 @@ class SelectedView(View):
 
 
 @dataclass(frozen=True)
-class TitledView(View):
+class TitledView(SourceView):
     """`text` = title + " " + text, either alone where the other is blank (spec sage 8)."""
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with the joined text."""
-        for row in self.source.rows(distinct_columns((*columns, "title", "text"))):
+        for row in self.source.rows(drop_repeated_columns((*columns, "title", "text"))):
             # An article often lacks a title, and a stub its text.
             parts = (read_text(row, "title"), read_text(row, "text"))
             text = " ".join(part for part in parts if part is not None)
@@ -324,7 +328,7 @@ def make_repeated_key_error(row: Row, column: str, key: str, first_line: int) ->
     )
 
 
-def distinct_columns(columns: Iterable[str]) -> tuple[str, ...]:
+def drop_repeated_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """The columns without repeats, in order."""
     return tuple(dict.fromkeys(columns))
 
@@ -336,16 +340,16 @@ _KEYS = ("id", "query_id", "doc_id", "doc_ids")
 class ChainedView:
     """Sources one after the other; the columns are those that all have."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[RowSource, ...]
 
     @property
     def path(self) -> Path:
         """The file of the first."""
         return self.sources[0].path
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """All that is read."""
-        return tuple(origin for source in self.sources for origin in source.origins())
+        return tuple(origin for source in self.sources for origin in source.list_origins())
 
     def columns(self) -> tuple[str, ...]:
         """The columns that every source has."""
@@ -359,14 +363,14 @@ class ChainedView:
 
 
 @dataclass(frozen=True)
-class ConstantView(View):
+class ConstantView(SourceView):
     """The same cells in every row, besides its own."""
 
     cells: Mapping[str, Any]
 
     def columns(self) -> tuple[str, ...]:
         """Those of the source, and the stated ones."""
-        return distinct_columns((*self.source.columns(), *self.cells))
+        return drop_repeated_columns((*self.source.columns(), *self.cells))
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with the stated cells."""
@@ -375,7 +379,7 @@ class ConstantView(View):
 
 
 @dataclass(frozen=True)
-class PrefixedView(View):
+class PrefixedView(SourceView):
     """Keys with `prefix/` before them, so that those of several sources cannot be mistaken for each other."""
 
     prefix: str
@@ -383,11 +387,11 @@ class PrefixedView(View):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under these keys."""
         for path, line, cells in self.source.rows(columns):
-            keys = {key: self._own(cells[key]) for key in _KEYS if cells.get(key) is not None}
+            keys = {key: self._prefix_key(cells[key]) for key in _KEYS if cells.get(key) is not None}
             yield Row(path, line, {**cells, **keys})
 
-    def _own(self, key: Any) -> Any:
-        return [self._own(part) for part in key] if isinstance(key, list) else f"{self.prefix}/{key}"
+    def _prefix_key(self, key: Any) -> Any:
+        return [self._prefix_key(part) for part in key] if isinstance(key, list) else f"{self.prefix}/{key}"
 
 
 OTHER = "other label"
@@ -395,7 +399,7 @@ OTHER = "other label"
 
 
 @dataclass(frozen=True)
-class EqualLabelView(View):
+class EqualLabelView(SourceView):
     """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none.
     `OTHER` is what the row has where that is another."""
 
@@ -408,19 +412,23 @@ class EqualLabelView(View):
                 yield row
                 continue
             value = row.cells["label"]
-            label = [self._label(item) for item in value] if isinstance(value, list) else self._label(value)
-            other = {OTHER: plain_text(value).strip()} if label == 0 else {}
+            label = (
+                [self._binarize_label(item) for item in value]
+                if isinstance(value, list)
+                else self._binarize_label(value)
+            )
+            other = {OTHER: format_plain_text(value).strip()} if label == 0 else {}
             yield Row(row.path, row.line, {**row.cells, "label": label, **other})
 
-    def _label(self, value: Any) -> int | None:
+    def _binarize_label(self, value: Any) -> int | None:
         text, same = (
-            "" if item is None else plain_text(item).strip().lower() for item in (value, self.value)
+            "" if item is None else format_plain_text(item).strip().lower() for item in (value, self.value)
         )
         return int(text == same) if text == same or text not in MISSING - {"none"} else None
 
 
 @dataclass(frozen=True)
-class ThresholdLabelView(View):
+class ThresholdLabelView(SourceView):
     """`label` is 1 where the number in the column `by` is at least `least`, else 0; None where there is none."""
 
     by: str
@@ -428,12 +436,12 @@ class ThresholdLabelView(View):
 
     def columns(self) -> tuple[str, ...]:
         """Those of the source, and the label."""
-        return distinct_columns((*self.source.columns(), "label"))
+        return drop_repeated_columns((*self.source.columns(), "label"))
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with their label."""
         names = [name for name in columns if name != "label"]
-        for row in self.source.rows(distinct_columns((*names, self.by))):
-            number = number_of(row, self.by)
+        for row in self.source.rows(drop_repeated_columns((*names, self.by))):
+            number = read_number(row, self.by)
             label = None if number is None else int(number >= self.least)
             yield Row(row.path, row.line, {**row.cells, "label": label})

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from embassay.errors import DataError
-from embassay.limits import NODES, read_bounded
+from embassay.limits import NODES, read_bounded_file
 
 _DEEPEST = 100
 """Levels of lists and mappings inside each other; descriptions need six."""
@@ -27,7 +27,7 @@ _PLAIN = {
 _SAFE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(_SAFE):  # type: ignore[misc,valid-type]
+class _Yaml12Loader(_SAFE):  # type: ignore[misc,valid-type]
     """YAML 1.2's truth values (true and false only) instead of 1.1's, which turn the key `on` into True."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  (PyYAML's own interface)
@@ -63,22 +63,22 @@ class _Loader(_SAFE):  # type: ignore[misc,valid-type]
         return dict(super().construct_mapping(node, deep=deep))
 
 
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|false"), ["t", "f"])
+_Yaml12Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|false"), ["t", "f"])
 
 
-def find_line(path: Path, place: Sequence[str | int]) -> int:
+def find_yaml_line(path: Path, place: Sequence[str | int]) -> int:
     """The line of a key or an entry of a file that `read_yaml` has read, or of the nearest that is there above it."""
-    node: Any = yaml.compose(path.read_text("utf-8"), Loader=_Loader)
+    node: Any = yaml.compose(path.read_text("utf-8"), Loader=_Yaml12Loader)
     line = 1 if node is None else node.start_mark.line + 1
     for part in place:
-        child = _child_node(node, part)
+        child = _find_child_node(node, part)
         if child is None:
             break
         line, node = child
     return line
 
 
-def _child_node(node: Any, part: str | int) -> tuple[int, Any] | None:
+def _find_child_node(node: Any, part: str | int) -> tuple[int, Any] | None:
     """The line of a key or an entry, and its value."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
@@ -118,12 +118,12 @@ class _DocumentSize:
         return f"more than {_DEEPEST} levels" if len(self.open) > _DEEPEST else ""
 
 
-def _check_size(text: str, path: Path) -> None:
+def _check_yaml_size(text: str, path: Path) -> None:
     """DataError for values inside each other deeper than _DEEPEST, or more of them than NODES once aliases are written
     out: a few lines can stand for billions of values, and the parser in C overflows its stack."""
     size, most = _DocumentSize(), NODES.most
     event: Any
-    for event in yaml.parse(text, Loader=_Loader):
+    for event in yaml.parse(text, Loader=_Yaml12Loader):
         wrong = size.add(event)
         line = event.start_mark.line + 1
         if wrong:
@@ -132,13 +132,13 @@ def _check_size(text: str, path: Path) -> None:
                 mend="Correct that line."
             )  # fmt: skip
         if size.values > most:
-            raise NODES.exceeded(path, line)
+            raise NODES.make_exceeded_error(path, line)
 
 
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file; DataError with the line if it is not valid, too large or too deep."""
     try:
-        text = read_bounded(path).decode("utf-8")
+        text = read_bounded_file(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             "the file cannot be read",
@@ -152,8 +152,8 @@ def read_yaml(path: Path) -> Any:
 def parse_yaml(text: str, path: Path) -> Any:
     """What a text in YAML holds, `path` being the file that it is from; DataError as of `read_yaml`."""
     try:
-        _check_size(text, path)
-        return yaml.load(text, Loader=_Loader)
+        _check_yaml_size(text, path)
+        return yaml.load(text, Loader=_Yaml12Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)

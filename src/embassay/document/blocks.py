@@ -21,12 +21,12 @@ from embassay.data.lines import is_number
 from embassay.document.marks import Scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim
-from embassay.protocols.kernel.tables import Unit
+from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.records import Result
 
 
 @dataclass(frozen=True)
-class Name:
+class SystemNamePart:
     """A system's name inside a sentence."""
 
     label: str
@@ -34,7 +34,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandText:
     """A command line or a file inside a sentence."""
 
     label: str
@@ -49,7 +49,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Words:
+class StyledWords:
     """Words set apart: `style` is `b`, `bdi`, `em`, `small`, or a class: `command` of one to copy, `state failed`,
     `data` of a text in whatever direction it runs."""
 
@@ -57,12 +57,12 @@ class Words:
     style: str
 
 
-Part = str | Name | Command | Link | Words
+Part = str | SystemNamePart | CommandText | Link | StyledWords
 Sentence = tuple[Part, ...]
 Said = str | Sentence
 
 
-def plain_text(sentence: Iterable[Part]) -> str:
+def join_sentence_text(sentence: Iterable[Part]) -> str:
     """A sentence as text."""
     return "".join(part if isinstance(part, str) else part.label for part in sentence)
 
@@ -83,14 +83,14 @@ def clip_text(text: str, most: int = 400) -> str:
 
 
 @dataclass(frozen=True)
-class Facts:
+class PageFactsLine:
     """The line over a page's heading: what it is of, and `links` to what else there is of it."""
 
     facts: tuple[str, ...]
     links: tuple[Link, ...] = ()
 
     @classmethod
-    def of(cls, kind: str, *facts: str) -> Facts:
+    def of(cls, kind: str, *facts: str) -> PageFactsLine:
         """Those of a run of a kind, with the way to what its scale means, or of no kind of ours to the marks."""
         return cls(facts, (Link("how to read this", f"reading-{kind}" if kind else "reading"),))
 
@@ -114,7 +114,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Text:
+class TextBlock:
     """A paragraph; `style` is `how` where it explains what stands beside it, `data` where it is a text of the data."""
 
     said: Said
@@ -123,7 +123,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Care:
+class CautionNotes:
     """What to know before trusting a number: a `title`, its notes, and `more` below them."""
 
     notes: tuple[Said, ...]
@@ -176,7 +176,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableCell:
     """A cell: its text, what stands `small` under it, its value (and interval) for sorting and CSV, why a value is
     missing. Its `step` of a heat is 1 to 5, on the wrong side of what should be -1 to -5; `style` is a class, `span`
     how many columns it takes, `title` what is told of it besides."""
@@ -193,12 +193,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """A row by its label; `kind` gives it a sign, `title` is what the label stands for. Lines of one `group` stand
     under its name."""
 
     label: Said
-    entries: tuple[Entry, ...]
+    entries: tuple[TableCell, ...]
     kind: Kind | None = None
     style: str = ""
     title: str = ""
@@ -218,7 +218,7 @@ class Column:
     labels: int = 2
 
 
-def number_columns(*titles: str) -> tuple[Column, ...]:
+def make_number_columns(*titles: str) -> tuple[Column, ...]:
     """Columns of numbers by their titles."""
     return tuple(Column(title, style="num") for title in titles)
 
@@ -233,7 +233,7 @@ class Table:
     title: str
     heading: Said
     columns: tuple[str | Column, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[TableLine, ...]
     style: str = "values grid lines"
     digits: int = 2
     is_titled: bool = True
@@ -244,24 +244,24 @@ class Table:
     caption: str = ""
     at: int = 0
     note: Said = ""
-    foot: tuple[Line, ...] = ()
+    foot: tuple[TableLine, ...] = ()
 
     @classmethod
     def of(
-        cls, id: str, heads: Iterable[str | Column], rows: Iterable[Sequence[Said | Entry]], at: int = 0
+        cls, id: str, heads: Iterable[str | Column], rows: Iterable[Sequence[Said | TableCell]], at: int = 0
     ) -> Table:
         """A table of `rows` under `heads`, in which the cell `at` a place names its row; for a terminal."""
         lines = []
         for row in rows:
-            cells = [entry if isinstance(entry, Entry) else Entry(entry) for entry in row]
-            lines.append(Line(cells.pop(at).text, tuple(cells)))
+            cells = [entry if isinstance(entry, TableCell) else TableCell(entry) for entry in row]
+            lines.append(TableLine(cells.pop(at).text, tuple(cells)))
         columns = [*heads]
         heading = columns.pop(at)
         title = heading.title if isinstance(heading, Column) else heading
         return cls(id, "", title, tuple(columns), tuple(lines), at=at)
 
     @property
-    def is_heat(self) -> bool:
+    def is_heatmap(self) -> bool:
         """Whether cells have a ground."""
         return self.style.startswith("heat")
 
@@ -272,19 +272,19 @@ class Table:
         return tuple(
             column
             if column.style is not None
-            else Column(column.title, column.scale, self._style(i), column.group, column.labels)
+            else Column(column.title, column.scale, self._choose_column_style(i), column.group, column.labels)
             for i, column in enumerate(every)
         )
 
-    def _style(self, place: int) -> str:
+    def _choose_column_style(self, place: int) -> str:
         """What stands in a column of values, or of reasons for missing ones, is on the right."""
-        if self.is_heat:
+        if self.is_heatmap:
             return ""
         entries = (line.entries[place] for line in self.lines if place < len(line.entries))
         return "num" if any(entry.exact or entry.why for entry in entries) else ""
 
     @property
-    def groups(self) -> Iterator[tuple[str, list[Line]]]:
+    def groups(self) -> Iterator[tuple[str, list[TableLine]]]:
         """The lines by their group."""
         return ((name, list(lines)) for name, lines in groupby(self.lines, key=lambda line: line.group))
 
@@ -359,11 +359,11 @@ class Box:
 
 
 Block = (
-    Facts
+    PageFactsLine
     | Verdict
     | Heading
-    | Text
-    | Care
+    | TextBlock
+    | CautionNotes
     | Bullets
     | Terms
     | Legend
@@ -380,47 +380,47 @@ STEPS = 5
 """Of a heat."""
 
 
-def entry_for(
+def make_result_cell(
     row: Result | None,
-    unit: Unit,
+    unit: MeasureFormat,
     *,
     n: bool = False,
     heat: float = 0.0,
     bold: bool = False,
     signed: bool = False,
-) -> Entry:
+) -> TableCell:
     """A result as a cell: its value over its interval, or with `n` over how many items stand behind it; its reason
     where it has no value. `heat` is the value of the darkest step; a `signed` value is a change."""
     if row is None:
-        return Entry("n/a", why="not part of the run")
+        return TableCell("n/a", why="not part of the run")
     if row.value is None:
-        return Entry(
+        return TableCell(
             "n/a" if row.n == 0 or not n else f"n = {row.n}", why=row.reason or "no value was recorded"
         )
     bounded = row.ci_low is not None and row.ci_high is not None
     interval = unit.interval(row.ci_low or 0.0, row.ci_high or 0.0) if bounded else "no interval"
     words = [row.value, *((row.ci_low, row.ci_high) if bounded else ())]
-    return Entry(
+    return TableCell(
         unit.change(row.value) if signed else unit.text(row.value),
         f"n = {numbers.format_count(row.n)}" if n else interval,
         # What a page sorts by and copies: the value, and the ends of its interval.
         ",".join(f"{(word or 0.0) * unit.factor:.6g}" for word in words),
-        step_of(row.value / heat) if heat else 0,
+        choose_heat_step(row.value / heat) if heat else 0,
         bold=bold,
     )
 
 
-def with_brackets(text: str, interval: str) -> str:
+def append_bracketed_interval(text: str, interval: str) -> str:
     """A value with its interval in brackets, where it has one."""
     return f"{text} ({interval})" if interval else text
 
 
-def step_of(share: float) -> int:
+def choose_heat_step(share: float) -> int:
     """The step of a heat, 1 to 5, of a share of the darkest."""
     return min(STEPS, max(1, 1 + int(share * STEPS)))
 
 
-def diverging_step(off: float) -> int:
+def choose_diverging_step(off: float) -> int:
     """The step of a heat around what should be, -5 to 5: below 0 on the wrong side, 0 where it is as it should be."""
     if abs(off) < 0.005:
         return 0
@@ -433,12 +433,12 @@ _NUMBER = re.compile(r"(\d+)")
 def file_tables(run: Path, names: str = "*") -> tuple[Table, ...]:
     """The tables of a run whose file names match, as it wrote them, those with a number first, in its order; nothing
     where none does."""
-    paths = sorted((run / "tables").glob(f"{names}.md"), key=_table_order)
+    paths = sorted((run / "tables").glob(f"{names}.md"), key=_rank_table_file)
     tables = (_read_table(path) for path in paths)
     return tuple(table for table in tables if table is not None and table.lines)
 
 
-def _table_order(path: Path) -> tuple[bool, int, str]:
+def _rank_table_file(path: Path) -> tuple[bool, int, str]:
     number = _NUMBER.search(path.stem)
     return number is None, int(number[1]) if number else 0, path.stem
 
@@ -446,18 +446,18 @@ def _table_order(path: Path) -> tuple[bool, int, str]:
 def _read_table(path: Path) -> Table | None:
     lines = path.read_text("utf-8", errors="replace").splitlines()
     title = next((line.strip("* ") for line in lines if line.startswith("**")), path.stem)
-    rows = [_split_cells(line) for line in lines if line.startswith("|")]
+    rows = [_split_markdown_cells(line) for line in lines if line.startswith("|")]
     if len(rows) < 3 or not all(rows):
         return None
     (heading, *columns), (_, *rules) = rows[:2]
-    exact = _read_exact(path.with_suffix(".csv"), rows[0])
+    exact = _read_exact_numbers(path.with_suffix(".csv"), rows[0])
     body = []
     for place, (label, *cells) in enumerate(rows[2:]):
         values = exact[place] if place < len(exact) and len(exact[place]) == len(cells) else [""] * len(cells)
         entries = tuple(
-            Entry(_strip_markdown(cell), exact=value) for cell, value in zip(cells, values, strict=True)
+            TableCell(_strip_markdown(cell), exact=value) for cell, value in zip(cells, values, strict=True)
         )
-        body.append(Line(label.strip("*"), entries))
+        body.append(TableLine(label.strip("*"), entries))
     last = max(i for i, line in enumerate(lines) if line.startswith("|"))
     note = " ".join(line for line in lines[last + 1 :] if line)
     return Table(
@@ -471,11 +471,11 @@ def fold_table(table: Table, most: int = 300) -> Block:
     """A table of a run one click away; one of more than `most` lines is only named."""
     if len(table.lines) <= most:
         return Details(table.title, (table,))
-    file = Command(f"tables/{table.id.replace('-', '_')}.csv")
-    return Text((f"{table.title}: {len(table.lines)} rows, in ", file, "."))
+    file = CommandText(f"tables/{table.id.replace('-', '_')}.csv")
+    return TextBlock((f"{table.title}: {len(table.lines)} rows, in ", file, "."))
 
 
-def _split_cells(line: str) -> list[str]:
+def _split_markdown_cells(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
 
 
@@ -485,7 +485,7 @@ def _strip_markdown(cell: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)", numbers.MINUS, text)
 
 
-def _read_exact(path: Path, heads: Sequence[str]) -> list[list[str]]:
+def _read_exact_numbers(path: Path, heads: Sequence[str]) -> list[list[str]]:
     """The numbers of every row but those of its label, where the CSV has the same columns; else nothing."""
     if not path.exists():
         return []

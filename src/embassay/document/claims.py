@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from embassay.document.blocks import Part, Sentence, join_names
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim, describe_first_in_parts
-from embassay.protocols.kernel.tables import POINTS, Unit
+from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim, describe_first_place_claim
+from embassay.protocols.kernel.tables import POINTS, MeasureFormat
 
 Naming = Callable[[str], Part]
 """A system's name as a sentence shows it."""
@@ -24,7 +24,7 @@ def describe_first(
 ) -> Sentence:
     """Who is first, alone may be, or may be beside others. `every` names those that the first one beats, `noun` those
     that may be first, `anyone` what is ranked."""
-    before, after = describe_first_in_parts(claims[0], on, every=every, noun=noun, anyone=anyone)
+    before, after = describe_first_place_claim(claims[0], on, every=every, noun=noun, anyone=anyone)
     named: tuple[Part, ...] = (naming(claims[0].subject), after) if after else ()
     return (*([before] if before else []), *named)
 
@@ -42,11 +42,11 @@ def describe_also_first(
     return (" ", *join_names(parts), " may also be first.")
 
 
-def describe_gap(
+def describe_gap_of_best_two(
     claim: Claim,
     naming: Naming,
     value: Callable[[str], float],
-    unit: Unit,
+    unit: MeasureFormat,
     apart: str,
     first: Sequence[Claim] = (),
 ) -> Sentence:
@@ -54,13 +54,17 @@ def describe_gap(
     be so."""
     a, b = claim.subject, claim.others[0]
     size, low, high = claim.value or 0.0, claim.low or 0.0, claim.high or 0.0
-    gap = unit.write_value(size) + (" points" if unit is POINTS else "")
+    gap = unit.format_value_in_text(size) + (" points" if unit is POINTS else "")
     if claim.relation == "untested":
-        alike = f" both score {unit.write_value(value(a))}" if abs(size) < EQUAL else f" differ by {gap}"
+        alike = (
+            f" both score {unit.format_value_in_text(value(a))}" if abs(size) < EQUAL else f" differ by {gap}"
+        )
         return (naming(a), " and ", naming(b), f"{alike} in every resample: nothing is tested.")
     is_certain = high - low <= EQUAL
-    gap += " in every resample" if is_certain else f" (95% interval {unit.said_interval(low, high)})"
-    values: list[Sentence] = [(naming(name), f" {unit.write_value(value(name))}") for name in (a, b)]
+    gap += (
+        " in every resample" if is_certain else f" (95% interval {unit.format_interval_in_text(low, high)})"
+    )
+    values: list[Sentence] = [(naming(name), f" {unit.format_value_in_text(value(name))}") for name in (a, b)]
     if claim.relation == "beats":
         more = describe_also_first(first, (a,), naming)
         return (*values[0], f" {VERBS['beats']} ", *values[1], f", the next, by {gap}.", *more)

@@ -16,13 +16,24 @@ from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictU
 from markupsafe import Markup, escape
 
 from embassay.document import marks
-from embassay.document.blocks import Block, Column, Command, Entry, Link, Name, Part, Said, Table, Words
-from embassay.protocols.kernel.tables import make_printable
+from embassay.document.blocks import (
+    Block,
+    Column,
+    CommandText,
+    Link,
+    Part,
+    Said,
+    StyledWords,
+    SystemNamePart,
+    Table,
+    TableCell,
+)
+from embassay.protocols.kernel.tables import replace_control_characters
 
 TAGS = ("b", "bdi", "em", "small")
 
 
-def block_environment(*loaders: BaseLoader) -> Environment:
+def make_block_environment(*loaders: BaseLoader) -> Environment:
     """Templates of the `loaders` and of blocks: everything is escaped, an unknown name is an error."""
     jinja = Environment(
         loader=ChoiceLoader([*loaders, PackageLoader("embassay.document", "templates")]),
@@ -32,13 +43,13 @@ def block_environment(*loaders: BaseLoader) -> Environment:
         lstrip_blocks=True,
     )
     jinja.globals["marks"] = marks
-    jinja.filters.update(said=render_words, attribute=html_attribute, classes=cell_classes)
+    jinja.filters.update(said=render_words, attribute=format_html_attribute, classes=list_cell_classes)
     return jinja
 
 
 def render_blocks(blocks: Iterable[Block], slug: str = "") -> Markup:
     """Blocks as HTML; `slug` begins the id of a verdict's heading."""
-    return Markup(block_environment().get_template("blocks.html").module.all(tuple(blocks), slug))  # type: ignore[attr-defined]
+    return Markup(make_block_environment().get_template("blocks.html").module.all(tuple(blocks), slug))  # type: ignore[attr-defined]
 
 
 def render_words(words: Said) -> Markup:
@@ -50,31 +61,31 @@ def _render_part(part: Part) -> Markup:
     match part:
         case str():
             return escape(part)
-        case Name():
+        case SystemNamePart():
             return Markup("<b><bdi>{}</bdi></b>").format(part.label)
-        case Command():
+        case CommandText():
             return Markup("<code>{}</code>").format(part.label)
-        case Words() if part.style == "command":
+        case StyledWords() if part.style == "command":
             return Markup('<code class="command">{}</code>').format(part.label)
-        case Words() if part.style == "data":
+        case StyledWords() if part.style == "data":
             return Markup('<span class="data" dir="auto">{}</span>').format(part.label)
         case Link():
             return Markup('<a href="#{}">{}</a>').format(part.place, part.label)
-        case Words() if part.style in TAGS:
+        case StyledWords() if part.style in TAGS:
             return Markup(f"<{part.style}>{{}}</{part.style}>").format(part.label)
     return Markup('<span class="{}">{}</span>').format(part.style, part.label)
 
 
-def html_attribute(value: Any, name: str) -> Markup:
+def format_html_attribute(value: Any, name: str) -> Markup:
     """An attribute, where it has a value."""
     return Markup(' {}="{}"').format(name, value) if value else Markup("")
 
 
-def cell_classes(entry: Entry, column: Column, table: Table) -> str:
+def list_cell_classes(entry: TableCell, column: Column, table: Table) -> str:
     """The classes of a cell: its ground or its column's style, its own, and whether it is bold."""
     ground = (
         f"{'h' if entry.step >= 0 else 'a'}{abs(entry.step)}"
-        if table.is_heat and not column.style
+        if table.is_heatmap and not column.style
         else column.style
     )
     return " ".join(filter(None, (ground, entry.style, "best" if entry.bold else "")))
@@ -93,14 +104,14 @@ BLOCKS = "p|h[1-6]|div|table|section|article|ul|ol|dl|figure|details|pre|fieldse
 """What ends a paragraph without being told."""
 
 
-def tighten_html(html: str) -> str:
+def minify_html(html: str) -> str:
     """A page without end tags that HTML lets out, with one line break between tags, no quotes around simple attribute
     values; what steers a terminal, or the direction of what follows, is replaced as in every file of ours.
 
     Text from data holds no tag and no quote (it is escaped), so only what the templates say matches.
     """
     # Once for the whole page, in whatever block a name stands.
-    page: str = make_printable(html)
+    page: str = replace_control_characters(html)
     head, data, tail = page.partition('<script type="application/json"')
     head = re.sub(r"\s*</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>", "", head)
     head = re.sub(rf"</p>(?=\s*</?(?:{BLOCKS})\b)", "", head)
@@ -117,22 +128,22 @@ def read_assets(package: str, names: tuple[str, ...]) -> str:
     folder = resources.files(package) / "assets"
     text = "\n".join((folder / name).read_text("utf-8") for name in names)
     text = re.sub(r"(?m)^\s*(//.*|/\*\*.*\*/)?\n?", "", text)
-    return tighten_style(text) if names[0].endswith(".css") else tighten_script(text)
+    return minify_style_sheet(text) if names[0].endswith(".css") else minify_script(text)
 
 
-def tighten_style(text: str) -> str:
+def minify_style_sheet(text: str) -> str:
     """A style sheet without blanks around braces, colons and commas, its variables named by one or two letters."""
-    text = short_names(text)
+    text = shorten_style_variables(text)
     text = re.sub(r"\s*([{};,]|!important)\s*", r"\1", text).replace(";}", "}")
     text = re.sub(r"(?<=[A-Za-z0-9]): ", ":", text)
     return re.sub(r"(?<=\)) > (?=[a-z.*])|(?<=[\w\]*]) > (?=[a-z.*])", ">", text)
 
 
-def short_names(text: str) -> str:
+def shorten_style_variables(text: str) -> str:
     """The variables of a style sheet by one letter or two, the most used first; those of one letter stay as they are:
     others set them.
 
-    >>> short_names(":root { --muted: grey; } p { color: var(--muted); left: var(--x); }")
+    >>> shorten_style_variables(":root { --muted: grey; } p { color: var(--muted); left: var(--x); }")
     ':root { --a: grey; } p { color: var(--a); left: var(--x); }'
     """
     used = Counter(VARIABLE.findall(text))
@@ -144,13 +155,13 @@ def short_names(text: str) -> str:
     return VARIABLE.sub(lambda match: f"--{short.get(match[1], match[1])}", text)
 
 
-def tighten_script(text: str) -> str:
+def minify_script(text: str) -> str:
     """A script without blanks around signs; line breaks stay where a statement could end."""
     parts = LITERAL.split(text)
-    return "".join(part if i % 2 else _strip_code(part) for i, part in enumerate(parts))
+    return "".join(part if i % 2 else _minify_code_part(part) for i, part in enumerate(parts))
 
 
-def _strip_code(code: str) -> str:
+def _minify_code_part(code: str) -> str:
     """A script without strings: `let` does for a reader of a page what `const` does for one of the source."""
     code = re.sub(r"\bconst\b", "let", code)
     code = re.sub(r" *([=<>?:,;{}()\[\]|&*!]) *", r"\1", code)

@@ -55,7 +55,7 @@ SHARES = Scale(0.0, 1.0, 0.5, 100.0)
 """Of shares, in percent."""
 
 
-def scale_of(
+def fit_scale(
     values: Iterable[float],
     *,
     most: int = 4,
@@ -129,7 +129,7 @@ class LogScale:
         return 100 * min(1.0, max(0.0, share))
 
 
-def log_scale(values: Iterable[float]) -> LogScale:
+def fit_log_scale(values: Iterable[float]) -> LogScale:
     """From the next 1, 2 or 5 below the values to the next above."""
     pool = [value for value in values if value > 0] or [1.0]
     # A point on the edge would be cut in half.
@@ -156,13 +156,13 @@ PLACES = re.compile(r"(?<= )([xwtrs])(\d+)(?=[ \">])")
 """Classes of a mark that name a place in halves of a percent: the middle and width of its bar, its tick, two lines."""
 
 
-def kind_shape(kind: Kind) -> Markup:
+def draw_kind_shape(kind: Kind) -> Markup:
     """The sign by a system's name: filled circle, hollow square, a square around a dot for what joins both, a triangle
     for an LLM, a dash for a reference, a ring for a file of rankings of which no more is known."""
     return Markup(f'<i class="{CLASSES[kind]}"></i>')
 
 
-def interval_mark(
+def draw_interval_mark(
     row: Result | None,
     kind: Kind,
     scale: Scale,
@@ -183,7 +183,9 @@ def interval_mark(
     return draw_bar(row.value, row.ci_low, row.ci_high, style, scale, width=width, lines=lines)
 
 
-def difference_mark(low: float | None, value: float, high: float | None, kind: Kind, scale: Scale) -> Markup:
+def draw_difference_mark(
+    low: float | None, value: float, high: float | None, kind: Kind, scale: Scale
+) -> Markup:
     """The same for a difference, with the zero line in ink."""
     return draw_bar(value, low, high, f"zero {CLASSES[kind]}".strip(), scale, lines=(0.0,))
 
@@ -199,63 +201,63 @@ def draw_bar(
     lines: Sequence[float] = (),
 ) -> Markup:
     """A bar from `low` to `high` with a tick at `value`, and at most two lines across; `style` adds classes."""
-    classes = ["iv", grid_class(scale), *style.split()]
+    classes = ["iv", name_grid_class(scale), *style.split()]
     if value is not None and low is not None and high is not None:
         start, end = scale.at(low), scale.at(high)
-        classes += [_place_class("x", (start + end) / 2), _place_class("w", end - start)]
+        classes += [_name_place_class("x", (start + end) / 2), _name_place_class("w", end - start)]
         classes += ["v"] if (end - start) / 100 * width >= GAP_FROM else []
     if value is not None:
-        classes.append(_place_class("t", scale.at(value)))
-    classes += [_place_class(name, scale.at(line)) for name, line in zip("rs", lines, strict=False)]
+        classes.append(_name_place_class("t", scale.at(value)))
+    classes += [_name_place_class(name, scale.at(line)) for name, line in zip("rs", lines, strict=False)]
     return Markup(f'<u class="{" ".join(classes)}"></u>')
 
 
-def rank_mark(low: int, high: int, of: int, style: str) -> Markup:
+def draw_rank_mark(low: int, high: int, of: int, style: str) -> Markup:
     """A rounded bar over the places from `low` to `high` of `of`; `style` adds classes."""
     start, end = 100 * (low - 1) / of, 100 * high / of
-    places_of = (_place_class("x", (start + end) / 2), _place_class("w", end - start))
+    places_of = (_name_place_class("x", (start + end) / 2), _name_place_class("w", end - start))
     return Markup(f'<u class="{" ".join(("iv", "rk", *style.split(), *places_of))}"></u>')
 
 
 LEVELS = {"sure": "Sure", "likely": "Likely", "open": "Undecided"}
 
 
-def level_badge(level: str) -> Markup:
+def draw_level_badge(level: str) -> Markup:
     """How sure an answer is, in a word; the style sheet draws its sign."""
     return Markup(f'<span class="level {level}">{LEVELS[level]}</span>')
 
 
-def place_rules(html: str) -> str:
+def write_place_css(html: str) -> str:
     """The rules of all places that the marks of a page name."""
     marks = {
         match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
     }
-    return _write_rules(sorted(marks))
+    return _write_css_rules(sorted(marks))
 
 
-def every_place() -> str:
+def write_all_place_css() -> str:
     """The rules of all places that a bar and its tick can name, for pages that share a style sheet."""
-    return _write_rules((name, str(at)) for name in "twx" for at in range(201))
+    return _write_css_rules((name, str(at)) for name in "twx" for at in range(201))
 
 
-def _write_rules(named: Iterable[tuple[str, ...]]) -> str:
+def _write_css_rules(named: Iterable[tuple[str, ...]]) -> str:
     return "".join(f".{name}{at}{{--{name}:{int(at) / 2:g}%}}" for name, at in named)
 
 
-def _place_class(name: str, percent: float) -> str:
+def _name_place_class(name: str, percent: float) -> str:
     """A class; half a percent is less than a pixel of a narrow mark, two of a wide one."""
     # Classes in half percents and no style of its own for each mark: a page has many marks and 201 places.
     return f"{name}{round(2 * min(100.0, max(0.0, percent)))}"
 
 
-def grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
+def draw_grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
     """Many values as grey ticks on one line."""
-    return draw_marks(f"iv {grid_class(scale)}", _draw_ticks(values, scale))
+    return draw_marks(f"iv {name_grid_class(scale)}", _draw_ticks(values, scale))
 
 
-def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) -> Markup:
+def draw_place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) -> Markup:
     """One value among others: they as grey ticks, it as the shape of its kind."""
-    x = percent(scale.at(value))
+    x = format_percent_place(scale.at(value))
     mark = (
         f'<rect class="{CLASSES[kind]} p" x="{x}"/>'
         if kind in ("classical", "hybrid")
@@ -271,19 +273,19 @@ def draw_axis(scale: Scale, *, labels: int = 3) -> Markup:
     """
     ticks = scale.ticks
     shown = [ticks[0], ticks[-1]]
-    inner = _inner_tick(ticks)
+    inner = _pick_inner_tick(ticks)
     if labels == 2 or inner is None:
-        return end_labels(*map(scale.label, shown))
+        return draw_end_labels(*map(scale.label, shown))
     shown.insert(1, inner)
     anchors = {ticks[0]: "", ticks[-1]: ' text-anchor="end"'}
     texts = "".join(
-        f'<text x="{percent(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
+        f'<text x="{format_percent_place(scale.at(tick))}" y="11"{anchors.get(tick, MIDDLE)}>{scale.label(tick)}</text>'
         for tick in shown
     )
     return Markup(f'<svg class="ax" aria-hidden="true">{texts}</svg>')
 
 
-def _inner_tick(ticks: Sequence[float]) -> float | None:
+def _pick_inner_tick(ticks: Sequence[float]) -> float | None:
     """The tick between the ends that has a label: 0 where it is far enough from both, else the one in the middle."""
     zero = next((i for i, tick in enumerate(ticks) if abs(tick) < 1e-9), None)
     if ticks[0] < 0 < ticks[-1] and zero is not None:
@@ -291,7 +293,7 @@ def _inner_tick(ticks: Sequence[float]) -> float | None:
     return ticks[len(ticks) // 2] if len(ticks) % 2 else None
 
 
-def end_labels(low: str, high: str) -> Markup:
+def draw_end_labels(low: str, high: str) -> Markup:
     """Two labels at the ends of a scale."""
     return Markup('<i class="ax" aria-hidden="true">{} {}</i>').format(low, high)
 
@@ -299,17 +301,17 @@ def end_labels(low: str, high: str) -> Markup:
 MIDDLE = ' text-anchor="middle"'
 
 
-def reference_label(value: float, text: str, scale: Scale) -> Markup:
+def draw_reference_label(value: float, text: str, scale: Scale) -> Markup:
     """The name of a dashed line, under it, turned inwards at the edge."""
     x = scale.at(value)
     anchor = "" if x < 15 else ' text-anchor="end"' if x > 85 else MIDDLE
     words = Markup.escape(text)
     return Markup(
-        f'<svg class="ax" aria-hidden="true"><text x="{percent(x)}" y="11"{anchor}>{words}</text></svg>'
+        f'<svg class="ax" aria-hidden="true"><text x="{format_percent_place(x)}" y="11"{anchor}>{words}</text></svg>'
     )
 
 
-def grid_class(scale: Scale) -> str:
+def name_grid_class(scale: Scale) -> str:
     """The class that draws a scale's steps as hairlines."""
     return f"g{len(scale.ticks) - 1}"
 
@@ -325,6 +327,6 @@ def _draw_ticks(values: Sequence[float], scale: Scale) -> str:
     return f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path class="o" d="{path}"/></svg>'
 
 
-def percent(value: float) -> str:
+def format_percent_place(value: float) -> str:
     """A place across: a tenth of a percent is less than a quarter of a pixel."""
     return f"{value:.1f}".rstrip("0").rstrip(".") + "%"

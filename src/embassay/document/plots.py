@@ -36,7 +36,7 @@ SIGN = {
 
 
 @dataclass(frozen=True)
-class Track:
+class PlotTrack:
     """A line through points (across, height); `band` has (across, upper, lower) where an interval is known. Hue and
     points are those of the `kind`; the strokes of its first, second ... line are solid, dashed ..."""
 
@@ -46,26 +46,26 @@ class Track:
     nth: int = 1
 
 
-def height_of(y: Scale, value: float) -> float:
+def compute_plot_height(y: Scale, value: float) -> float:
     """Pixels from the top of the plot."""
     return round(8 + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
-def draw_labels(y: Scale) -> str:
+def draw_scale_labels(y: Scale) -> str:
     """The labels of a scale; its lines are drawn with the tracks."""
     return "".join(
-        f'<text x="{LEFT - 1}%" y="{height_of(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
+        f'<text x="{LEFT - 1}%" y="{compute_plot_height(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
         for tick in y.ticks
     )
 
 
-def draw_tracks(tracks: Sequence[Track], y: Scale, more: str = "") -> str:
+def draw_tracks(tracks: Sequence[PlotTrack], y: Scale, more: str = "") -> str:
     """Grid, bands, `more`, lines and their points."""
-    rows = "".join(f"M0 {height_of(y, tick)}H100" for tick in y.ticks)
+    rows = "".join(f"M0 {compute_plot_height(y, tick)}H100" for tick in y.ticks)
     bands = "".join(_draw_band(track) for track in tracks)
     lines = "".join(_draw_line(track) for track in tracks)
     inner = stretch_drawing(f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16)
-    return inner + "".join(_draw_signs(track) for track in tracks if CLASSES[track.kind] in GLYPHS)
+    return inner + "".join(_draw_track_points(track) for track in tracks if CLASSES[track.kind] in GLYPHS)
 
 
 def stretch_drawing(parts: str, left: float, wide: float, height: float) -> str:
@@ -82,41 +82,43 @@ def draw_dots(points: Sequence[tuple[float, float]]) -> str:
     return "".join(f"M{across:.1f} {down}h0" for across, down in points)
 
 
-def draw_names(
-    tracks: Sequence[Track], called: Sequence[str], *, plain: Sequence[tuple[str, float]] = ()
+def draw_line_names(
+    tracks: Sequence[PlotTrack], called: Sequence[str], *, plain: Sequence[tuple[str, float]] = ()
 ) -> str:
     """Names at the heights of the line ends, moved apart where they would touch, each beside its sign; those `plain`
     have none."""
     every = [*zip(called, (track.points[-1][1] for track in tracks), strict=True), *plain]
     parts = []
-    for height, i in move_apart(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ():
+    for height, i in (
+        spread_label_heights(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ()
+    ):
         name = escape(every[i][0])
         if i >= len(tracks):
             parts.append(f'<text x="{LEFT + WIDE}%" y="{height:.0f}" dx="8" dy="4">{name}</text>')
             continue
-        parts.append(f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{draw_sign(tracks[i])}</svg>')
+        parts.append(f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{draw_track_sign(tracks[i])}</svg>')
         parts.append(f'<text class="name" x="{LEFT + WIDE}%" y="{height:.0f}" dx="32" dy="4">{name}</text>')
     return "".join(parts)
 
 
-def draw_sign(track: Track) -> str:
+def draw_track_sign(track: PlotTrack) -> str:
     """A piece of the line with its point, around 0."""
     kind = CLASSES[track.kind]
     point = SIGN.get(kind, '<circle class="on" r="3.5"/>')
     return f'<path class="ln {kind} d{track.nth}" d="M-11 0H11"/>{point}'
 
 
-def make_tracks(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: Scale) -> list[Track]:
+def make_tracks(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: Scale) -> list[PlotTrack]:
     """The results of systems of a kind, at places across (0 to 1), as lines with their bands."""
     seen: Counter[str] = Counter()
     tracks = []
     for kind, points in named:
         seen[kind] += 1
         tracks.append(
-            Track(
-                tuple((100 * at, height_of(y, row.value or 0.0)) for at, row in points),
+            PlotTrack(
+                tuple((100 * at, compute_plot_height(y, row.value or 0.0)) for at, row in points),
                 tuple(
-                    (100 * at, height_of(y, row.ci_high), height_of(y, row.ci_low))
+                    (100 * at, compute_plot_height(y, row.ci_high), compute_plot_height(y, row.ci_low))
                     for at, row in points
                     if row.ci_low is not None and row.ci_high is not None
                 ),
@@ -127,7 +129,7 @@ def make_tracks(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y:
     return tracks
 
 
-def move_apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+def spread_label_heights(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     """Heights at least a label apart, in the same order, inside the figure."""
     placed: list[tuple[float, int]] = []
     for height, i in wanted:
@@ -138,7 +140,7 @@ def move_apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     return [(height - max(0.0, overflow), i) for height, i in placed]
 
 
-def _draw_band(track: Track) -> str:
+def _draw_band(track: PlotTrack) -> str:
     if len(track.band) < 2:
         return ""
     there = [f"{across:.1f},{upper}" for across, upper, _ in track.band]
@@ -146,7 +148,7 @@ def _draw_band(track: Track) -> str:
     return f'<polygon class="bd {CLASSES[track.kind]} d{track.nth}" points="{" ".join(there + back)}"/>'
 
 
-def _draw_line(track: Track) -> str:
+def _draw_line(track: PlotTrack) -> str:
     kind, path = CLASSES[track.kind], "L".join(f"{across:.1f} {down}" for across, down in track.points)
     line = f'<path class="ln {kind} d{track.nth}" d="M{path}"/>'
     if kind in GLYPHS:
@@ -155,7 +157,7 @@ def _draw_line(track: Track) -> str:
     return line + ends + (ends.replace("ln knot", "ln knot in") if kind in ("c", "m") else "")
 
 
-def _draw_signs(track: Track) -> str:
+def _draw_track_points(track: PlotTrack) -> str:
     kind = CLASSES[track.kind]
     across = " ".join(f"{LEFT + WIDE * at / 100:.2f}%" for at, _ in track.points)
     down = " ".join(f"{height + 4:.1f}" for _, height in track.points)
@@ -174,7 +176,7 @@ class Series:
 _DIAGONAL = '<path class="g" d="M0 {}L100 {}"/>'
 
 
-def draw_lines(
+def draw_line_chart(
     series: Sequence[Series],
     ticks: Sequence[tuple[float, str]],
     y: Scale,
@@ -187,11 +189,15 @@ def draw_lines(
     shown = [line for line in series if line.points][:MOST_LINES]
     tracks = make_tracks([(line.kind, line.points) for line in shown], y)
     parts = [
-        draw_labels(y),
+        draw_scale_labels(y),
         draw_tracks(
-            tracks, y, _DIAGONAL.format(height_of(y, y.low), height_of(y, y.high)) if diagonal else ""
+            tracks,
+            y,
+            _DIAGONAL.format(compute_plot_height(y, y.low), compute_plot_height(y, y.high))
+            if diagonal
+            else "",
         ),
-        draw_names(tracks, [line.name for line in shown]),
+        draw_line_names(tracks, [line.name for line in shown]),
     ]
     parts += [
         f'<text x="{LEFT + WIDE * at:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{escape(label)}</text>'
@@ -235,49 +241,51 @@ class Axis:
 def draw_scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
     """The drawing: grid, lines, points, labels."""
     parts = [
-        _draw_rows(y),
-        _draw_columns(x),
-        *_threshold_lines(x, y),
+        _draw_y_grid_lines(y),
+        _draw_x_grid_lines(x),
+        *_draw_threshold_lines(x, y),
         *_draw_points(points, x.scale, y.scale),
     ]
     parts += _label_points(points, x.scale, y.scale)
     return Markup(f'<svg class="curve" height="{HEIGHT + 52}">{"".join(parts)}</svg>')
 
 
-def _scale_down(scale: Scale, value: float) -> float:
+def _chart_y_position(scale: Scale, value: float) -> float:
     return round(TOP + (100 - scale.at(value)) / 100 * (HEIGHT - 12), 1)
 
 
-def _scale_across(scale: Scale, value: float) -> str:
+def _chart_x_position(scale: Scale, value: float) -> str:
     return f"{EDGE + SPAN * scale.at(value) / 100:.2f}%"
 
 
-def _draw_rows(y: Axis) -> str:
-    rows = "".join(f"M0 {_scale_down(y.scale, tick)}H100" for tick in y.scale.ticks)
+def _draw_y_grid_lines(y: Axis) -> str:
+    rows = "".join(f"M0 {_chart_y_position(y.scale, tick)}H100" for tick in y.scale.ticks)
     lines = stretch_drawing(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 52) + "".join(
-        f'<text x="{EDGE - 1}%" y="{_scale_down(y.scale, tick)}" dy="4" text-anchor="end">{y.scale.label(tick)}</text>'
+        f'<text x="{EDGE - 1}%" y="{_chart_y_position(y.scale, tick)}" dy="4" '
+        f'text-anchor="end">{y.scale.label(tick)}</text>'
         for tick in y.scale.ticks
     )
     return f'{lines}<text x="0" y="11">{escape(y.name)}</text>'
 
 
-def _draw_columns(x: Axis) -> str:
+def _draw_x_grid_lines(x: Axis) -> str:
     ticks = "".join(
-        f'<text x="{_scale_across(x.scale, tick)}" y="{HEIGHT + 32}" text-anchor="middle">{x.scale.label(tick)}</text>'
+        f'<text x="{_chart_x_position(x.scale, tick)}" y="{HEIGHT + 32}" '
+        f'text-anchor="middle">{x.scale.label(tick)}</text>'
         for tick in x.scale.ticks
     )
     middle = EDGE + SPAN / 2
     return f'{ticks}<text x="{middle}%" y="{HEIGHT + 49}" text-anchor="middle">{escape(x.name)}</text>'
 
 
-def _threshold_lines(x: Axis, y: Axis) -> list[str]:
+def _draw_threshold_lines(x: Axis, y: Axis) -> list[str]:
     parts = []
     if y.line is not None:
-        at = _scale_down(y.scale, y.line)
+        at = _chart_y_position(y.scale, y.line)
         parts.append(f'<line class="z" x1="{EDGE}%" x2="{EDGE + SPAN}%" y1="{at}" y2="{at}"/>')
         parts.append(f'<text x="{EDGE + SPAN}%" y="{at - 5}" text-anchor="end">{escape(y.line_words)}</text>')
     if x.line is not None:
-        across = _scale_across(x.scale, x.line)
+        across = _chart_x_position(x.scale, x.line)
         parts.append(f'<line class="d" x1="{across}" x2="{across}" y1="{TOP}" y2="{TOP + HEIGHT - 12}"/>')
         parts.append(f'<text x="{across}" dx="4" y="{TOP + HEIGHT - 16}">{escape(x.line_words)}</text>')
     return parts
@@ -286,7 +294,9 @@ def _threshold_lines(x: Axis, y: Axis) -> list[str]:
 def _draw_points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
     """All of a kind in one path, whose strokes of no length end in the sign of the kind; triangles one by one."""
     places = {
-        name: [(x.at(point.x), _scale_down(y, point.y)) for point in points if CLASSES[point.kind] == name]
+        name: [
+            (x.at(point.x), _chart_y_position(y, point.y)) for point in points if CLASSES[point.kind] == name
+        ]
         for name in dict.fromkeys(CLASSES[point.kind] for point in points)
     }
     drawn = "".join(
@@ -313,27 +323,30 @@ def _label_points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
     for point in points:
         if not point.label:
             continue
-        at = _scale_down(y, point.y)
+        at = _chart_y_position(y, point.y)
         marks = [
-            _scale_down(y, p.y) for p in points if p is not point and abs(x.at(p.x) - x.at(point.x)) < REACH
+            _chart_y_position(y, p.y)
+            for p in points
+            if p is not point and abs(x.at(p.x) - x.at(point.x)) < REACH
         ]
         # Where no move is free the label stands at its point: the table has it in any case.
-        place = next((at + move for move in MOVES if _is_free(at + move, taken, marks)), at)
+        place = next((at + move for move in MOVES if _is_label_place_free(at + move, taken, marks)), at)
         taken.append(place)
-        side = 'dx="9"' if _fits_right(x.at(point.x), point.label) else 'dx="-9" text-anchor="end"'
+        side = 'dx="9"' if _has_room_on_right(x.at(point.x), point.label) else 'dx="-9" text-anchor="end"'
         parts.append(
-            f'<text class="name" x="{_scale_across(x, point.x)}" y="{place}" dy="4" {side}>{escape(point.label)}</text>'
+            f'<text class="name" x="{_chart_x_position(x, point.x)}" y="{place}" dy="4" '
+            f"{side}>{escape(point.label)}</text>"
         )
     return parts
 
 
-def _fits_right(across: float, label: str) -> bool:
+def _has_room_on_right(across: float, label: str) -> bool:
     """Whether a label stands whole on the right of its point, also on a phone; else where there is more room."""
     wide = LETTER * len(label) + 3
     return across + wide <= 100 or (across < wide and across < 50)
 
 
-def _is_free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
+def _is_label_place_free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
     """Whether no label and no mark is in the way."""
     return all(abs(place - there) >= LINE for there in taken) and all(
         abs(place - mark) >= LINE - 4 for mark in marks

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.document.blocks import (
     Bullets,
-    Care,
+    CautionNotes,
     Column,
-    Command,
-    Entry,
+    CommandText,
     Heading,
     Said,
+    StyledWords,
     Table,
+    TableCell,
     Verdict,
-    Words,
-    plain_text,
+    join_sentence_text,
 )
-from embassay.document.blocks import Text as Paragraph
+from embassay.document.blocks import TextBlock as Paragraph
 from embassay.document.marks import Scale
 from embassay.protocols.kernel import tables as numbers
 
@@ -62,14 +62,17 @@ def draw_blocks(
     return Text("\n\n").join(part for part in parts if part)
 
 
-def drawable_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+def select_drawable_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks of a page that a terminal draws: not its figures, nor what stands one click away."""
     return (block for block in blocks if type(block) in _DRAWN)
 
 
-def fits_width(table: Table, width: int) -> bool:
+def is_table_within_width(table: Table, width: int) -> bool:
     """Whether every column of the table fits."""
-    return len(_fitting_columns(_Grid.of(table, TerminalRoom()).widths, width)) == len(table.columns) + 1
+    return (
+        len(_choose_fitting_columns(_PrintableGrid.of(table, TerminalRoom()).column_widths, width))
+        == len(table.columns) + 1
+    )
 
 
 def fold_text(text: str, width: int, unicode: bool, style: str = "") -> list[Text]:
@@ -79,22 +82,22 @@ def fold_text(text: str, width: int, unicode: bool, style: str = "") -> list[Tex
     from rich.text import Text
 
     lines = textwrap.wrap(
-        _visible_text(text, unicode), width, break_long_words=False, break_on_hyphens=False,
+        _replace_unprintable(text, unicode), width, break_long_words=False, break_on_hyphens=False,
         subsequent_indent="  " if text.startswith("- ") else ""
     )  # fmt: skip
     return [Text(line, style=style) for line in lines] or [Text("")]
 
 
 def _draw_verdict(block: Verdict, room: TerminalRoom) -> list[Text]:
-    lede = " ".join(map(plain_text, block.lede))
+    lede = " ".join(map(join_sentence_text, block.lede))
     return [
-        *fold_text(plain_text(block.heading), room.width, room.unicode, "bold"),
+        *fold_text(join_sentence_text(block.heading), room.width, room.unicode, "bold"),
         *(fold_text(lede, room.width, room.unicode) if lede else ()),
     ]
 
 
 def _draw_heading(block: Heading, room: TerminalRoom) -> list[Text]:
-    text = block.said if isinstance(block.said, str) else plain_text(block.said)
+    text = block.said if isinstance(block.said, str) else join_sentence_text(block.said)
     return fold_text(text, room.width, room.unicode, "bold")
 
 
@@ -103,59 +106,61 @@ def _draw_paragraph(block: Paragraph, room: TerminalRoom) -> list[Text]:
     from rich.text import Text
 
     parts = (block.said,) if isinstance(block.said, str) else block.said
-    if any(isinstance(part, Command) for part in parts):
-        return [Text(plain_text(parts))]
-    return fold_text(plain_text(parts), room.width, room.unicode, _choose_style(parts))
+    if any(isinstance(part, CommandText) for part in parts):
+        return [Text(join_sentence_text(parts))]
+    return fold_text(join_sentence_text(parts), room.width, room.unicode, _choose_text_style(parts))
 
 
 def _draw_bullets(block: Bullets, room: TerminalRoom) -> list[Text]:
-    items = (item if isinstance(item, str) else plain_text(item) for item in block.items)
+    items = (item if isinstance(item, str) else join_sentence_text(item) for item in block.items)
     return [line for item in items for line in fold_text(f"- {item}", room.width, room.unicode)]
 
 
-def _draw_care(block: Care, room: TerminalRoom) -> list[Text]:
+def _draw_caution_notes(block: CautionNotes, room: TerminalRoom) -> list[Text]:
     """The first notes unless all are asked for, and how many more there are; `more`, what the signs of the table mean,
     is one note, the last, and always there."""
     from rich.text import Text
 
-    legend = (" ".join(map(_plain_words, block.more)),) if block.more else ()
+    legend = (" ".join(map(_join_plain_words, block.more)),) if block.more else ()
     shown = block.notes if room.wide else block.notes[: MOST_NOTES - len(legend)]
     lines = _draw_bullets(Bullets((*shown, *legend)), room)
     if more := len(block.notes) - len(shown):
         them = "it" if more == 1 else "them"
-        lines.append(Text(f"{numbers.format_counted(more, 'more note')}: --wide and the report show {them}"))
+        lines.append(
+            Text(f"{numbers.format_count_with_noun(more, 'more note')}: --wide and the report show {them}")
+        )
     return lines
 
 
 @dataclass(frozen=True)
-class _Grid:
+class _PrintableGrid:
     """A table as cells that can be printed, its label in its place."""
 
     columns: tuple[Column, ...]
     cells: tuple[tuple[Text, ...], ...]
 
     @classmethod
-    def of(cls, table: Table, room: TerminalRoom) -> _Grid:
+    def of(cls, table: Table, room: TerminalRoom) -> _PrintableGrid:
         """That of a table, its titles the first row."""
         columns, at = [*table.heads], table.at
         columns.insert(at, Column(table.heading, style=""))
-        rows = [[*line.entries[:at], Entry(line.label), *line.entries[at:]] for line in table.lines]
-        titles = tuple(_draw_cell(Entry(column.title), room) for column in columns)
+        rows = [[*line.entries[:at], TableCell(line.label), *line.entries[at:]] for line in table.lines]
+        titles = tuple(_draw_cell(TableCell(column.title), room) for column in columns)
         return cls(
             tuple(columns), (titles, *(tuple(_draw_cell(entry, room) for entry in row) for row in rows))
         )
 
     @property
-    def widths(self) -> list[int]:
+    def column_widths(self) -> list[int]:
         """The widest cell of each column."""
         return [max(cell.cell_len for cell in column) for column in zip(*self.cells, strict=True)]
 
-    def beside(self, place: int, title: str, cells: Sequence[str]) -> _Grid:
+    def beside(self, place: int, title: str, cells: Sequence[str]) -> _PrintableGrid:
         """With one more column after a place."""
         from rich.text import Text
 
         more = (Text(title), *map(Text, cells))
-        return _Grid(
+        return _PrintableGrid(
             (*self.columns[: place + 1], Column(title, style=""), *self.columns[place + 1 :]),
             tuple(
                 (*row[: place + 1], new, *row[place + 1 :]) for row, new in zip(self.cells, more, strict=True)
@@ -170,23 +175,23 @@ def _draw_table(table: Table, room: TerminalRoom) -> list[Text]:
 
     if not table.lines:
         return []
-    grid = _with_strip(_Grid.of(table, room), table, room)
-    widths, count = grid.widths, len(grid.columns)
+    grid = _add_interval_strip(_PrintableGrid.of(table, room), table, room)
+    widths, count = grid.column_widths, len(grid.columns)
     if grid.columns[-1].style == "wrap" and not room.wide:
         widths[-1] = min(widths[-1], max(20, room.width - sum(widths[:-1]) - GAP * (count - 1)))
-    shown = widths if room.wide else _fitting_columns(widths, room.width)
+    shown = widths if room.wide else _choose_fitting_columns(widths, room.width)
     titles, *rows = grid.cells
-    head = _draw_line(titles, grid.columns, shown)
+    head = _draw_table_line(titles, grid.columns, shown)
     head.stylize("bold")
     rule = ("─" if room.unicode else "-") * (sum(shown) + GAP * (len(shown) - 1))
     lines = [head, Text(rule), *(line for row in rows for line in _wrap_row(row, grid.columns, shown))]
     if hidden := count - len(shown):
         them = "it" if hidden == 1 else "them"
-        lines.append(Text(f"{numbers.format_counted(hidden, 'column')} hidden, --wide shows {them}"))
+        lines.append(Text(f"{numbers.format_count_with_noun(hidden, 'column')} hidden, --wide shows {them}"))
     return lines
 
 
-def _fitting_columns(widths: Sequence[int], width: int) -> Sequence[int]:
+def _choose_fitting_columns(widths: Sequence[int], width: int) -> Sequence[int]:
     shown = len(widths)
     # From the right: the first columns say what a row is of.
     while shown > 2 and sum(widths[:shown]) + GAP * (shown - 1) > width:
@@ -194,7 +199,7 @@ def _fitting_columns(widths: Sequence[int], width: int) -> Sequence[int]:
     return widths[:shown]
 
 
-def _with_strip(grid: _Grid, table: Table, room: TerminalRoom) -> _Grid:
+def _add_interval_strip(grid: _PrintableGrid, table: Table, room: TerminalRoom) -> _PrintableGrid:
     """Strips of intervals after the column that has a scale: on a broad terminal, and only where no number has to go
     for them."""
     place, scale = next(
@@ -202,20 +207,20 @@ def _with_strip(grid: _Grid, table: Table, room: TerminalRoom) -> _Grid:
     )
     if scale is None or not room.unicode or room.width < STRIP_FROM:
         return grid
-    left = room.width - sum(width + GAP for width in grid.widths)
+    left = room.width - sum(width + GAP for width in grid.column_widths)
     width = STRIP if room.wide else min(STRIP, left)
     if width < 9:
         return grid
-    spans = [_entry_ends(line.entries[place - (place > table.at)]) for line in table.lines]
-    return grid.beside(place, "", [_draw_strip(ends, scale, width) for ends in spans])
+    spans = [_list_interval_ends(line.entries[place - (place > table.at)]) for line in table.lines]
+    return grid.beside(place, "", [_draw_interval_strip(ends, scale, width) for ends in spans])
 
 
-def _entry_ends(entry: Entry) -> list[float]:
+def _list_interval_ends(entry: TableCell) -> list[float]:
     """The value of a cell and the ends of its interval."""
     return [float(number) for number in entry.exact.split(",") if number]
 
 
-def _draw_strip(ends: Sequence[float], scale: Scale, width: int) -> str:
+def _draw_interval_strip(ends: Sequence[float], scale: Scale, width: int) -> str:
     """`··━━┃━━··`."""
     if not ends:
         return ""
@@ -229,19 +234,19 @@ def _draw_strip(ends: Sequence[float], scale: Scale, width: int) -> str:
     return "".join(marks)
 
 
-def _draw_cell(entry: Entry, room: TerminalRoom) -> Text:
+def _draw_cell(entry: TableCell, room: TerminalRoom) -> Text:
     """A cell on one line without control characters: its text, and the interval of its value; coloured by its state."""
     from rich.text import Text
 
-    said = _plain_words(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
-    style = "bold" if entry.bold else STYLES.get(entry.style) or _choose_style(entry.text)
-    text = _visible_text(said, room.unicode)
+    said = _join_plain_words(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
+    style = "bold" if entry.bold else STYLES.get(entry.style) or _choose_text_style(entry.text)
+    text = _replace_unprintable(said, room.unicode)
     if not room.unicode and style == STYLES["state failed"]:
         text = text.upper()
     return Text(text, style=style)
 
 
-def _visible_text(text: str, unicode: bool) -> str:
+def _replace_unprintable(text: str, unicode: bool) -> str:
     """A text without control characters, in ASCII when that is all there is."""
     clean = "".join(c if c.isprintable() else " " for c in text)
     if unicode:
@@ -253,17 +258,17 @@ def _visible_text(text: str, unicode: bool) -> str:
     )
 
 
-def _choose_style(said: Said) -> str:
+def _choose_text_style(said: Said) -> str:
     """The style of words that stand apart."""
     words = said[0] if said and not isinstance(said, str) else None
-    return STYLES.get(words.style, "") if isinstance(words, Words) else ""
+    return STYLES.get(words.style, "") if isinstance(words, StyledWords) else ""
 
 
-def _plain_words(said: Said) -> str:
-    return said if isinstance(said, str) else plain_text(said)
+def _join_plain_words(said: Said) -> str:
+    return said if isinstance(said, str) else join_sentence_text(said)
 
 
-def _draw_line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Text:
+def _draw_table_line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Text:
     from rich.text import Text
 
     line = Text()
@@ -284,10 +289,10 @@ def _wrap_row(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[i
 
     last = len(widths) - 1
     if columns[last].style != "wrap" or row[last].cell_len <= widths[last]:
-        yield _draw_line(row, columns, widths)
+        yield _draw_table_line(row, columns, widths)
         return
     for i, piece in enumerate(fold_text(row[last].plain, widths[last], True)):
-        yield _draw_line([*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths)
+        yield _draw_table_line([*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths)
 
 
 _DRAWN: dict[type, Callable[[Any, TerminalRoom], list[Text]]] = {
@@ -295,6 +300,6 @@ _DRAWN: dict[type, Callable[[Any, TerminalRoom], list[Text]]] = {
     Heading: _draw_heading,
     Paragraph: _draw_paragraph,
     Bullets: _draw_bullets,
-    Care: _draw_care,
+    CautionNotes: _draw_caution_notes,
     Table: _draw_table,
 }

@@ -12,29 +12,29 @@ from typing import Any, Literal
 
 from embassay import __version__
 from embassay.errors import DataError, UsageError
-from embassay.interchange.papers import latex_table
+from embassay.interchange.papers import write_latex_table
 from embassay.interchange.publication import WRITERS
 from embassay.interchange.tables import (
     RunTables,
     find_runs,
-    long_csv,
-    long_parquet,
+    format_long_csv,
+    format_long_parquet,
+    format_wide_csv,
     make_wide_table,
-    wide_csv,
 )
 from embassay.protocols.hume.exchange.export import MODEL
-from embassay.protocols.hume.published.paper import iso_639_3
+from embassay.protocols.hume.published.paper import convert_to_iso_639_3
 from embassay.protocols.kernel.outcome import format_bibtex
-from embassay.protocols.mteb import Document, bundle_of, read_originals, write_documents
-from embassay.protocols.mteb.protocol import load_originals, with_script
+from embassay.protocols.mteb import Document, bundle_of, read_original_documents, write_result_files
+from embassay.protocols.mteb.protocol import add_language_script, load_original_metadata
 from embassay.protocols.mteb.survey import (
     BLOCK,
     EVALUATIONS,
     MAIN,
     format_json,
-    model_meta,
-    published_name,
-    task_types,
+    load_task_types,
+    make_model_meta,
+    make_published_name,
 )
 from embassay.records import Result
 from embassay.runs.folder import digest_json, slugify_name, write_atomic
@@ -82,7 +82,7 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
         )
     runs = find_runs(folders)
     if form in WRITERS:
-        return _publish(runs, form, out, source)
+        return _publish_runs(runs, form, out, source)
     if not single:
         write_atomic(out / "references.bib", cite_papers(runs))
     if form == "figures":
@@ -95,7 +95,7 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
     return writers[form](runs, out, single)
 
 
-def _publish(runs: Sequence[RunTables], form: Form, out: Path, source: str) -> Exported:
+def _publish_runs(runs: Sequence[RunTables], form: Form, out: Path, source: str) -> Exported:
     files, rows, lost = WRITERS[form](runs, out, source)
     return Exported(out, files, rows, tuple(LeftOut(*entry) for entry in lost))
 
@@ -103,7 +103,9 @@ def _publish(runs: Sequence[RunTables], form: Form, out: Path, source: str) -> E
 def make_mteb_documents(runs: Sequence[RunTables], left_out: list[LeftOut]) -> Iterator[Document]:
     """The runs as documents of MTEB; imported ones as they were published."""
     for run in runs:
-        yield from read_originals(run.path) if run.protocol == "mteb" else make_run_documents(run, left_out)
+        yield from (
+            read_original_documents(run.path) if run.protocol == "mteb" else make_run_documents(run, left_out)
+        )
 
 
 def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
@@ -114,13 +116,16 @@ def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported
         entries, files = len(records), 1
         if records:
             head = {
-                key: value for run in runs if run.protocol == "mteb" for key, value in _mteb_head(run).items()
+                key: value
+                for run in runs
+                if run.protocol == "mteb"
+                for key, value in _load_mteb_head(run).items()
             }
             text = format_json({**head, "n": entries, "results": records}, indent=1) + "\n"
             # No time inside: the same results are the same bytes.
             write_atomic(out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text)
     else:
-        written = write_documents(documents, out, _collect_metas(runs))
+        written = write_result_files(documents, out, _collect_model_metas(runs))
         entries, files = written.entries, written.files + written.models
     if not entries:
         raise UsageError(
@@ -131,46 +136,53 @@ def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported
     return Exported(out, files, rows, tuple(left_out))
 
 
-def _mteb_head(run: RunTables) -> Mapping[str, Any]:
-    return load_originals(run.path).head
+def _load_mteb_head(run: RunTables) -> Mapping[str, Any]:
+    return load_original_metadata(run.path).head
 
 
-def _collect_metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[str, Any]]:
+def _collect_model_metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[str, Any]]:
     metas: dict[Owner, Mapping[str, Any]] = {}
     for run in runs:
         if run.protocol == "mteb":
-            metas |= load_originals(run.path).metas
+            metas |= load_original_metadata(run.path).metas
             continue
         for system in run.manifest.get("systems", ()):
-            name, revision = model_name(run.protocol, system["name"]), make_revision(run, system["name"])
-            metas[name, revision, ""] = _make_meta(run, system, name, revision)
+            name, revision = (
+                format_model_name(run.protocol, system["name"]),
+                make_system_revision(run, system["name"]),
+            )
+            metas[name, revision, ""] = _make_model_meta(run, system, name, revision)
     return metas
 
 
-def _make_meta(run: RunTables, system: Mapping[str, Any], name: str, revision: str) -> Mapping[str, Any]:
+def _make_model_meta(
+    run: RunTables, system: Mapping[str, Any], name: str, revision: str
+) -> Mapping[str, Any]:
     facts = system.get("facts") or {}
     spoken = {row.lang for row in run.rows if row.system == system["name"]} - {"", "mul"}
     numbers = {"embed_dim": "dims", "max_tokens": "max_tokens", "n_parameters": "parameters"}
     known = {theirs: facts[ours] for theirs, ours in numbers.items() if isinstance(facts.get(ours), int)}
-    return model_meta(name, revision, map(dataset_language, spoken), **known)
+    return make_model_meta(name, revision, map(format_dataset_language, spoken), **known)
 
 
 def _export_csv(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
-    write_atomic(out if single else out / "results.csv", long_csv(runs))
+    write_atomic(out if single else out / "results.csv", format_long_csv(runs))
     if not single:
-        for name, run in _name_files(runs).items():
-            write_atomic(out / f"{name}.csv", wide_csv(make_wide_table(run)))
+        for name, run in _name_run_files(runs).items():
+            write_atomic(out / f"{name}.csv", format_wide_csv(make_wide_table(run)))
     return Exported(out, 1 if single else len(runs) + 1, sum(len(run.rows) for run in runs))
 
 
 def _export_latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
-    tables = {name: make_wide_table(run) for name, run in _name_files(runs).items()}
+    tables = {name: make_wide_table(run) for name, run in _name_run_files(runs).items()}
     shown = sum(row is not None for table in tables.values() for cells in table.cells for row in cells)
     if single:
-        write_atomic(out, "\n".join(map(latex_table, tables.values())) + comment_lines(cite_papers(runs)))
+        write_atomic(
+            out, "\n".join(map(write_latex_table, tables.values())) + format_latex_comments(cite_papers(runs))
+        )
     else:
         for name, table in tables.items():
-            write_atomic(out / f"{name}.tex", latex_table(table))
+            write_atomic(out / f"{name}.tex", write_latex_table(table))
     left = [
         LeftOut(table.run.name, len(table.run.rows) - sum(row is not None for cells in table.cells for row in cells),
                 "not in the table of headlines; csv and parquet have every row")
@@ -183,7 +195,7 @@ def _export_latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exporte
 
 def _export_one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -> Exported:
     """The table of that name, as each run wrote it."""
-    paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _name_files(runs).items()}
+    paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _name_run_files(runs).items()}
     texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     if not texts:
         folders = [run.path / "tables" for run in runs]
@@ -194,13 +206,13 @@ def _export_one_table(runs: Sequence[RunTables], table: str, out: Path, single: 
             mend = f"There is {', '.join(names) or 'none'}."
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
     if single:
-        write_atomic(out, "\n".join(texts.values()) + comment_lines(cite_papers(runs)))
+        write_atomic(out, "\n".join(texts.values()) + format_latex_comments(cite_papers(runs)))
     else:
         for name, text in texts.items():
             write_atomic(out / f"{name}-{table}.tex", text)
     left = [
         LeftOut(run.name, len(run.rows), f"has no table {table}")
-        for name, run in _name_files(runs).items() if name not in texts
+        for name, run in _name_run_files(runs).items() if name not in texts
     ]  # fmt: skip
     rows = sum(line.endswith(r"\\") and "&" in line for text in texts.values() for line in text.splitlines())
     return Exported(out, 1 if single else len(texts), rows - len(texts), tuple(left))
@@ -220,7 +232,9 @@ def _name_figures(runs: Sequence[RunTables]) -> str:
 def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
     from embassay.interchange.papers import make_figures
 
-    figures = [(name, drawn) for name, run in _name_files(runs).items() for drawn in make_figures(run, table)]
+    figures = [
+        (name, drawn) for name, run in _name_run_files(runs).items() for drawn in make_figures(run, table)
+    ]
     if not figures:
         raise UsageError(
             f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
@@ -262,17 +276,17 @@ def cite_papers(runs: Sequence[RunTables]) -> str:
     )
 
 
-def comment_lines(text: str) -> str:
+def format_latex_comments(text: str) -> str:
     """Lines as comments of LaTeX."""
     return "".join(f"% {line}\n" if line else "%\n" for line in text.splitlines())
 
 
 def _export_parquet(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
-    write_atomic(out if single else out / "results.parquet", long_parquet(runs))
+    write_atomic(out if single else out / "results.parquet", format_long_parquet(runs))
     return Exported(out, 1, sum(len(run.rows) for run in runs))
 
 
-def _name_files(runs: Sequence[RunTables]) -> dict[str, RunTables]:
+def _name_run_files(runs: Sequence[RunTables]) -> dict[str, RunTables]:
     """A file name for each run: its own, with a number where several share one; `results` is taken."""
     by_name: dict[str, RunTables] = {}
     for run in runs:
@@ -325,7 +339,7 @@ def make_run_documents(run: RunTables, left_out: list[LeftOut]) -> Iterator[Docu
         left_out.append(LeftOut(run.name, over, "over several datasets, but MTEB has one file per dataset"))
     headless = 0
     for rows in groups.values():
-        document = _make_document(run, rows)
+        document = _make_mteb_document(run, rows)
         if document is None:
             headless += len(rows)
         else:
@@ -359,15 +373,17 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
     return [row for _, _, row in sorted(placed, key=lambda row: (runs[row[0]], row[1]))]
 
 
-def make_revision(run: RunTables, system: str) -> str:
+def make_system_revision(run: RunTables, system: str) -> str:
     """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
     identities = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
     return digest_json(identities.get(system) or system)[:12]
 
 
-def _make_document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
+def _make_mteb_document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
     first = rows[0][1]
-    headline = run.headline_of(first.task) or next((row.measure for _, row in rows if not row.variant), None)
+    headline = run.find_headline_measure(first.task) or next(
+        (row.measure for _, row in rows if not row.variant), None
+    )
     # What MTEB takes for the main score of each language.
     heads = [i for i, (_, row) in enumerate(rows) if not row.variant and row.measure == headline]
     if not heads:
@@ -385,32 +401,38 @@ def _make_document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
     }  # fmt: skip
     body = {
         "dataset_revision": run.fingerprint(first.dataset),
-        "task_name": task_name(run.kind, first.task, first.dataset, published=_is_published(run)),
+        "task_name": format_task_name(
+            run.kind, first.task, first.dataset, published=_is_published_hume_run(run)
+        ),
         "mteb_version": None,
-        "scores": {"test": [_score_entry(rows[i][1], rows) for i in heads]},
-        "evaluation_time": _cell_seconds(run, first),
+        "scores": {"test": [_make_score_entry(rows[i][1], rows) for i in heads]},
+        "evaluation_time": _find_cell_seconds(run, first),
         "kg_co2_emissions": None,
         BLOCK: block,
     }
-    return Document(model_name(run.protocol, first.system), make_revision(run, first.system), body)
+    return Document(
+        format_model_name(run.protocol, first.system), make_system_revision(run, first.system), body
+    )
 
 
-def _is_published(run: RunTables) -> bool:
+def _is_published_hume_run(run: RunTables) -> bool:
     """Whether a HUME run was made of result files (`hume score --from-mteb`), and not of a study of one's own."""
     return run.protocol == "hume" and "results" in (run.manifest.get("arguments") or {})
 
 
-def _score_entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
+def _make_score_entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
     of_head = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
     return {
-        **{score_name(row.variant, row.measure): row.value for row in of_head if row.value is not None},
+        **{
+            format_score_name(row.variant, row.measure): row.value for row in of_head if row.value is not None
+        },
         MAIN: math.nan if head.value is None else head.value,
         "hf_subset": head.subset or "default",
-        "languages": [dataset_language(head.lang)],
+        "languages": [format_dataset_language(head.lang)],
     }
 
 
-def _cell_seconds(run: RunTables, first: Result) -> float | None:
+def _find_cell_seconds(run: RunTables, first: Result) -> float | None:
     cells: Iterable[Mapping[str, Any]] = run.manifest.get("cells") or ()
     where = (first.task, first.dataset, first.system)
     times = [
@@ -433,33 +455,33 @@ _UNSAID = {"mul": "mul-Zyyy", "": "und-Zyyy"}
 """ISO 639-3 and 15924 for many languages and for one nobody named: MTEB leaves out an entry without any."""
 
 
-def model_name(protocol: str, system: str) -> str:
+def format_model_name(protocol: str, system: str) -> str:
     """A system as MTEB's `organization/model`; people are its baseline.
 
-    >>> model_name("sage", "minilm"), model_name("hume", "Human")
+    >>> format_model_name("sage", "minilm"), format_model_name("hume", "Human")
     ('embassay/minilm', 'baseline/Human')
     """
-    return MODEL if (protocol, system) == ("hume", "Human") else published_name(system)
+    return MODEL if (protocol, system) == ("hume", "Human") else make_published_name(system)
 
 
-def task_name(kind: str, task: str, dataset: str, *, published: bool = False) -> str:
+def format_task_name(kind: str, task: str, dataset: str, *, published: bool = False) -> str:
     """The name of a task: one of ours, since the items, or how they are scored, are not those of MTEB's; but MTEB's own
     where the scores are its `published` ones.
 
-    >>> task_name("hume", "sts", "STS12", published=True), task_name("pteb", "sts", "STS12")
+    >>> format_task_name("hume", "sts", "STS12", published=True), format_task_name("pteb", "sts", "STS12")
     ('HUMESTS12', 'PTEB-sts-STS12')
-    >>> task_name("score", "score", "qrels")
+    >>> format_task_name("score", "score", "qrels")
     'RAG-qrels'
     """
-    if published and f"HUME{dataset}" in task_types():
+    if published and f"HUME{dataset}" in load_task_types():
         return f"HUME{dataset}"
     return "-".join([_TITLES.get(kind, kind), *([] if task == kind else [task]), dataset])
 
 
-def score_name(variant: str, measure: str) -> str:
+def format_score_name(variant: str, measure: str) -> str:
     """A measure by MTEB's name where it has one, behind its variant.
 
-    >>> score_name("", "nDCG@10"), score_name("original", "v_measure"), score_name("", "RA-nWG@5")
+    >>> format_score_name("", "nDCG@10"), format_score_name("original", "v_measure"), format_score_name("", "RA-nWG@5")
     ('ndcg_at_10', 'original/v_measure', 'RA-nWG@5')
     """
     cut = re.fullmatch(r"(\w+)@(\d+)", measure)
@@ -467,10 +489,10 @@ def score_name(variant: str, measure: str) -> str:
     return f"{variant}/{name}" if variant else name
 
 
-def dataset_language(lang: str) -> str:
+def format_dataset_language(lang: str) -> str:
     """A language with its script, as MTEB writes it.
 
-    >>> dataset_language("en"), dataset_language("mul")
+    >>> format_dataset_language("en"), format_dataset_language("mul")
     ('eng-Latn', 'mul-Zyyy')
     """
-    return _UNSAID.get(lang) or with_script(iso_639_3(lang))
+    return _UNSAID.get(lang) or add_language_script(convert_to_iso_639_3(lang))

@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.interchange.side_by_side import NAME, NUMBER, draw_texts, drawn_texts
+from embassay.interchange.side_by_side import NAME, NUMBER, draw_side_by_side_texts, read_paraphrased_texts
 from embassay.interchange.tables import RunTables, ScoreColumn, WideTable, find_runs, make_wide_table
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded_file
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import Unit, choose_unit, escape_latex, make_printable
+from embassay.protocols.kernel.tables import (
+    MeasureFormat,
+    choose_measure_format,
+    escape_latex,
+    replace_control_characters,
+)
 from embassay.records import Result
 from embassay.runs.folder import write_atomic
 from embassay.stats import Estimate
@@ -28,14 +33,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWINGS", "Drawing", "PaperFigure", "make_figures", "plot_figure"]
+__all__ = ["DRAWINGS", "PaperFigure", "TableDrawing", "make_figures", "plot_figure"]
 
 WIDEST = 4
 """Columns of values that fit a page; a table with more comes in parts."""
 
 
-def value_with_interval(
-    value: float, low: float | None, high: float | None, unit: Unit, *, bold: bool
+def format_value_with_interval(
+    value: float, low: float | None, high: float | None, unit: MeasureFormat, *, bold: bool
 ) -> str:
     """A value in its unit, with its interval small beside it where there is one."""
     text = escape_latex(unit.text(value))
@@ -47,14 +52,14 @@ def value_with_interval(
     )
 
 
-def latex_table(table: WideTable) -> str:
+def write_latex_table(table: WideTable) -> str:
     r"""The table of a run, in parts where it has many columns; to be read with `\input`, needs booktabs and graphicx.
 
     The columns over datasets, or all where there are none such. Missing values are n/a, their reasons below; a column
     that nobody has a value in is left out, which is said there too.
     """
-    every = table.over_datasets
-    valued = [i for i in every if any(_is_valued(cells[i]) for cells in table.cells)]
+    every = table.mean_column_places
+    valued = [i for i in every if any(_has_result_value(cells[i]) for cells in table.cells)]
     chosen = valued or [*every]
     empty = [i for i in every if i not in chosen]
     parts = [chosen[i : i + WIDEST] for i in range(0, len(chosen), WIDEST)]
@@ -62,26 +67,29 @@ def latex_table(table: WideTable) -> str:
     lines = [head, r"% Needs \usepackage{booktabs,graphicx}."]
     for number, places in enumerate(parts, start=1):
         of = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
-        lines += ["", *_table_part(table, places, of, number, empty if number == len(parts) else ())]
+        lines += [
+            "",
+            *_write_latex_table_part(table, places, of, number, empty if number == len(parts) else ()),
+        ]
     return "\n".join(lines) + "\n"
 
 
-def _is_valued(row: Result | None) -> bool:
+def _has_result_value(row: Result | None) -> bool:
     return row is not None and row.value is not None
 
 
-def _table_part(
+def _write_latex_table_part(
     table: WideTable, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
 ) -> Iterator[str]:
-    unit, ranked = choose_unit(table.run.protocol), any(table.ranks)
+    unit, ranked = choose_measure_format(table.run.protocol), any(table.ranks)
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
-    yield rf"\caption{{{_table_caption(table, unit, of)}}}"
-    yield rf"\label{{tab:embassay-{_latex_label(table.run.name)}-{number}}}"
+    yield rf"\caption{{{_write_table_caption(table, unit, of)}}}"
+    yield rf"\label{{tab:embassay-{_format_latex_label(table.run.name)}-{number}}}"
     # Only shrunk where it is too wide: a narrow table blown up would have huge letters.
     yield r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
     yield rf"\begin{{tabular}}{{{'r' if ranked else ''}l{'r' * len(places)}}}"
     yield r"\toprule"
-    yield from _column_heads([table.columns[i] for i in places], ["Rank"] if ranked else [])
+    yield from _write_column_heads([table.columns[i] for i in places], ["Rank"] if ranked else [])
     group = table.groups[0] if table.groups else 0
     for i, system in enumerate(table.systems):
         if table.groups[i] != group:
@@ -92,28 +100,30 @@ def _table_part(
         place = [escape_latex(numbers.format_rank(*rank)) if rank else ""] if ranked else []
         yield " & ".join([*place, escape_latex(system), *values]) + r" \\"
     yield from (r"\bottomrule", r"\end{tabular}}")
-    if reasons := [*_missing_reasons(table, places), *_describe_empty_columns(table, empty)]:
+    if reasons := [*_list_missing_reasons(table, places), *_describe_empty_columns(table, empty)]:
         yield r"\par\smallskip\footnotesize " + " ".join(reasons)
     yield r"\end{table}"
 
 
-def _column_heads(columns: Sequence[ScoreColumn], before: Sequence[str]) -> Iterator[str]:
+def _write_column_heads(columns: Sequence[ScoreColumn], before: Sequence[str]) -> Iterator[str]:
     """What each column is of, and below it the measure, where that is another word."""
     titles = [
-        _escape_words(column.title.removesuffix(column.measure) or column.measure) for column in columns
+        _escape_latex_words(column.title.removesuffix(column.measure) or column.measure) for column in columns
     ]
     yield " & ".join([*before, "System", *titles]) + r" \\"
-    measures = [_escape_words(column.measure) if column.measure != column.title else "" for column in columns]
+    measures = [
+        _escape_latex_words(column.measure) if column.measure != column.title else "" for column in columns
+    ]
     if any(measures):
         yield " & ".join([*([""] * len(before)), "", *measures]) + r" \\"
     yield r"\midrule"
 
 
-def _escape_words(name: str) -> str:
+def _escape_latex_words(name: str) -> str:
     return escape_latex(name.replace("_", " "))
 
 
-def _table_caption(table: WideTable, unit: Unit, of: str) -> str:
+def _write_table_caption(table: WideTable, unit: MeasureFormat, of: str) -> str:
     sentences = [f"{escape_latex(table.run.title)}{of}."]
     if any(row is not None and row.ci_low is not None for cells in table.cells for row in cells):
         sentences.append(r"Values with 95\% intervals.")
@@ -126,15 +136,15 @@ def _table_caption(table: WideTable, unit: Unit, of: str) -> str:
     return " ".join(sentences)
 
 
-def _format_cell(row: Result | None, best: bool, unit: Unit) -> str:
+def _format_cell(row: Result | None, best: bool, unit: MeasureFormat) -> str:
     if row is None:
         return "--"
     if row.value is None:
         return "n/a"
-    return value_with_interval(row.value, row.ci_low, row.ci_high, unit, bold=best)
+    return format_value_with_interval(row.value, row.ci_low, row.ci_high, unit, bold=best)
 
 
-def _missing_reasons(table: WideTable, places: Sequence[int]) -> Iterator[str]:
+def _list_missing_reasons(table: WideTable, places: Sequence[int]) -> Iterator[str]:
     """Why values are missing: each reason once with whom it is true of."""
     reasons: dict[str, list[str]] = {}
     for system, cells in zip(table.systems, table.cells, strict=True):
@@ -152,10 +162,11 @@ def _describe_empty_columns(table: WideTable, empty: Sequence[int]) -> Iterator[
         reasons = dict.fromkeys(
             row.reason for cells in table.cells if (row := cells[j]) is not None and row.reason
         )
-        yield f"{_escape_words(table.columns[j].title)} is left out: {escape_latex(next(iter(reasons), 'no value'))}."
+        reason = next(iter(reasons), "no value")
+        yield f"{_escape_latex_words(table.columns[j].title)} is left out: {escape_latex(reason)}."
 
 
-def _latex_label(text: str) -> str:
+def _format_latex_label(text: str) -> str:
     return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text)
 
 
@@ -184,7 +195,7 @@ ENDS: Mapping[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Drawing:
+class TableDrawing:
     """How the table of that name is drawn.
 
     `intervals`: a row each, called by `names`, a mark at `x` with a bar from `low` to `high`; with `also` (a column,
@@ -211,7 +222,7 @@ class Drawing:
     def number(self) -> str:
         """What the figure is called after its paper, such as `pteb_figure7`; empty for one of ours.
 
-        >>> Drawing("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
+        >>> TableDrawing("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
         'pteb_figure4'
         """
         paper, _, place = self.title.partition(", figure ")
@@ -222,40 +233,45 @@ WITHOUT_SCORES = ("golden", "sweep")
 """Runs whose rows are counts, or too many stacks for a figure."""
 POINTS = "points (x 100)"
 DRAWINGS = (
-    Drawing("sensitivity_similarity_by_variant", "lines", "Similarity as text is added or removed", "similarity",
+    TableDrawing("sensitivity_similarity_by_variant", "lines", "Similarity as text is added or removed", "similarity",
         ("system",), over=("insertion", "removal")),
-    Drawing("robustness_by_edit", "lines", "Similarity after each edit", "similarity", ("system",)),
-    Drawing("judge_error_by_gold", "lines", "PTEB, figure 3: error of ratings by gold score",
+    TableDrawing("robustness_by_edit", "lines", "Similarity after each edit", "similarity", ("system",)),
+    TableDrawing("judge_error_by_gold", "lines", "PTEB, figure 3: error of ratings by gold score",
         "mean absolute error", ("Judge",)),
-    Drawing("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words of a pair", POINTS,
+    TableDrawing("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words of a pair", POINTS,
         ("Dataset",)),
-    Drawing("rating_distribution", "lines", "PTEB, figure 6: ratings by people", "ratings, or pairs by their mean",
+    TableDrawing("rating_distribution", "lines", "PTEB, figure 6: ratings by people", "ratings, or pairs by their mean",
         ("lang", "of")),
-    Drawing("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
+    TableDrawing("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
         ("task", "dataset", "system"), "delta", "delta_low", "delta_high", zero=True),
-    Drawing("drop_by_edit_distance", "scatter", "PTEB, figure 8: change against edit distance",
+    TableDrawing("drop_by_edit_distance", "scatter", "PTEB, figure 8: change against edit distance",
         "mean edit distance", ("system",), "edit_distance", y="delta", up=POINTS),
-    Drawing("hteb_profiles", "intervals", "HTEB: axis profiles, change from the original", POINTS, ("system", "axis"),
+    TableDrawing("hteb_profiles", "intervals", "HTEB: axis profiles, change from the original", POINTS,
+        ("system", "axis"),
         "change", "low", "high", zero=True),
-    Drawing("hume_figure1", "intervals", "HUME, figure 1: overall scores", POINTS, ("system",), "mean", "low", "high"),
-    Drawing("hume_figure2", "intervals", "HUME, figure 2: models (range) and people by dataset", POINTS,
+    TableDrawing("hume_figure1", "intervals", "HUME, figure 1: overall scores", POINTS, ("system",), "mean",
+        "low", "high"),
+    TableDrawing("hume_figure2", "intervals", "HUME, figure 2: models (range) and people by dataset", POINTS,
         ("dataset", "lang"), "median", "min", "max", also=("human", "human_low", "human_high")),
-    Drawing("hume_figure3", "intervals", "HUME, figure 3: share of datasets where people win", "percent",
+    TableDrawing("hume_figure3", "intervals", "HUME, figure 3: share of datasets where people win", "percent",
         ("panel", "group", "against"), "win_rate", "low", "high"),
-    Drawing("hume_figure4", "intervals", "HUME, figure 4: people minus the best model", POINTS,
+    TableDrawing("hume_figure4", "intervals", "HUME, figure 4: people minus the best model", POINTS,
         ("dataset", "lang"), "gap", zero=True),
-    Drawing("hume_figure5", "intervals", "HUME, figure 5: people minus the median model", POINTS,
+    TableDrawing("hume_figure5", "intervals", "HUME, figure 5: people minus the median model", POINTS,
         ("dataset", "lang"), "gap", zero=True),
-    Drawing("hume_figure6", "intervals", "HUME, figure 6: how hard a dataset is for people", POINTS,
+    TableDrawing("hume_figure6", "intervals", "HUME, figure 6: how hard a dataset is for people", POINTS,
         ("dataset", "lang"), "human", "low", "high"),
-    Drawing("hume_figure7", "intervals", "HUME, figure 7: range of the models", POINTS, ("dataset", "lang"), "range"),
-    Drawing("hume_figure8", "scatter", "HUME, figure 8: agreement and the lead of the best model", "agreement",
+    TableDrawing("hume_figure7", "intervals", "HUME, figure 7: range of the models", POINTS,
+        ("dataset", "lang"), "range"),
+    TableDrawing("hume_figure8", "scatter", "HUME, figure 8: agreement and the lead of the best model", "agreement",
         ("dataset", "lang"), "agreement", y="best_minus_human", up=POINTS),
-    Drawing("rag_frontier", "scatter", "Quality and time on the frontier", "p50, ms a query", ("Encoder", "Reranker"),
+    TableDrawing("rag_frontier", "scatter", "Quality and time on the frontier", "p50, ms a query",
+        ("Encoder", "Reranker"),
         "p50 ms", y="RA-nWG@10", up="RA-nWG@10", is_log=True),
-    Drawing("rag_table12", "lines", "Similarity as small talk is added", "similarity", ("system", "lang", "wording"),
+    TableDrawing("rag_table12", "lines", "Similarity as small talk is added", "similarity",
+        ("system", "lang", "wording"),
         over=("level",)),
-    Drawing("name_margin_en", "intervals", "The margin of a name, English", "change", ("system", "condition"),
+    TableDrawing("name_margin_en", "intervals", "The margin of a name, English", "change", ("system", "condition"),
         "change", "change low", "change high", zero=True)
 )  # fmt: skip
 
@@ -295,9 +311,13 @@ def make_figures(run: RunTables, only: str = "") -> list[PaperFigure]:
         raise UsageError("Figures as files need matplotlib.", mend=mend) from error
     with mpl.rc_context(STYLE):
         scored = only in ("", "scores") and run.kind not in WITHOUT_SCORES
-        drawn = [*(_score_panels(run) if scored else ()), *_table_figures(run, only)]
-        if only in ("", NAME, NUMBER) and run.kind == "pteb" and (texts := list(drawn_texts(run.path))):
-            drawn.append(_save_figure(NAME, draw_texts(texts), len(texts), 0))
+        drawn = [*(_draw_score_panels(run) if scored else ()), *_draw_table_figures(run, only)]
+        if (
+            only in ("", NAME, NUMBER)
+            and run.kind == "pteb"
+            and (texts := list(read_paraphrased_texts(run.path)))
+        ):
+            drawn.append(_save_figure(NAME, draw_side_by_side_texts(texts), len(texts), 0))
         return drawn
 
 
@@ -311,24 +331,24 @@ def plot_figure(folder: Path, name: str = "scores") -> PaperFigure:
     return figures[0]
 
 
-def _table_figures(run: RunTables, only: str) -> Iterator[PaperFigure]:
+def _draw_table_figures(run: RunTables, only: str) -> Iterator[PaperFigure]:
     for drawing in DRAWINGS:
         path = run.path / "tables" / f"{drawing.table}.csv"
         names = ("", drawing.table, drawing.table.removeprefix("rag_"), drawing.number)
         if only in names and path.is_file():
-            rows = list(csv.DictReader(io.StringIO(read_bounded(path).decode("utf-8"))))
-            yield from _draw_figure(drawing, rows, _kinds_of_systems(run))
+            rows = list(csv.DictReader(io.StringIO(read_bounded_file(path).decode("utf-8"))))
+            yield from _draw_figure(drawing, rows, _map_systems_to_kinds(run))
 
 
-def _kinds_of_systems(run: RunTables) -> dict[str, Kind]:
+def _map_systems_to_kinds(run: RunTables) -> dict[str, Kind]:
     return {system["name"]: system.get("kind", "embedding") for system in run.manifest.get("systems", ())}
 
 
-def _score_panels(run: RunTables) -> Iterator[PaperFigure]:
+def _draw_score_panels(run: RunTables) -> Iterator[PaperFigure]:
     """A panel per task: every system's score with its interval, in the order of the run's table."""
     table = make_wide_table(run)
     places = [
-        i for i in table.over_datasets if any(_has_value(table, j, i) for j in range(len(table.systems)))
+        i for i in table.mean_column_places if any(_has_value(table, j, i) for j in range(len(table.systems)))
     ]
     if not places:
         return
@@ -338,7 +358,7 @@ def _score_panels(run: RunTables) -> Iterator[PaperFigure]:
     down = -(-len(shown) // 2) if len(shown) > 1 else 1
     figure = _make_figure(height * down, down, 1 if len(shown) == 1 else 2)
     for axes, place in zip(figure.axes, shown, strict=False):
-        _draw_panel(axes, table, place, _kinds_of_systems(run))
+        _draw_score_panel(axes, table, place, _map_systems_to_kinds(run))
     for axes in figure.axes[len(shown) :]:
         axes.remove()
     cells = [(j, i) for i in places for j in range(len(table.systems))]
@@ -351,8 +371,8 @@ def _has_value(table: WideTable, system: int, place: int) -> bool:
     return row is not None and row.value is not None
 
 
-def _draw_panel(axes: Axes, table: WideTable, place: int, kinds: Mapping[str, Kind]) -> None:
-    unit, column = choose_unit(table.run.protocol), table.columns[place]
+def _draw_score_panel(axes: Axes, table: WideTable, place: int, kinds: Mapping[str, Kind]) -> None:
+    unit, column = choose_measure_format(table.run.protocol), table.columns[place]
     marks = []
     for j, system in enumerate(table.systems[:MOST_ROWS]):
         row = table.cells[j][place]
@@ -388,7 +408,7 @@ def _draw_marks(axes: Axes, marks: Sequence[FigureMark], names: Sequence[str] = 
         if mark.value is not None:
             inside = colour if filled else "white"
             axes.plot([mark.value], [place], sign, color=colour, markersize=4.5, markerfacecolor=inside)
-    shown = [make_printable(name) for name in names or [mark.name for mark in marks]]
+    shown = [replace_control_characters(name) for name in names or [mark.name for mark in marks]]
     axes.set_yticks(range(len(shown)), labels=shown)
     # Upside down: the first row is on top.
     axes.set_ylim(len(shown) - 0.5, -0.5)
@@ -398,7 +418,7 @@ def _draw_marks(axes: Axes, marks: Sequence[FigureMark], names: Sequence[str] = 
 
 
 def _draw_figure(
-    drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+    drawing: TableDrawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> Iterator[PaperFigure]:
     # A run of an earlier version may lack a column, and then has no such figure.
     if not rows or any(name not in rows[0] for name in (*drawing.names, drawing.x, drawing.y) if name):
@@ -410,7 +430,7 @@ def _draw_figure(
 
 
 def _draw_intervals(
-    drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+    drawing: TableDrawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
     shown = [row for row in rows if _read_number(row, drawing.x) is not None][:MOST_ROWS]
     figure = _make_figure(ROW * len(shown) + 0.9)
@@ -420,8 +440,8 @@ def _draw_intervals(
             _read_number(row, drawing.x),
             _read_number(row, drawing.low),
             _read_number(row, drawing.high),
-            name=_row_name(drawing, row),
-            kind=_row_kind(row, kinds),
+            name=_format_row_name(drawing, row),
+            kind=_find_row_kind(row, kinds),
         )
         for row in shown
     ]
@@ -447,7 +467,7 @@ def _draw_intervals(
 
 
 def _draw_scatter(
-    drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+    drawing: TableDrawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
     figure = _make_figure(3.6)
     named: set[str] = set()
@@ -456,10 +476,10 @@ def _draw_scatter(
         x, y = _read_number(row, drawing.x), _read_number(row, drawing.y)
         if x is None or y is None:
             continue
-        colour, sign, filled = SIGNS.get(_row_kind(row, kinds), SIGNS["embedding"])
+        colour, sign, filled = SIGNS.get(_find_row_kind(row, kinds), SIGNS["embedding"])
         axes.plot([x], [y], sign, color=colour, markersize=4.5, markerfacecolor=colour if filled else "white")
         # One label per name: a system has a point for each of its datasets.
-        if (name := _row_name(drawing, row)) not in named and len(named) < MOST_SERIES * 2:
+        if (name := _format_row_name(drawing, row)) not in named and len(named) < MOST_SERIES * 2:
             axes.annotate(name, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=7)
             named.add(name)
         shown += 1
@@ -475,7 +495,7 @@ def _draw_scatter(
 
 
 def _draw_lines(
-    drawing: Drawing, rows: Sequence[Mapping[str, str]], _kinds: Mapping[str, Kind]
+    drawing: TableDrawing, rows: Sequence[Mapping[str, str]], _kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
     """A line per row over the columns; those of a count of items (`n ...`) and of all bins are no places."""
     heads = [
@@ -500,11 +520,14 @@ def _draw_lines(
                 "linewidth": 1.2,
                 "color": LINES[shown],
             }
-            axes.plot(across, up, label=_row_name(drawing, row), **line)
+            axes.plot(across, up, label=_format_row_name(drawing, row), **line)
             shown += 1
     upright = max(map(len, heads), default=0) > 10
     axes.set_xticks(
-        range(len(heads)), labels=list(map(make_printable, heads)), rotation=90 if upright else 0, fontsize=7
+        range(len(heads)),
+        labels=list(map(replace_control_characters, heads)),
+        rotation=90 if upright else 0,
+        fontsize=7,
     )
     axes.grid(axis="y", color="#DDE1E6", linewidth=0.6)
     axes.set_title(drawing.title)
@@ -521,11 +544,11 @@ def _read_number(row: Mapping[str, str], name: str) -> float | None:
         return None
 
 
-def _row_name(drawing: Drawing, row: Mapping[str, str]) -> str:
-    return str(make_printable(", ".join(row[name] for name in drawing.names if row[name])))
+def _format_row_name(drawing: TableDrawing, row: Mapping[str, str]) -> str:
+    return str(replace_control_characters(", ".join(row[name] for name in drawing.names if row[name])))
 
 
-def _row_kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
+def _find_row_kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
     """That which the table states, or the manifest of the system in it."""
     return row.get("kind") or kinds.get(row.get("system") or row.get("Encoder") or "", "embedding")
 
@@ -551,6 +574,8 @@ def _save_figure(name: str, figure: Figure, rows: int, left: int) -> PaperFigure
             figure.savefig(buffer, format=end, metadata=said)
         # Names of strangers may hold what XML cannot.
         files[end] = (
-            make_printable(buffer.getvalue().decode()).encode() if end == "svg" else buffer.getvalue()
+            replace_control_characters(buffer.getvalue().decode()).encode()
+            if end == "svg"
+            else buffer.getvalue()
         )
     return PaperFigure(name, files, rows, left)

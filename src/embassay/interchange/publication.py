@@ -58,20 +58,20 @@ def describe_model(system: str) -> PublishedModel:
     """
     prefix, _, rest = system.partition(":")
     if not rest:
-        return PublishedModel(_OWNER, _clean_part(system), "self_deployed")
+        return PublishedModel(_OWNER, _clean_path_part(system), "self_deployed")
     address, _, parameters = str(redact_secrets(rest, {})).partition("?")
-    suffix = f"-{_clean_part(parameters)}" if parameters else ""
+    suffix = f"-{_clean_path_part(parameters)}" if parameters else ""
     if prefix in _HOSTED:
         deployment = "unknown" if "base_url" in parameters else "externally_managed"
-        return PublishedModel(prefix, _clean_part(address) + suffix, deployment)
+        return PublishedModel(prefix, _clean_path_part(address) + suffix, deployment)
     developer, _, name = address.partition("/")
     if prefix not in _OF_THE_HUB or not name or "/" in name or developer.startswith("."):
         own = prefix if prefix not in _OF_THE_HUB else "local"
-        return PublishedModel(own, _clean_part(Path(address).name) + suffix, "self_deployed")
-    return PublishedModel(_clean_part(developer), _clean_part(name) + suffix, "self_deployed")
+        return PublishedModel(own, _clean_path_part(Path(address).name) + suffix, "self_deployed")
+    return PublishedModel(_clean_path_part(developer), _clean_path_part(name) + suffix, "self_deployed")
 
 
-def _clean_part(text: str) -> str:
+def _clean_path_part(text: str) -> str:
     return _UNSAFE.sub("-", text).strip("-.") or "unnamed"
 
 
@@ -89,7 +89,7 @@ def write_evaluations(
     files, rows, lost = 0, 0, []
     for run in runs:
         without, baseline = 0, 0
-        for system, values in _group_systems(run).items():
+        for system, values in _group_headlines_by_system(run).items():
             scored = [value for value in values if value.row.value is not None]
             if is_baseline(run, system):
                 baseline += len(values)
@@ -98,7 +98,7 @@ def write_evaluations(
             if not scored:
                 continue
             body = _make_evaluation(run, system, values, organization)
-            write_atomic(out / _place_evaluation(run, system), to_json(body, indent=2) + "\n")
+            write_atomic(out / _name_evaluation_file(run, system), to_json(body, indent=2) + "\n")
             files, rows = files + 1, rows + len(scored)
         counts = ((without, _VALUELESS), (baseline, _BASELINE))
         lost += [(run.name, many, why) for many, why in counts if many]
@@ -113,14 +113,14 @@ def is_baseline(run: RunTables, system: str) -> bool:
     return any(entry["name"] == system and entry.get("kind") == "reference" for entry in listed)
 
 
-def _group_systems(run: RunTables) -> dict[str, list[TrackedHeadline]]:
+def _group_headlines_by_system(run: RunTables) -> dict[str, list[TrackedHeadline]]:
     by_system: dict[str, list[TrackedHeadline]] = {}
     for value in list_headlines(run):
         by_system.setdefault(value.system, []).append(value)
     return by_system
 
 
-def _place_evaluation(run: RunTables, system: str) -> Path:
+def _name_evaluation_file(run: RunTables, system: str) -> Path:
     """A name of its own that is the same each time: the format wants a random UUID (version 4)."""
     model = describe_model(system)
     digest = bytes.fromhex(digest_json([run.identity, system]))
@@ -136,7 +136,7 @@ def _place_evaluation(run: RunTables, system: str) -> Path:
 def _make_evaluation(
     run: RunTables, system: str, values: Sequence[TrackedHeadline], organization: str
 ) -> Plain:
-    model, moment = describe_model(system), _epoch_seconds(run.manifest.get("updated"))
+    model, moment = describe_model(system), _format_epoch_seconds(run.manifest.get("updated"))
     missing = [value for value in values if value.row.value is None]
     notes = {f"missing: {value.column.title}": value.row.reason or "no value" for value in missing}
     return {
@@ -148,7 +148,7 @@ def _make_evaluation(
             "source_name": f"Embassay run {run.name}",
             "source_type": "evaluation_run",
             "source_organization_name": organization or "unknown",
-            "evaluator_relationship": _relate_parties(organization, model),
+            "evaluator_relationship": _describe_party_relation(organization, model),
             "additional_details": {"manifest": run.manifest_digest, "run": run.identity, **notes},
         },
         "eval_library": {"name": "embassay", "version": str(run.manifest.get("embassay") or "unknown")},
@@ -159,22 +159,22 @@ def _make_evaluation(
             "additional_details": {
                 "deployment_type": model.deployment,
                 "model_availability": "unknown",
-                **_text_facts(run, system),
+                **_list_system_facts(run, system),
             },
         },
         "evaluation_results": [
-            _make_result(run, value) for value in values if value.row.value is not None
+            _make_result_record(run, value) for value in values if value.row.value is not None
         ],
     }  # fmt: skip
 
 
-def _relate_parties(organization: str, model: PublishedModel) -> str:
+def _describe_party_relation(organization: str, model: PublishedModel) -> str:
     if not organization:
         return "other"
     return "first_party" if organization.lower() == model.developer.lower() else "third_party"
 
 
-def _text_facts(run: RunTables, system: str) -> dict[str, str]:
+def _list_system_facts(run: RunTables, system: str) -> dict[str, str]:
     """What the run knows of a system; the format has texts alone."""
     known: Mapping[str, Any] = next(
         (entry for entry in run.manifest.get("systems", ()) if entry["name"] == system), {}
@@ -185,14 +185,14 @@ def _text_facts(run: RunTables, system: str) -> dict[str, str]:
     return {name: str(redact_secrets(str(fact))) for name, fact in facts.items() if fact not in (None, "")}
 
 
-def _epoch_seconds(moment: Any) -> str:
+def _format_epoch_seconds(moment: Any) -> str:
     try:
         return str(int(datetime.fromisoformat(str(moment)).timestamp()))
     except ValueError:
         return "0"
 
 
-def _make_result(run: RunTables, value: TrackedHeadline) -> Plain:
+def _make_result_record(run: RunTables, value: TrackedHeadline) -> Plain:
     row, column = value.row, value.column
     where = {"variant": row.variant, "subset": row.subset, "language": row.lang}
     details = {name: text for name, text in where.items() if text}
@@ -212,7 +212,7 @@ def _make_result(run: RunTables, value: TrackedHeadline) -> Plain:
 
 
 def _describe_data(run: RunTables, column: ScoreColumn) -> Plain:
-    names = [column.dataset] if column.dataset else _find_datasets(run, column.task)
+    names = [column.dataset] if column.dataset else _list_task_datasets(run, column.task)
     details = {f"fingerprint of {name}": run.fingerprint(name) for name in names if run.fingerprint(name)}
     described = {
         "dataset_name": ", ".join(names) or "unknown",
@@ -236,11 +236,11 @@ class HubDataset:
 
 def find_hub_dataset(run: RunTables, dataset: str) -> HubDataset | None:
     """A dataset of the catalogue on the hub; None for all others."""
-    from embassay.data.catalogue.entries import all_entries
+    from embassay.data.catalogue.entries import read_all_entries
 
     listed = run.manifest.get("datasets", ())
     source = next((str(entry.get("source")) for entry in listed if entry.get("name") == dataset), "")
-    record = all_entries().get(dataset)
+    record = read_all_entries().get(dataset)
     if record is None or not record.hub or not source.startswith(dataset):
         return None
     return HubDataset(record.hub, record.revision)
@@ -292,10 +292,12 @@ def write_hub_files(
             if hub is None or value.row.value is None:
                 beside[run.name] += 1
                 continue
-            entries.setdefault(value.column.dataset, []).append(_make_entry(run, value, hub, source_url))
+            entries.setdefault(value.column.dataset, []).append(
+                _make_hub_result_entry(run, value, hub, source_url)
+            )
         for dataset, listed in entries.items():
-            write_atomic(folder / RESULTS / f"embassay-{slugify_name(dataset)}.yaml", _yaml_text(listed))
-        write_atomic(folder / CARD, card_table(values))
+            write_atomic(folder / RESULTS / f"embassay-{slugify_name(dataset)}.yaml", _format_yaml(listed))
+        write_atomic(folder / CARD, format_model_card_table(values))
         files += len(entries) + 1
     rows = sum(map(len, systems.values()))
     if not rows:
@@ -304,11 +306,11 @@ def write_hub_files(
     return files, rows, [(name, many, why) for name, many in beside.items() if many]
 
 
-def _yaml_text(entries: Sequence[Plain]) -> str:
+def _format_yaml(entries: Sequence[Plain]) -> str:
     return str(yaml.safe_dump(list(entries), sort_keys=False, allow_unicode=True, width=1000))
 
 
-def _make_entry(run: RunTables, value: TrackedHeadline, hub: HubDataset, source_url: str) -> Plain:
+def _make_hub_result_entry(run: RunTables, value: TrackedHeadline, hub: HubDataset, source_url: str) -> Plain:
     dataset = {"id": hub.repository, "task_id": value.column.task}
     if hub.revision != "main":
         dataset["revision"] = hub.revision
@@ -336,7 +338,7 @@ def _describe_score(run: RunTables, value: TrackedHeadline) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def card_table(values: Sequence[tuple[RunTables, TrackedHeadline]]) -> str:
+def format_model_card_table(values: Sequence[tuple[RunTables, TrackedHeadline]]) -> str:
     """The headlines of a system as a table of Markdown, with the missing ones and their reasons. A mean over one
     dataset is not repeated."""
     lines = [
@@ -345,14 +347,14 @@ def card_table(values: Sequence[tuple[RunTables, TrackedHeadline]]) -> str:
     ]
     for run, value in values:
         row, column = value.row, value.column
-        if not column.dataset and len(_find_datasets(run, column.task)) == 1 and column.task != OVERALL:
+        if not column.dataset and len(_list_task_datasets(run, column.task)) == 1 and column.task != OVERALL:
             continue
         score = f"{row.value:.3f}" if row.value is not None else f"none: {row.reason or 'no value'}"
         cells = (
             f"{run.title} {column.task}", column.dataset or "all", column.measure, score, _write_interval(row, 3),
             row.n, row.method
         )  # fmt: skip
-        lines.append("| " + " | ".join(_escape_cell(str(cell)) for cell in cells) + " |")
+        lines.append("| " + " | ".join(_escape_markdown_cell(str(cell)) for cell in cells) + " |")
     versions = dict.fromkeys(str(run.manifest.get("embassay") or "unknown") for run, _ in values)
     seeds = dict.fromkeys(str(value.row.seed) for _, value in values if value.row.seed is not None)
     note = f"Evaluated with Embassay {', '.join(versions)}, seed {', '.join(seeds) or 'none'}."
@@ -365,13 +367,13 @@ def _write_interval(row: Result, digits: int) -> str:
     return f"{row.ci_low:.{digits}f} to {row.ci_high:.{digits}f}"
 
 
-def _find_datasets(run: RunTables, task: str) -> list[str]:
+def _list_task_datasets(run: RunTables, task: str) -> list[str]:
     """The datasets that a task's mean is over; all of them for `overall`."""
     listed = run.manifest.get("datasets", ())
     return [str(entry["name"]) for entry in listed if task == OVERALL or task in entry.get("tasks", ())]
 
 
-def _escape_cell(text: str) -> str:
+def _escape_markdown_cell(text: str) -> str:
     return re.sub(r"([|<>`*_\[\]\\])", r"\\\1", text.replace("\n", " "))
 
 

@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.catalogue.suites import all_suites
+from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import DataError, UsageError
-from embassay.interchange.layouts import ALL, LAYOUTS, Layout, Row, SuiteMean
-from embassay.limits import bounded_json, read_bounded
+from embassay.interchange.layouts import ALL, LAYOUTS, PaperTableLayout, Row, SuiteMean
+from embassay.limits import parse_bounded_json, read_bounded_file
 
 Arguments = tuple[tuple[str, str], ...]
 """Options with their values, in the order of the command; an option may stand several times."""
@@ -41,7 +41,7 @@ class PaperCommand:
 
     def shown(self, more: Sequence[str] = ()) -> list[str]:
         """The whole command as it is shown: with the files that are yours to have."""
-        given = {_long_flag(word) for word in more if word.startswith("-")}
+        given = {_expand_short_flag(word) for word in more if word.startswith("-")}
         files = [
             word for name, (file, _) in self.advised.items() if name not in given for word in (name, file)
         ]
@@ -49,20 +49,22 @@ class PaperCommand:
 
     def words(self, more: Sequence[str] = ()) -> list[str]:
         """The whole command with more words behind it; an option among these takes the place of the paper's."""
-        options = {_long_flag(word) for word in more if word.startswith("-")}
+        options = {_expand_short_flag(word) for word in more if word.startswith("-")}
         options |= {"--baseline"} if "--system" in options else set()  # which is one of the paper's systems
         kept = [
             word
             for name, value in self.arguments
-            if _long_flag(name) not in options
+            if _expand_short_flag(name) not in options
             for word in (name, value)
         ]
         return [*self.command, *kept, *more]
 
     def lacking(self, more: Sequence[str]) -> list[tuple[str, str]]:
         """The options that are yours to give, and are not among the words."""
-        options = {_long_flag(word) for word in more if word.startswith("-")}
-        return [(name, about) for name, about in self.yours.items() if _long_flag(name) not in options]
+        options = {_expand_short_flag(word) for word in more if word.startswith("-")}
+        return [
+            (name, about) for name, about in self.yours.items() if _expand_short_flag(name) not in options
+        ]
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class PaperRecipe:
         return self.steps[names.index(name)]
 
 
-def _long_flag(word: str) -> str:
+def _expand_short_flag(word: str) -> str:
     plain = word.partition("=")[0]
     return SHORT.get(plain, plain)
 
@@ -272,7 +274,7 @@ class PrintedFigure:
 
 
 @cache
-def printed_figures(paper: str) -> tuple[PrintedFigure, ...]:
+def read_printed_figures(paper: str) -> tuple[PrintedFigure, ...]:
     """The figures of `SAGE`, `PTEB`, `HTEB`, `RAG` or `HUME`, in the order of its tables."""
     path = Path(__file__).parent / "published" / f"{paper.lower()}.csv"
     with path.open(encoding="utf-8", newline="") as stream:
@@ -294,13 +296,13 @@ class ReproducedFigure:
     def verdict(self) -> Verdict:
         """`exact`: ours, rounded to the printed digits, is what is printed; `within rounding`: made from rounded
         figures, and one unit beside it."""
-        if float(self.rounded) == float(self.published):
+        if float(self.rounded_value) == float(self.published):
             return "exact"
         rounded = (self.paper, self.table) in FROM_ROUNDED
         return "within rounding" if rounded and abs(self.difference) <= LAST_PLACE * self.unit else "differs"
 
     @property
-    def rounded(self) -> str:
+    def rounded_value(self) -> str:
         """Ours with the digits that are printed."""
         mantissa, exponent = _split_exponent(self.published)
         return f"{float(self.ours):.{_count_decimals(mantissa)}{'e' if exponent else 'f'}}"
@@ -311,14 +313,14 @@ class ReproducedFigure:
         return float(self.ours) - float(self.published)
 
     @property
-    def off(self) -> str:
+    def printed_difference(self) -> str:
         """Ours as it would be printed minus published, with the printed digits and a sign; two digits of a p-value.
 
-        >>> ReproducedFigure("SAGE", "table 4", "a", "b", "0.335", "0.3331").off
+        >>> ReproducedFigure("SAGE", "table 4", "a", "b", "0.335", "0.3331").printed_difference
         '-0.002'
         """
         mantissa, exponent = _split_exponent(self.published)
-        difference = float(self.rounded) - float(self.published)
+        difference = float(self.rounded_value) - float(self.published)
         return f"{difference:+.1e}" if exponent else f"{difference:+.{_count_decimals(mantissa)}f}"
 
     @property
@@ -328,7 +330,7 @@ class ReproducedFigure:
         return float(f"1e{int(exponent or 0) - _count_decimals(mantissa)}")
 
 
-def make_figure(
+def make_reproduced_figure(
     paper: str, table: str, row: str, column: str, published: str, ours: float | str
 ) -> ReproducedFigure:
     """A figure of ours to eight digits, or as the code writes it."""
@@ -350,7 +352,7 @@ REFERENCE = "reference"
 
 
 @dataclass(frozen=True)
-class RunLine:
+class RunTableLine:
     """A line of a run in a table of a paper: the paper's `row`, or none, whose line it is, and its values by column.
     `apart` are the columns whose value is of other data than the printed one."""
 
@@ -365,11 +367,11 @@ class ReproducedTable:
     """A table of `paper` with the lines of runs: `columns` and `rows` as printed, `printed` by row and column."""
 
     paper: str
-    layout: Layout
+    layout: PaperTableLayout
     columns: tuple[str, ...]
     rows: tuple[str, ...]
     printed: Mapping[tuple[str, str], str]
-    lines: tuple[RunLine, ...]
+    lines: tuple[RunTableLine, ...]
 
     @property
     def title(self) -> str:
@@ -383,10 +385,10 @@ class ReproducedTable:
                 if column not in line.apart and (text := self.printed.get((line.row, column))):
                     yield (
                         line.label,
-                        make_figure(self.paper, self.layout.table, line.row, column, text, value),
+                        make_reproduced_figure(self.paper, self.layout.table, line.row, column, text, value),
                     )
 
-    def summarize(self) -> str:
+    def summarize_differences(self) -> str:
         """How many figures have one here, and how far off these are."""
         lines = [line for _, line in self.figures()]
         cells = {(line.row, line.column) for line in lines}
@@ -398,7 +400,11 @@ class ReproducedTable:
         same = sum(line.verdict == "exact" for line in lines)
         told = f"{told}; {same} of {len(lines)} comparisons are the same as printed."
         far = max(lines, key=lambda line: abs(line.difference) / line.unit)
-        return told if same == len(lines) else f"{told} Furthest: {far.off} ({far.row}, {far.column})."
+        return (
+            told
+            if same == len(lines)
+            else f"{told} Furthest: {far.printed_difference} ({far.row}, {far.column})."
+        )
 
     def body(self) -> Iterator[list[str]]:
         """Rows to print: the paper's, and below each the lines that are of it with their differences; then the
@@ -407,19 +413,22 @@ class ReproducedTable:
         for row in self.rows:
             yield [row, *(self.printed.get((row, column), "") for column in self.columns)]
             for line in by_row.get(row, ()):
-                yield [f"  here: {line.label}", *(self._cell(line, column) for column in self.columns)]
-                yield ["  difference", *(self._cell(line, column, off=True) for column in self.columns)]
+                yield [f"  here: {line.label}", *(self._format_cell(line, column) for column in self.columns)]
+                yield [
+                    "  difference",
+                    *(self._format_cell(line, column, off=True) for column in self.columns),
+                ]
         for line in by_row.get("", ()):
-            yield [f"here: {line.label}", *(self._cell(line, column) for column in self.columns)]
+            yield [f"here: {line.label}", *(self._format_cell(line, column) for column in self.columns)]
 
-    def _cell(self, line: RunLine, column: str, *, off: bool = False) -> str:
+    def _format_cell(self, line: RunTableLine, column: str, *, off: bool = False) -> str:
         """A value of a line with the digits that are printed there, or in its column; or what it is off."""
         value, text = line.values.get(column), self.printed.get((line.row, column), "")
         if value is None or (off and (not text or column in line.apart)):
             return ""
         like = text or next(one for (_, name), one in self.printed.items() if name == column)
-        printed = make_figure(self.paper, self.layout.table, line.row, column, like, value)
-        return printed.off if off else printed.rounded
+        printed = make_reproduced_figure(self.paper, self.layout.table, line.row, column, like, value)
+        return printed.printed_difference if off else printed.rounded_value
 
     def markdown(self) -> str:
         """As a table of Markdown with its title and what was found."""
@@ -427,7 +436,7 @@ class ReproducedTable:
         lines = [
             f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in row)} |" for row in rows
         ]
-        return "\n".join([f"**{self.title}**", "", *lines, "", self.summarize()])
+        return "\n".join([f"**{self.title}**", "", *lines, "", self.summarize_differences()])
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`: every figure with a line, and the lines that the paper has no row for."""
@@ -441,7 +450,7 @@ class ReproducedTable:
                 "compared": compared, "others": others}  # fmt: skip
 
 
-def compare_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTable]:
+def compare_paper_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTable]:
     """The tables of a paper that the runs have a part of, in the paper's order, with the lines of all runs.
 
     UsageError for a folder that is no run, and for runs that have nothing of the paper.
@@ -459,7 +468,7 @@ def compare_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTable]:
     return tables
 
 
-def find_other_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[str]:
+def find_differing_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[str]:
     """Of every run that was made otherwise than by the paper's command what it was told in its place."""
     return [
         f"{run} was made with {' and '.join(told)}: means over its sets are not compared."
@@ -468,7 +477,7 @@ def find_other_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[str]:
     ]
 
 
-def describe_suites(runs: Iterable[Path]) -> list[str]:
+def describe_suite_coverage(runs: Iterable[Path]) -> list[str]:
     """What the runs have of the suites that they name: `14 of 15 sets of beir.`"""
     return [str(suite["said"]) for run in runs for suite in _read_manifest(run).get("suites", ())]
 
@@ -481,7 +490,7 @@ def _read_manifest(run: Path) -> Mapping[str, Any]:
             mend="Name a folder written by --out.",
         )
     try:
-        content = bounded_json(read_bounded(path))
+        content = parse_bounded_json(read_bounded_file(path))
     except ValueError as error:
         raise DataError(f"is not JSON: {error}", path=path, mend="Use the run's unchanged folder.") from error
     if not isinstance(content, dict):
@@ -490,18 +499,18 @@ def _read_manifest(run: Path) -> Mapping[str, Any]:
 
 
 def _compare_table(
-    paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, Any]]]
+    paper: str, layout: PaperTableLayout, runs: Sequence[tuple[Path, Mapping[str, Any]]]
 ) -> ReproducedTable | None:
-    figures = [cell for cell in printed_figures(paper) if cell.table == layout.table]
+    figures = [cell for cell in read_printed_figures(paper) if cell.table == layout.table]
     columns = {cell.column.lower(): cell.column for cell in figures}
     names = {cell.row.lower(): cell.row for cell in figures}
-    lines: dict[tuple[str, str], RunLine] = {}
+    lines: dict[tuple[str, str], RunTableLine] = {}
     for run, manifest in runs:
         for path in sorted((run / "tables").glob(f"{layout.file}.csv")):
-            for line in _table_lines(path, layout, columns, names):
+            for line in _read_table_lines(path, layout, columns, names):
                 label = line.label if len(runs) == 1 else f"{line.label}, {run.name}"
-                apart = _deviating_columns(line, layout, manifest, RECIPES[paper.lower()])
-                lines.setdefault((line.row, label), RunLine(line.row, label, line.values, apart))
+                apart = _find_deviating_columns(line, layout, manifest, RECIPES[paper.lower()])
+                lines.setdefault((line.row, label), RunTableLine(line.row, label, line.values, apart))
     if not any(line.row or layout.others for line in lines.values()):
         return None
     return ReproducedTable(
@@ -509,13 +518,13 @@ def _compare_table(
         layout,
         tuple(columns.values()),
         tuple(names.values()),
-        _published_cells(figures),
+        _index_published_cells(figures),
         tuple(lines.values()),
     )
 
 
-def _deviating_columns(
-    line: RunLine, layout: Layout, manifest: Mapping[str, Any], recipe: PaperRecipe
+def _find_deviating_columns(
+    line: RunTableLine, layout: PaperTableLayout, manifest: Mapping[str, Any], recipe: PaperRecipe
 ) -> frozenset[str]:
     """The columns of a line whose printed figure is a mean over sets that the run has not, or not as the paper had
     them."""
@@ -523,18 +532,18 @@ def _deviating_columns(
     apart = set()
     for column in line.values:
         over = layout.over(line.row, column)
-        if over is not None and (others or not _has_suite(manifest, over)):
+        if over is not None and (others or not _has_whole_suite(manifest, over)):
             apart.add(column)
     return frozenset(apart)
 
 
-def _has_suite(manifest: Mapping[str, Any], over: SuiteMean) -> bool:
+def _has_whole_suite(manifest: Mapping[str, Any], over: SuiteMean) -> bool:
     """Whether a run has all sets of a suite for a task, and no other."""
     if not over.suite:
         return False
     wanted = {
         (member.dataset, task)
-        for member in all_suites()[over.suite].members
+        for member in read_all_suites()[over.suite].members
         for task in member.tasks
         if over.task in (ALL, task)
     }
@@ -562,27 +571,27 @@ def list_deviations(recipe: PaperRecipe, manifest: Mapping[str, Any]) -> list[st
     return told
 
 
-def _published_cells(figures: Iterable[PrintedFigure]) -> Mapping[tuple[str, str], str]:
+def _index_published_cells(figures: Iterable[PrintedFigure]) -> Mapping[tuple[str, str], str]:
     return {(cell.row, cell.column): cell.published for cell in figures}
 
 
-def _table_lines(
-    path: Path, layout: Layout, columns: Mapping[str, str], names: Mapping[str, str]
-) -> Iterator[RunLine]:
+def _read_table_lines(
+    path: Path, layout: PaperTableLayout, columns: Mapping[str, str], names: Mapping[str, str]
+) -> Iterator[RunTableLine]:
     """The lines of a table that belong to the paper's, and with `others` those that do not."""
     with path.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             if row.get("kind") == REFERENCE:
                 continue
-            where = _paper_row(row, layout, path)
+            where = _find_paper_row(row, layout, path)
             name = names.get(where.lower(), "")
             if name or (where and layout.others):
                 counted = f" ({row['dataset']})" if row.get("dataset", "").endswith(" datasets") else ""
                 label = row[layout.label] if name or counted else where
-                yield RunLine(name, f"{label}{counted}", _line_values(row, layout, columns))
+                yield RunTableLine(name, f"{label}{counted}", _read_line_values(row, layout, columns))
 
 
-def _paper_row(row: Row, layout: Layout, path: Path) -> str:
+def _find_paper_row(row: Row, layout: PaperTableLayout, path: Path) -> str:
     """The paper's row of a line; DataError where the table lacks a column that says it."""
     try:
         row[layout.label]
@@ -595,7 +604,7 @@ def _paper_row(row: Row, layout: Layout, path: Path) -> str:
         ) from error
 
 
-def _line_values(row: Row, layout: Layout, columns: Mapping[str, str]) -> dict[str, float]:
+def _read_line_values(row: Row, layout: PaperTableLayout, columns: Mapping[str, str]) -> dict[str, float]:
     texts = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
     return {
         name: number for name, text in texts.items() if name and (number := _read_number(text)) is not None
@@ -616,6 +625,6 @@ __all__ = [
     "PrintedFigure",
     "ReproducedFigure",
     "ReproducedTable",
-    "compare_tables",
-    "printed_figures",
+    "compare_paper_tables",
+    "read_printed_figures",
 ]

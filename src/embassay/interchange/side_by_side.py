@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embassay.errors import EmbassayError
-from embassay.protocols.kernel.tables import format_score, make_printable
-from embassay.protocols.pteb.drops import SideBySide, draw_side_by_side
+from embassay.protocols.kernel.tables import format_score, replace_control_characters
+from embassay.protocols.pteb.drops import TextWithWordings, draw_texts_with_wordings
 from embassay.protocols.wordings.sets import ParaphraseSet
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ACROSS, LINE = 84, 0.16
 """Letters of a line, and its height in inches."""
 
 
-def drawn_texts(run: Path) -> Iterator[SideBySide]:
+def read_paraphrased_texts(run: Path) -> Iterator[TextWithWordings]:
     """Texts of the first dataset and paraphraser of a run with their paraphrases; none where there is no set, or it
     cannot be read."""
     try:
@@ -31,19 +31,19 @@ def drawn_texts(run: Path) -> Iterator[SideBySide]:
         dataset = next(iter(source.datasets), None) if source is not None else None
         if source is None or dataset is None:
             return
-        seeds = kept.seeds(source.name, dataset)[:RUNS]
-        yield from draw_side_by_side(
+        seeds = kept.list_kept_seeds(source.name, dataset)[:RUNS]
+        yield from draw_texts_with_wordings(
             {seed: kept.rows(source.name, dataset, seed) for seed in seeds}, count=TEXTS
         )
     except EmbassayError:
         return
 
 
-def draw_texts(texts: Sequence[SideBySide]) -> Figure:
+def draw_side_by_side_texts(texts: Sequence[TextWithWordings]) -> Figure:
     """A block for each text: itself in bold, below it what each run made of it with its edit distance."""
     from matplotlib.figure import Figure as Drawn
 
-    lines = [line for text in texts for line in _lines_of(text)]
+    lines = [line for text in texts for line in _format_text_lines(text)]
     figure = Drawn(figsize=(6.0, LINE * len(lines) + 0.5), layout=None)
     figure.text(
         0.02, 1 - 0.25 / figure.get_figheight(), "PTEB, figure 5: texts and paraphrases", weight="bold"
@@ -58,17 +58,17 @@ def draw_texts(texts: Sequence[SideBySide]) -> Figure:
     return figure
 
 
-def _lines_of(text: SideBySide) -> Iterator[tuple[str, str, bool]]:
+def _format_text_lines(text: TextWithWordings) -> Iterator[tuple[str, str, bool]]:
     """The written line, the edit distance behind its first one, and whether it is of the text itself."""
-    yield from ((line, "", True) for line in _wrap(text.text))
+    yield from ((line, "", True) for line in _wrap_text(text.text))
     for wording in text.wordings:
         said = wording.wording or f"({wording.outcome})"
         distance = "" if wording.edit_distance is None else format_score(wording.edit_distance, 2)
-        first, *more = _wrap(f"{wording.seed}: {said}")
+        first, *more = _wrap_text(f"{wording.seed}: {said}")
         yield first, distance, False
         yield from ((f"      {line}", "", False) for line in more)
     yield "", "", False
 
 
-def _wrap(said: str) -> list[str]:
-    return textwrap.wrap(make_printable(" ".join(said.split())), ACROSS)[:4] or [""]
+def _wrap_text(said: str) -> list[str]:
+    return textwrap.wrap(replace_control_characters(" ".join(said.split())), ACROSS)[:4] or [""]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.data.rows import escape_formula
 from embassay.errors import DataError
-from embassay.limits import read_bounded, record_json
+from embassay.limits import parse_record_json, read_bounded_file
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.protocols.kernel.tables import format_csv_row
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, digest_json, run_folders
+from embassay.runs.folder import RunFolder, digest_json, find_run_folders
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,7 +85,7 @@ class RunTables:
         prints = {entry.get("name"): entry.get("fingerprint") for entry in self.manifest.get("datasets", ())}
         return str(prints.get(dataset) or "")
 
-    def headline_of(self, task: str) -> str | None:
+    def find_headline_measure(self, task: str) -> str | None:
         """A task's headline measure; None where its measures stand side by side, as those of `rag score`."""
         return OVERALL if task == OVERALL else self.headlines.get(task)
 
@@ -94,16 +94,16 @@ def find_runs(folders: Sequence[Path]) -> list[RunTables]:
     """The runs in folders, each itself a run or above some. DataError for a folder without one."""
     runs: dict[Path, Path] = {}
     for folder in folders:
-        paths = list(run_folders(Path(folder)))
+        paths = list(find_run_folders(Path(folder)))
         if not paths:
             raise DataError(
                 "There is no run here", path=folder, mend="Give the folder of a run, or one above runs."
             )
         runs |= {path.resolve(): path for path in paths}
-    return [read_run(path) for path in runs.values()]
+    return [read_run_tables(path) for path in runs.values()]
 
 
-def read_run(path: Path) -> RunTables:
+def read_run_tables(path: Path) -> RunTables:
     """Read one run folder. DataError where it holds none, or a damaged one."""
     folder = RunFolder(path)
     manifest = folder.read_manifest()
@@ -112,15 +112,19 @@ def read_run(path: Path) -> RunTables:
     # The standings name the headline of a task; a kind of run without any has all its measures side by side.
     headlines = {standing.task: standing.measure for standing in read_standings(path)}
     return RunTables(
-        path, manifest, tuple(folder.read_results()), _read_scopes(path / "comparisons.json"), headlines
+        path,
+        manifest,
+        tuple(folder.read_results()),
+        _read_comparison_scopes(path / "comparisons.json"),
+        headlines,
     )
 
 
-def _read_scopes(path: Path) -> Mapping[str, Mapping[str, Any]]:
+def _read_comparison_scopes(path: Path) -> Mapping[str, Mapping[str, Any]]:
     if not path.is_file():
         return {}
     try:
-        scopes = record_json(read_bounded(path)).get("scopes", {})
+        scopes = parse_record_json(read_bounded_file(path)).get("scopes", {})
     except (ValueError, AttributeError) as error:
         raise DataError(
             "The comparisons cannot be read", path=path, found=str(error)[:80],
@@ -134,19 +138,19 @@ COLUMNS = ("run", *(field.name for field in fields(Result)), "manifest")
 _ENDS = ("low", "high", "n", "reason")
 
 
-def long_rows(runs: Sequence[RunTables]) -> Iterator[tuple[Any, ...]]:
+def list_long_rows(runs: Sequence[RunTables]) -> Iterator[tuple[Any, ...]]:
     """One row per result of every run."""
     for run in runs:
         for row in run.rows:
             yield (run.name, *vars(row).values(), run.manifest_digest)
 
 
-def long_csv(runs: Sequence[RunTables]) -> str:
+def format_long_csv(runs: Sequence[RunTables]) -> str:
     """All results in long form; a field is empty where there is nothing, and `reason` says why a value is missing."""
-    return _csv_text([COLUMNS, *long_rows(runs)])
+    return _format_csv([COLUMNS, *list_long_rows(runs)])
 
 
-def wide_csv(table: WideTable) -> str:
+def format_wide_csv(table: WideTable) -> str:
     """A run's systems with their ranks and, for each column, value, interval, n and the reason of a missing value."""
     heads = [
         f"{column.title}{end}" for column in table.columns for end in ("", *(f" {end}" for end in _ENDS))
@@ -154,9 +158,9 @@ def wide_csv(table: WideTable) -> str:
     lines: list[Sequence[Any]] = [["system", "rank_low", "rank_high", *heads]]
     for system, rank, cells in zip(table.systems, table.ranks, table.cells, strict=True):
         lines.append(
-            [system, *(rank or (None, None)), *(value for cell in cells for value in _cell_values(cell))]
+            [system, *(rank or (None, None)), *(value for cell in cells for value in _list_cell_values(cell))]
         )
-    return _csv_text(lines)
+    return _format_csv(lines)
 
 
 def long_frame(runs: Sequence[RunTables]) -> pl.DataFrame:
@@ -171,23 +175,23 @@ def long_frame(runs: Sequence[RunTables]) -> pl.DataFrame:
         "seed": pl.Int64,
     }
     schema = {name: numbers.get(name, pl.String) for name in COLUMNS}
-    return pl.DataFrame(list(long_rows(runs)), schema=schema, orient="row", strict=False)
+    return pl.DataFrame(list(list_long_rows(runs)), schema=schema, orient="row", strict=False)
 
 
-def long_parquet(runs: Sequence[RunTables]) -> bytes:
+def format_long_parquet(runs: Sequence[RunTables]) -> bytes:
     """The same as Parquet."""
     buffer = io.BytesIO()
     long_frame(runs).write_parquet(buffer, compression="zstd")
     return buffer.getvalue()
 
 
-def _cell_values(row: Result | None) -> tuple[Any, ...]:
+def _list_cell_values(row: Result | None) -> tuple[Any, ...]:
     if row is None:
         return None, None, None, None, "not part of the run"
     return row.value, row.ci_low, row.ci_high, row.n, row.reason
 
 
-def _csv_text(lines: Sequence[Sequence[Any]]) -> str:
+def _format_csv(lines: Sequence[Sequence[Any]]) -> str:
     return "".join(format_csv_row(map(escape_formula, line)) for line in lines)
 
 
@@ -232,7 +236,7 @@ class WideTable:
     first: tuple[frozenset[str], ...]
 
     @cached_property
-    def over_datasets(self) -> tuple[int, ...]:
+    def mean_column_places(self) -> tuple[int, ...]:
         """The columns over all tasks or datasets, by their places; all columns where there are none such."""
         places = tuple(i for i, column in enumerate(self.columns) if not column.dataset)
         return places or tuple(range(len(self.columns)))
@@ -241,7 +245,7 @@ class WideTable:
 def make_wide_table(run: RunTables) -> WideTable:
     """The table of a run. Headlines alone where its tasks have one, else every measure; variants are not in it."""
     rows = [row for row in run.rows if not row.variant and not row.subset]
-    rows = [row for row in rows if run.headline_of(row.task) in (None, row.measure)]
+    rows = [row for row in rows if run.find_headline_measure(row.task) in (None, row.measure)]
     spoken: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         spoken.setdefault((row.task, row.dataset), set()).add(row.lang)
@@ -253,28 +257,28 @@ def make_wide_table(run: RunTables) -> WideTable:
     # Means come before what they are means of: over all tasks, then each task, then its datasets.
     columns = tuple(sorted(by_place, key=lambda column: (column.task != OVERALL, bool(column.dataset))))
     lead = by_place[columns[0]] if columns else {}
-    groups = _system_groups(run, columns[0]) if columns else {}
+    groups = _map_system_groups(run, columns[0]) if columns else {}
     systems = [name for name in run.systems if any(name in cells for cells in by_place.values())]
-    systems.sort(key=partial(_system_order, groups, lead))
+    systems.sort(key=partial(_rank_system_order, groups, lead))
     return WideTable(
         run, columns, tuple(systems),
         tuple(tuple(by_place[column].get(name) for column in columns) for name in systems),
         tuple(_find_rank(run, columns[0], name) if columns else None for name in systems),
         tuple(groups.get(name, _UNGROUPED)[0] for name in systems),
-        tuple(_best_systems(run, column) for column in columns)
+        tuple(_find_best_systems(run, column) for column in columns)
     )  # fmt: skip
 
 
-def _system_groups(run: RunTables, column: ScoreColumn) -> dict[str, tuple[int, int]]:
+def _map_system_groups(run: RunTables, column: ScoreColumn) -> dict[str, tuple[int, int]]:
     """System -> its group and its place there, as the comparisons have them."""
     sizes: dict[str, tuple[int, int]] = {}
-    for number, scope in enumerate(_column_scopes(run, column)):
+    for number, scope in enumerate(_find_column_scopes(run, column)):
         for place, name in enumerate(scope["systems"]):
             sizes.setdefault(str(name), (number, place))
     return sizes
 
 
-def _system_order(
+def _rank_system_order(
     groups: Mapping[str, tuple[int, int]], lead: Mapping[str, Result], name: str
 ) -> tuple[tuple[int, int], bool, float]:
     row = lead.get(name)
@@ -282,20 +286,20 @@ def _system_order(
     return groups.get(name, _UNGROUPED), value is None, -(value or 0.0)
 
 
-def _column_scopes(run: RunTables, column: ScoreColumn) -> list[dict[str, list[object]]]:
+def _find_column_scopes(run: RunTables, column: ScoreColumn) -> list[dict[str, list[object]]]:
     """The comparisons behind a column, if there are any: of its task, or of its measure (`rag score`)."""
     names = [column.task] if not column.dataset else []
-    names += [column.measure] if run.headline_of(column.task) is None else []
+    names += [column.measure] if run.find_headline_measure(column.task) is None else []
     return [dict(run.scopes[key]) for name in names for key in (name, name + APART) if key in run.scopes]
 
 
 def _find_rank(run: RunTables, column: ScoreColumn, system: str) -> tuple[int, int] | None:
-    for scope in _column_scopes(run, column):
+    for scope in _find_column_scopes(run, column):
         for name, low, high in zip(scope["systems"], scope["rank_low"], scope["rank_high"], strict=False):
             if name == system:
                 return int(str(low)), int(str(high))
     return None
 
 
-def _best_systems(run: RunTables, column: ScoreColumn) -> frozenset[str]:
-    return frozenset(str(name) for scope in _column_scopes(run, column) for name in scope["best"])
+def _find_best_systems(run: RunTables, column: ScoreColumn) -> frozenset[str]:
+    return frozenset(str(name) for scope in _find_column_scopes(run, column) for name in scope["best"])

@@ -11,14 +11,14 @@ from typing import Any
 
 from embassay.data.check.figures import NearDuplicateRule, TextSketches
 from embassay.data.judged_runs.traces import (
-    Search,
     TracedDocument,
+    TracedSearch,
     mask_search,
     read_masked_words,
     read_traces,
 )
 from embassay.errors import UsageError
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 
 QUERIES, SESSIONS, CORPUS, FACTS = "queries.jsonl", "sessions.jsonl", "corpus.jsonl", "traces.json"
@@ -67,7 +67,7 @@ class _Trace:
 
     key: str
     text: str
-    searches: tuple[Search, ...]
+    searches: tuple[TracedSearch, ...]
 
 
 def import_traces(
@@ -95,33 +95,33 @@ def import_traces(
     words = read_masked_words(mask_words) if mask_words else None
     mask = mask or words is not None
     searches = [mask_search(search, words) if mask else search for search in read.searches]
-    traces = list(_group_traces(searches))
-    kept, merged = _merge_questions(traces, near)
+    traces = list(_group_searches_by_trace(searches))
+    kept, merged = _merge_repeated_questions(traces, near)
     drawn = _draw_traces(kept, limit, seed)
     whole = [trace for trace in drawn if not any(search.is_failed for search in trace.searches)]
-    runs = _runs_of(whole)
-    corpus = {key: text for trace in whole for key, text in _texts_of(trace) if text}
+    runs = _collect_runs_by_stack(whole)
+    corpus = {key: text for trace in whole for key, text in _list_document_texts(trace) if text}
     times = Counter(merged.values())
     queries = [{"id": trace.key, "text": trace.text, "times": 1 + times[trace.key]} for trace in drawn]
-    _write_lines(out / QUERIES, queries)
+    _write_json_lines(out / QUERIES, queries)
     for name, rows in runs.items():
-        _write_lines(out / "runs" / f"{slugify_name(name)}.jsonl", rows)
-    _write_lines(out / SESSIONS, [row for trace in whole for row in _session_rows(trace)])
+        _write_json_lines(out / "runs" / f"{slugify_name(name)}.jsonl", rows)
+    _write_json_lines(out / SESSIONS, [row for trace in whole for row in _make_session_rows(trace)])
     if corpus:
-        _write_lines(out / CORPUS, [{"id": key, "text": text} for key, text in sorted(corpus.items())])
+        _write_json_lines(out / CORPUS, [{"id": key, "text": text} for key, text in sorted(corpus.items())])
     done = ImportedTraces(
         str(out), read.spans, len(read.searches), len(drawn), len(merged),
         {name: len(rows) for name, rows in runs.items()}, len(whole),
-        sum(_is_several(trace) for trace in whole), len(corpus),
+        sum(_has_several_searches(trace) for trace in whole), len(corpus),
         sum(search.is_failed for search in searches), read.without_query, read.without_documents, mask
     )  # fmt: skip
     write_atomic(out / FACTS, to_json(asdict(done), indent=1) + "\n")
     return done
 
 
-def _group_traces(searches: Sequence[Search]) -> Iterator[_Trace]:
+def _group_searches_by_trace(searches: Sequence[TracedSearch]) -> Iterator[_Trace]:
     """By trace, in order of time; a search without a trace is one by itself."""
-    groups: dict[str, list[Search]] = {}
+    groups: dict[str, list[TracedSearch]] = {}
     for place, search in enumerate(searches):
         groups.setdefault(search.trace or f" {place}", []).append(search)
     for number, group in enumerate(groups.values(), 1):
@@ -129,7 +129,7 @@ def _group_traces(searches: Sequence[Search]) -> Iterator[_Trace]:
         yield _Trace(f"q{number}", text, tuple(group))
 
 
-def _merge_questions(traces: Sequence[_Trace], near: float) -> tuple[list[_Trace], dict[str, str]]:
+def _merge_repeated_questions(traces: Sequence[_Trace], near: float) -> tuple[list[_Trace], dict[str, str]]:
     """The traces of different questions, and of the others their id -> that of the one they repeat."""
     first: dict[str, _Trace] = {}
     merged: dict[str, str] = {}
@@ -154,7 +154,7 @@ def _draw_traces(traces: Sequence[_Trace], limit: int | None, seed: int) -> list
     if limit is None or len(traces) <= limit:
         return list(traces)
     strata: dict[str, list[_Trace]] = {}
-    for trace in sorted(traces, key=lambda trace: random_bytes(8, seed, "traces", trace.text)):
+    for trace in sorted(traces, key=lambda trace: draw_random_bytes(8, seed, "traces", trace.text)):
         strata.setdefault(trace.searches[-1].stack, []).append(trace)
     longest = max(map(len, strata.values()))
     turns = [group[turn] for turn in range(longest) for group in strata.values() if turn < len(group)]
@@ -162,20 +162,20 @@ def _draw_traces(traces: Sequence[_Trace], limit: int | None, seed: int) -> list
     return [trace for trace in traces if trace.key in chosen]
 
 
-def _is_several(trace: _Trace) -> bool:
+def _has_several_searches(trace: _Trace) -> bool:
     return sum(not search.is_reranker for search in trace.searches) > 1
 
 
-def _runs_of(traces: Sequence[_Trace]) -> dict[str, list[dict[str, Any]]]:
+def _collect_runs_by_stack(traces: Sequence[_Trace]) -> dict[str, list[dict[str, Any]]]:
     """Stack -> a line for each question that it was asked once, as a run."""
     runs: dict[str, list[dict[str, Any]]] = {}
     for trace in traces:
-        if _is_several(trace):
+        if _has_several_searches(trace):
             continue
         for search in trace.searches:
             documents = [
                 {"id": key, **({} if document.score is None else {"score": document.score})}
-                for key, document in _documents_once(search)
+                for key, document in _list_distinct_documents(search)
             ]
             seconds = {} if search.seconds is None else {"seconds": search.seconds}
             runs.setdefault(search.stack, []).append(
@@ -184,17 +184,17 @@ def _runs_of(traces: Sequence[_Trace]) -> dict[str, list[dict[str, Any]]]:
     return runs
 
 
-def _session_rows(trace: _Trace) -> Iterator[dict[str, Any]]:
+def _make_session_rows(trace: _Trace) -> Iterator[dict[str, Any]]:
     for number, search in enumerate(trace.searches, 1):
         effort = {"seconds": search.seconds, "cost": search.usd}
         yield {
             "query_id": trace.key, "call": number, "query": search.query, "stack": search.stack,
-            "documents": [key for key, _ in _documents_once(search)],
+            "documents": [key for key, _ in _list_distinct_documents(search)],
             **{name: value for name, value in effort.items() if value is not None},
         }  # fmt: skip
 
 
-def _documents_once(search: Search) -> Iterator[tuple[str, TracedDocument]]:
+def _list_distinct_documents(search: TracedSearch) -> Iterator[tuple[str, TracedDocument]]:
     """The documents with their ids, the first of equal ones."""
     seen: set[str] = set()
     for document in search.documents:
@@ -213,11 +213,11 @@ def _name_document(document: TracedDocument) -> str:
     )
 
 
-def _texts_of(trace: _Trace) -> Iterator[tuple[str, str]]:
+def _list_document_texts(trace: _Trace) -> Iterator[tuple[str, str]]:
     for search in trace.searches:
-        yield from ((key, document.text) for key, document in _documents_once(search))
+        yield from ((key, document.text) for key, document in _list_distinct_documents(search))
 
 
-def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_json_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, "".join(to_json(row) + "\n" for row in rows))

@@ -22,9 +22,9 @@ from embassay.interchange.tables import (
     RunTables,
     ScoreColumn,
     find_runs,
-    long_parquet,
+    format_long_parquet,
+    format_wide_csv,
     make_wide_table,
-    wide_csv,
 )
 from embassay.records import Result
 from embassay.runs.folder import to_json, write_atomic
@@ -62,7 +62,7 @@ def list_headlines(run: RunTables) -> list[TrackedHeadline]:
     ]
 
 
-def split_headline(value: TrackedHeadline) -> dict[str, float]:
+def split_headline_numbers(value: TrackedHeadline) -> dict[str, float]:
     """The numbers of a headline by their kind: value (an empty name), low, high, n; none where it has no value."""
     row = value.row
     if row.value is None:
@@ -71,7 +71,7 @@ def split_headline(value: TrackedHeadline) -> dict[str, float]:
     return {kind: float(number) for kind, number in named.items() if number is not None}
 
 
-def list_parameters(run: RunTables) -> dict[str, str]:
+def list_run_parameters(run: RunTables) -> dict[str, str]:
     """What the run was asked for, on which data: flat names, texts without secrets, in the order of the manifest."""
     data = {str(row.get("name")): row.get("fingerprint") for row in run.manifest.get("datasets", ())}
     parameters = {
@@ -81,7 +81,7 @@ def list_parameters(run: RunTables) -> dict[str, str]:
         "data": data,
     }
     return {
-        name: _as_text(value)
+        name: _format_parameter_text(value)
         for name, value in redact_secrets(parameters).items()
         if value not in (None, "", [], {})
     }
@@ -91,12 +91,12 @@ def describe_run(run: RunTables) -> dict[str, str]:
     """What may change while the run goes on, and the fingerprint of its manifest."""
     plain = {name: run.manifest[name] for name in _CHANGES if run.manifest.get(name)}
     return {
-        name: _as_text(value)
+        name: _format_parameter_text(value)
         for name, value in redact_secrets({**plain, "manifest": run.manifest_digest}).items()
     }
 
 
-def list_files(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
+def list_run_files(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
     """The files to keep: name and where it is, or what it holds. The report, if the run has one; its tables; manifest
     and all results."""
     if (run.path / REPORT).is_file():
@@ -105,8 +105,8 @@ def list_files(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
         if path.is_file():
             yield f"tables/{path.name}", path
     yield "manifest.json", (to_json(redact_secrets(run.manifest), indent=1) + "\n").encode("utf-8")
-    yield "headlines.csv", wide_csv(make_wide_table(run)).encode("utf-8")
-    yield "results.parquet", long_parquet([run])
+    yield "headlines.csv", format_wide_csv(make_wide_table(run)).encode("utf-8")
+    yield "results.parquet", format_long_parquet([run])
 
 
 def _flatten_parameters(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
@@ -117,7 +117,7 @@ def _flatten_parameters(value: Mapping[str, Any], before: str) -> Iterator[tuple
             yield f"{before}{name}", part
 
 
-def _as_text(value: Any) -> str:
+def _format_parameter_text(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value)
 
 
@@ -153,15 +153,15 @@ def redact_secrets(value: Any, environment: Mapping[str, str] | None = None) -> 
 
 def _redact_value(value: Any, secrets: list[str]) -> Any:
     if isinstance(value, str):
-        return _text_without(value, secrets)
+        return _redact_text(value, secrets)
     if isinstance(value, Mapping):
-        return {_text_without(str(key), secrets): _redact_value(part, secrets) for key, part in value.items()}
+        return {_redact_text(str(key), secrets): _redact_value(part, secrets) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_redact_value(part, secrets) for part in value]
     return value
 
 
-def _text_without(text: str, secrets: list[str]) -> str:
+def _redact_text(text: str, secrets: list[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     text = _USER.sub(HIDDEN, text)
@@ -185,8 +185,8 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
     """
     library = _import_mlflow()
     runs = find_runs(folders)
-    address = _store_address(store)
-    client = _open_client(library, address)
+    address = _format_store_address(store)
+    client = _open_mlflow_client(library, address)
     try:
         place = _open_experiment(client, experiment, address)
         return [_log_to_mlflow(client, place, run) for run in runs]
@@ -197,11 +197,11 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
         ) from error
 
 
-def metric_name(value: TrackedHeadline, kind: str = "") -> str:
+def format_metric_name(value: TrackedHeadline, kind: str = "") -> str:
     """A headline's name in MLflow, which allows letters, digits and few signs.
 
     >>> from embassay.interchange.tables import ScoreColumn
-    >>> metric_name(TrackedHeadline("s", ScoreColumn("score", "qrels", "", "N-Recall4+@5"), None), "low")
+    >>> format_metric_name(TrackedHeadline("s", ScoreColumn("score", "qrels", "", "N-Recall4+@5"), None), "low")
     'score.qrels.N-Recall4_plus_at_5.low'
     """
     joined = ".".join(filter(None, [*value.column.title.split(" "), kind]))
@@ -227,7 +227,7 @@ def _import_mlflow() -> Any:
     return mlflow
 
 
-def _store_address(store: str) -> str:
+def _format_store_address(store: str) -> str:
     """MLflow keeps runs in a database; a folder's is called as MLflow's own default."""
     if "://" in store:
         return store
@@ -236,7 +236,7 @@ def _store_address(store: str) -> str:
     return f"sqlite:///{folder / 'mlflow.db'}"
 
 
-def _open_client(library: Any, address: str) -> Any:
+def _open_mlflow_client(library: Any, address: str) -> Any:
     try:
         client = library.tracking.MlflowClient(tracking_uri=address)
         client.search_experiments(max_results=1)
@@ -259,7 +259,7 @@ def _open_experiment(client: Any, name: str, address: str) -> str:
 
 
 def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
-    known = _find_logged(client, place, run.identity, "")
+    known = _find_logged_run(client, place, run.identity, "")
     if known is not None and known.data.tags.get(CONTENT) == run.content:
         return Logged(run.name, known.info.run_id, unchanged=True)
     tags = {RUN: run.identity, **{f"embassay.{name}": text for name, text in describe_run(run).items()}}
@@ -268,16 +268,18 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
         if known is not None
         else _create_run(client, place, run, run.name, {**tags, SYSTEM: ""})
     )
-    _write_mlflow(client, top, {}, list_parameters(run) if known is None else {}, tags)
-    for system, values in _by_system(list_headlines(run)).items():
-        nested = _find_logged(client, place, run.identity, system)
+    _write_mlflow(client, top, {}, list_run_parameters(run) if known is None else {}, tags)
+    for system, values in _group_headlines_by_system(list_headlines(run)).items():
+        nested = _find_logged_run(client, place, run.identity, system)
         own = {RUN: run.identity, SYSTEM: system, "mlflow.parentRunId": top}
         run_id = nested.info.run_id if nested is not None else _create_run(client, place, run, system, own)
         metrics = {
-            metric_name(value, kind): x for value in values for kind, x in split_headline(value).items()
+            format_metric_name(value, kind): x
+            for value in values
+            for kind, x in split_headline_numbers(value).items()
         }
         missing = {
-            f"missing.{metric_name(value)}": value.row.reason or "no value"
+            f"missing.{format_metric_name(value)}": value.row.reason or "no value"
             for value in values
             if value.row.value is None
         }
@@ -296,7 +298,7 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
     return Logged(run.name, top)
 
 
-def _find_logged(client: Any, place: str, identity: str, system: str) -> Any:
+def _find_logged_run(client: Any, place: str, identity: str, system: str) -> Any:
     runs = client.search_runs([place], filter_string=f"tags.`{RUN}` = '{identity}'", max_results=1000)
     return next((run for run in runs if run.data.tags.get(SYSTEM, "") == system), None)
 
@@ -318,28 +320,31 @@ def _write_mlflow(
     now = int(time.time() * 1000)
     told: list[tuple[str, list[Any]]] = [
         ("metrics", [Metric(name, value, now, 0) for name, value in metrics.items()]),
-        ("params", [Param(_clean_name(name), value[:_LONGEST_TEXT]) for name, value in parameters.items()]),
-        ("tags", [RunTag(_clean_name(name), value[:_LONGEST_TEXT]) for name, value in tags.items()]),
+        (
+            "params",
+            [Param(_clean_metric_name(name), value[:_LONGEST_TEXT]) for name, value in parameters.items()],
+        ),
+        ("tags", [RunTag(_clean_metric_name(name), value[:_LONGEST_TEXT]) for name, value in tags.items()]),
     ]
     for kind, entries in told:
         for batch in _batch_entries(entries):
             client.log_batch(run_id, **{kind: batch})
 
 
-def _clean_name(text: str) -> str:
+def _clean_metric_name(text: str) -> str:
     return re.sub(r"[^\w.:/ -]", "_", text, flags=re.ASCII)[:_LONGEST_NAME]
 
 
 def _upload_files(client: Any, run_id: str, run: RunTables) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, content in list_files(run):
+        for name, content in list_run_files(run):
             path = content if isinstance(content, Path) else Path(folder) / Path(name).name
             if isinstance(content, bytes):
                 path.write_bytes(content)
             client.log_artifact(run_id, str(path), str(Path(name).parent) if "/" in name else None)
 
 
-def _by_system(values: Sequence[TrackedHeadline]) -> Mapping[str, list[TrackedHeadline]]:
+def _group_headlines_by_system(values: Sequence[TrackedHeadline]) -> Mapping[str, list[TrackedHeadline]]:
     of_system: dict[str, list[TrackedHeadline]] = {}
     for value in values:
         of_system.setdefault(value.system, []).append(value)
@@ -393,11 +398,11 @@ def _import_wandb() -> Any:
 
 
 def _log_to_wandb(library: Any, run: RunTables, out: Path, project: str, *, online: bool) -> Logged:
-    key, marks = f"{'online' if online else 'offline'}/{project}/{run.identity}", _read_marks(out)
+    key, marks = f"{'online' if online else 'offline'}/{project}/{run.identity}", _read_log_marks(out)
     if marks.get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
     try:
-        with _staging_folder(out):
+        with _use_staging_folder(out):
             _write_wandb(library, run, out, project, online=online)
     except library.errors.Error as error:
         raise ModelError(
@@ -405,7 +410,7 @@ def _log_to_wandb(library: Any, run: RunTables, out: Path, project: str, *, onli
             mend="Log in with `wandb login`, or leave out --online.",
         ) from error
     # Read once more: another process may have added marks meanwhile.
-    write_atomic(out / _MARK, to_json({**_read_marks(out), key: run.content}, indent=1) + "\n")
+    write_atomic(out / _MARK, to_json({**_read_log_marks(out), key: run.content}, indent=1) + "\n")
     return Logged(run.name, run.identity)
 
 
@@ -416,7 +421,7 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
         host=""
     )  # fmt: skip
     config = {
-        **list_parameters(run),
+        **list_run_parameters(run),
         **{f"embassay.{name}": text for name, text in describe_run(run).items()},
     }
     opened = library.init(
@@ -426,16 +431,18 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
     )  # fmt: skip
     try:
         values = list_headlines(run)
-        table = [[value.system, value.column.title, *_row_cells(value.row)] for value in values]
+        table = [[value.system, value.column.title, *_list_row_cells(value.row)] for value in values]
         opened.log({"headlines": library.Table(columns=list(_HEADS), data=table)})
         for value in values:
             name = f"{value.system}/{value.column.title.replace(' ', '/')}"
-            opened.summary.update({f"{name} {kind}".strip(): x for kind, x in split_headline(value).items()})
+            opened.summary.update(
+                {f"{name} {kind}".strip(): x for kind, x in split_headline_numbers(value).items()}
+            )
         kept = library.Artifact(
             f"{run.kind}-{run.identity[:12]}", type="embassay-run", metadata=describe_run(run)
         )
         with tempfile.TemporaryDirectory() as folder:
-            for name, content in list_files(run):
+            for name, content in list_run_files(run):
                 path = content if isinstance(content, Path) else Path(folder) / Path(name).name
                 if isinstance(content, bytes):
                     path.write_bytes(content)
@@ -447,12 +454,12 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
         raise
 
 
-def _row_cells(row: Any) -> Iterator[Any]:
+def _list_row_cells(row: Any) -> Iterator[Any]:
     yield from (row.value, row.ci_low, row.ci_high, row.n, row.reason)
 
 
 @contextmanager
-def _staging_folder(out: Path) -> Iterator[None]:
+def _use_staging_folder(out: Path) -> Iterator[None]:
     """Copies of files wait beside the run that they belong to: `wandb sync` looks for them there."""
     names = {"WANDB_DATA_DIR": out / "wandb-data", "WANDB_CACHE_DIR": out / "wandb-data" / "cache"}
     before: Mapping[str, str | None] = {name: os.environ.get(name) for name in names}
@@ -466,7 +473,7 @@ def _staging_folder(out: Path) -> Iterator[None]:
                 os.environ.pop(name, None)
 
 
-def _read_marks(out: Path) -> dict[str, str]:
+def _read_log_marks(out: Path) -> dict[str, str]:
     try:
         marks = json.loads((out / _MARK).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -509,22 +516,22 @@ def _import_trackio(out: Path) -> Any:
 
 def _log_to_trackio(library: Any, run: RunTables, out: Path, project: str) -> Logged:
     key = f"trackio/{project}/{run.identity}"
-    if _read_marks(out).get(key) == run.content:
+    if _read_log_marks(out).get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
     shared = {
-        **list_parameters(run),
+        **list_run_parameters(run),
         **{f"embassay.{name}": text for name, text in describe_run(run).items()},
     }
     # Trackio tells what it does on stdout, which is for results.
     with redirect_stdout(io.StringIO()):
-        for system, values in _by_system(list_headlines(run)).items():
+        for system, values in _group_headlines_by_system(list_headlines(run)).items():
             try:
                 _write_trackio(library, run, system, values, project, shared)
             except (ValueError, OSError) as error:
                 raise ModelError(
                     f"Trackio failed: {str(error).splitlines()[0]}", mend="Choose another --project or --out."
                 ) from error
-    write_atomic(out / _MARK, to_json({**_read_marks(out), key: run.content}, indent=1) + "\n")
+    write_atomic(out / _MARK, to_json({**_read_log_marks(out), key: run.content}, indent=1) + "\n")
     return Logged(run.name, run.identity)
 
 
@@ -537,7 +544,7 @@ def _write_trackio(
     shared: Mapping[str, str],
 ) -> None:
     missing = {
-        f"missing.{metric_name(value)}": value.row.reason or "no value"
+        f"missing.{format_metric_name(value)}": value.row.reason or "no value"
         for value in values
         if value.row.value is None
     }
@@ -548,7 +555,9 @@ def _write_trackio(
     )  # fmt: skip
     try:
         metrics = {
-            metric_name(value, kind): x for value in values for kind, x in split_headline(value).items()
+            format_metric_name(value, kind): x
+            for value in values
+            for kind, x in split_headline_numbers(value).items()
         }
         if metrics:
             opened.log(metrics)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import ALPHA, Headline, read_standings
+from embassay.protocols.kernel.comparisons import ALPHA, SystemHeadline, read_standings
 from embassay.runs.folder import to_json, write_atomic
 
 Verdict = Literal["better", "worse", "cannot be told apart", "not tested"]
@@ -91,15 +91,15 @@ class TrainingProgress:
         # Machines that train often have no network, which the papers' tokenizer needs once.
         self._arguments = {"tokenizer": "words", **arguments}
         self.evaluations: list[TrainingLook] = []
-        self.base = self._evaluate(base, "base", step=0, epoch=0.0)
+        self.base = self._run_evaluation(base, "base", step=0, epoch=0.0)
         self.best = self.base
-        self._write()
+        self._write_progress()
 
     def evaluate(self, model: Any, *, step: int, epoch: float = 0.0) -> TrainingLook:
         """Score the model as it is now, compare it with the base model and with the best so far, and keep it."""
-        now = self._evaluate(model, f"step-{step:08d}", step=step, epoch=epoch)
-        level = look_level(len(self.evaluations) + 1)
-        to_base, to_best = (self._compare(now, other) for other in (self.base, self.best))
+        now = self._run_evaluation(model, f"step-{step:08d}", step=step, epoch=epoch)
+        level = compute_look_level(len(self.evaluations) + 1)
+        to_base, to_best = (self._compare_looks(now, other) for other in (self.base, self.best))
         now = replace(
             now,
             difference=to_base.difference,
@@ -113,7 +113,7 @@ class TrainingProgress:
         self.evaluations.append(now)
         if now.against_best == "better":
             self.best = now
-        self._write()
+        self._write_progress()
         _TELL.info("%s", now)
         return now
 
@@ -152,7 +152,7 @@ class TrainingProgress:
         numbers = {f"{self.name}_{self.task}{kind}": number for kind, number in named.items()}
         return {name: number for name, number in numbers.items() if number is not None}
 
-    def _evaluate(self, model: Any, folder: str, *, step: int, epoch: float) -> TrainingLook:
+    def _run_evaluation(self, model: Any, folder: str, *, step: int, epoch: float) -> TrainingLook:
         import embassay
 
         run: Callable[..., Any] = getattr(embassay, self.protocol).run
@@ -164,13 +164,13 @@ class TrainingProgress:
             step, epoch, str(path), headline.value, (low, high), headline.n, reason=headline.reason
         )
 
-    def _find_headline(self, path: Path) -> Headline:
+    def _find_headline(self, path: Path) -> SystemHeadline:
         for standing in read_standings(path):
             if (standing.task, standing.dataset, standing.system) == (self.task, "", _NAME):
                 return standing.headline
-        return Headline.none(_NAME, "the run has no score")
+        return SystemHeadline.none(_NAME, "the run has no score")
 
-    def _compare(self, now: TrainingLook, other: TrainingLook) -> _TestedGain:
+    def _compare_looks(self, now: TrainingLook, other: TrainingLook) -> _TestedGain:
         from embassay.protocols.compare import compare
 
         if now.score is None or other.score is None:
@@ -180,7 +180,7 @@ class TrainingProgress:
         low, high, p = (leading.low, leading.high, leading.p) if known else (None, None, None)
         return _TestedGain(leading.difference, low, high, p, leading.reason)
 
-    def _write(self) -> None:
+    def _write_progress(self) -> None:
         looks = [self.base, *self.evaluations]
         write_atomic(self.out / _LOG, "".join(to_json(asdict(look)) + "\n" for look in looks))
 
@@ -196,10 +196,10 @@ class _TestedGain:
     reason: str = ""
 
 
-def look_level(look: int) -> float:
+def compute_look_level(look: int) -> float:
     """The level of the k-th look, from 1: all of them sum to 0.05.
 
-    >>> look_level(1), round(sum(map(look_level, range(1, 10_000))), 3)
+    >>> compute_look_level(1), round(sum(map(compute_look_level, range(1, 10_000))), 3)
     (0.025, 0.05)
     """
     return ALPHA / (look * (look + 1))
@@ -239,12 +239,12 @@ def _import_evaluation() -> Any:
     try:
         import sentence_transformers
     except ImportError as error:
-        raise _missing_package(error) from error
+        raise _make_missing_package_error(error) from error
     moved = int(sentence_transformers.__version__.partition(".")[0]) >= _MOVED
     return import_module(f"sentence_transformers.{'sentence_transformer.' if moved else ''}evaluation")
 
 
-def _missing_package(error: ImportError) -> UsageError:
+def _make_missing_package_error(error: ImportError) -> UsageError:
     return UsageError(f"Training needs the package {error.name}, which is not installed.", mend=_INSTALL)
 
 
@@ -252,7 +252,7 @@ def _make_callback(progress: TrainingProgress, patience: int, margin: float) -> 
     try:
         from transformers import TrainerCallback
     except ImportError as error:
-        raise _missing_package(error) from error
+        raise _make_missing_package_error(error) from error
 
     class StopOnEvidence(TrainerCallback):
         """Stops training where the evaluations give a reason."""

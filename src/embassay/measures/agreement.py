@@ -56,7 +56,7 @@ def align(answers: Answers) -> Aligned:
     return Aligned(tuple(answers), items, rows)
 
 
-def rating_rows(ratings: Ratings) -> list[list[Hashable | None]]:
+def convert_ratings_to_rows(ratings: Ratings) -> list[list[Hashable | None]]:
     """The rows of `ratings` with None for what is missing. Raises UsageError for rows of different lengths or none."""
     rows = [[None if _is_missing(value) else value for value in row] for row in ratings]
     if len({len(row) for row in rows}) != 1:
@@ -80,12 +80,12 @@ def mean_pairwise(
     >>> mean_pairwise([[1, 2, 3], [1, 2, 5], [2, 3, None]], absolute_difference).values
     (0.6666666666666666, 1.0, 1.0)
     """
-    rows = rating_rows(ratings)
+    rows = convert_ratings_to_rows(ratings)
     if len(rows) < 2:
         raise UsageError(
             "Agreement needs two raters.", mend="Give two or more raters, or report the agreement as NA."
         )
-    shared = [common(first, second) for first, second in combinations(rows, 2)]
+    shared = [pick_items_both_rated(first, second) for first, second in combinations(rows, 2)]
     items = tuple(len(pair[0]) for pair in shared)
     values = tuple(
         float(measure(*pair)) if n >= max(min_shared, 1) else math.nan
@@ -99,11 +99,11 @@ def mean_pairwise(
     return Pairwise(mean, values, items, len(values) - len(defined))
 
 
-def common(
+def pick_items_both_rated(
     one: Sequence[Hashable | None], other: Sequence[Hashable | None]
 ) -> tuple[list[Hashable], list[Hashable]]:
     """The ratings of two raters over the items that both rated. Raises UsageError for different lengths."""
-    first, second = rating_rows([list(one), list(other)])
+    first, second = convert_ratings_to_rows([list(one), list(other)])
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
     return [a for a, _ in pairs], [b for _, b in pairs]
 
@@ -150,18 +150,18 @@ def krippendorff_alpha(
     >>> round(krippendorff_alpha([[1, 2, 3, None], [1, 2, 4, 2], [1, 3, 3, 2]], "interval"), 4)
     0.8113
     """
-    values, codes = _coded(ratings, level)
-    coincidences = _per_item(codes, len(values))
+    values, codes = _encode_ratings(ratings, level)
+    coincidences = _count_item_coincidences(codes, len(values))
     # Coincidences of items add up: a resample is a weighted sum, and no rating is counted again.
     together = coincidences.sum(axis=0) if counts is None else _resample_coincidences(counts, coincidences)
-    alpha = _alpha(together, values, level)
+    alpha = _compute_krippendorff_alpha(together, values, level)
     return float(alpha) if counts is None else alpha
 
 
-def _coded(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
+def _encode_ratings(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
     """The distinct values in their order (their positions where they are nominal), and every rating as its position
     there, -1 where it is missing, (raters, items)."""
-    rows = rating_rows(ratings)
+    rows = convert_ratings_to_rows(ratings)
     if level not in ("nominal", "ordinal", "interval"):
         raise UsageError(f"The level is {level!r}.", mend="Use nominal, ordinal or interval.")
     seen = dict.fromkeys(value for row in rows for value in row if value is not None)
@@ -179,7 +179,7 @@ def _sort_values(known: dict[Hashable, None]) -> list[float]:
     return sorted(numbers)
 
 
-def _per_item(codes: NDArray[np.int64], n_values: int) -> Floats:
+def _count_item_coincidences(codes: NDArray[np.int64], n_values: int) -> Floats:
     """The coincidences of every item, (items, values, values): each pair of ratings by two raters counts
     1 / (ratings - 1)."""
     placed = codes[:, :, None] == np.arange(n_values)
@@ -200,11 +200,11 @@ def _resample_coincidences(counts: ArrayLike, coincidences: Floats) -> Floats:
     return np.tensordot(drawn, coincidences, axes=1)
 
 
-def _alpha(coincidences: Floats, values: Floats, level: Level) -> Floats:
+def _compute_krippendorff_alpha(coincidences: Floats, values: Floats, level: Level) -> Floats:
     """1 - observed over expected disagreement, of coincidences (..., values, values)."""
     margins = coincidences.sum(axis=-1)
     n = margins.sum(axis=-1)
-    weights = _disagreement(margins, values, level)
+    weights = _weigh_rating_disagreement(margins, values, level)
     observed = (coincidences * weights).sum(axis=(-2, -1))
     expected = (margins[..., :, None] * margins[..., None, :] * weights).sum(axis=(-2, -1))
     # Where all values are the same no disagreement is expected: 0 / 0 is undefined.
@@ -212,7 +212,7 @@ def _alpha(coincidences: Floats, values: Floats, level: Level) -> Floats:
         return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
 
-def _disagreement(margins: Floats, values: Floats, level: Level) -> Floats:
+def _weigh_rating_disagreement(margins: Floats, values: Floats, level: Level) -> Floats:
     """What it weighs when one rater says c and another k: (..., values, values)."""
     if level == "nominal":
         return 1 - np.eye(len(values))
@@ -261,7 +261,7 @@ def fleiss(ratings: Ratings) -> Fleiss:
     """
     counted = [
         Counter(value for value in item if value is not None)
-        for item in zip(*rating_rows(ratings), strict=True)
+        for item in zip(*convert_ratings_to_rows(ratings), strict=True)
     ]
     sizes = Counter(count.total() for count in counted if count.total() > 1)
     if not sizes:
@@ -269,10 +269,10 @@ def fleiss(ratings: Ratings) -> Fleiss:
     # Of two equally common numbers the larger: more ratings an item tell more.
     size = max(sizes, key=lambda size: (sizes[size], size))
     used = [count for count in counted if count.total() == size]
-    return Fleiss(_fleiss(used, size), len(used), size, len(counted) - len(used))
+    return Fleiss(_compute_fleiss_kappa(used, size), len(used), size, len(counted) - len(used))
 
 
-def _fleiss(counted: Sequence[Counter[Hashable]], size: int) -> float:
+def _compute_fleiss_kappa(counted: Sequence[Counter[Hashable]], size: int) -> float:
     together = sum((count for count in counted), start=Counter[Hashable]())
     n = len(counted) * size
     if len(together) == 1:  # chance agreement is then 1, and kappa 0 / 0
@@ -305,18 +305,20 @@ def cohen_kappa(
     """
     if weights not in (None, "linear", "quadratic"):
         raise UsageError(f"The weights are {weights!r}.", mend="Use linear, quadratic or None.")
-    left, right = common(x, y)
-    codes_of = {value: code for code, value in enumerate(_check_scale({*left, *right}, weights, scale))}
+    left, right = pick_items_both_rated(x, y)
+    codes_of = {
+        value: code for code, value in enumerate(_check_rating_scale({*left, *right}, weights, scale))
+    }
     unknown = {*left, *right} - codes_of.keys()
     if unknown:
         raise UsageError(f"{sorted(map(str, unknown))} is not on the scale.", mend="Name every value there.")
     table = np.zeros((len(codes_of), len(codes_of)))
     for a, b in zip(left, right, strict=True):
         table[codes_of[a], codes_of[b]] += 1
-    return _kappa(table, _disagreement_weights(len(codes_of), weights))
+    return _compute_weighted_kappa(table, _build_disagreement_weights(len(codes_of), weights))
 
 
-def _check_scale(
+def _check_rating_scale(
     found: set[Hashable], weights: Weights | None, scale: Sequence[Hashable] | None
 ) -> Sequence[Hashable]:
     if scale is not None or weights is None:
@@ -329,12 +331,12 @@ def _check_scale(
         ) from None
 
 
-def _disagreement_weights(n: int, weights: Weights | None) -> Floats:
+def _build_disagreement_weights(n: int, weights: Weights | None) -> Floats:
     apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(np.float64)
     return np.minimum(apart, 1) if weights is None else apart if weights == "linear" else apart**2
 
 
-def _kappa(table: Floats, disagreement: Floats) -> float:
+def _compute_weighted_kappa(table: Floats, disagreement: Floats) -> float:
     """1 - observed over expected disagreement."""
     expected = float((np.outer(table.sum(axis=1), table.sum(axis=0)) * disagreement).sum())
     # Whole numbers up to the quotient, so that full agreement is exactly 1.
@@ -366,14 +368,14 @@ def gwet_ac2(
     if weights not in (None, "linear", "quadratic"):
         raise UsageError(f"The weights are {weights!r}.", mend="Use linear, quadratic or None.")
     places = {float(value): place for place, value in enumerate(scale)}
-    rows = rating_rows(ratings)
+    rows = convert_ratings_to_rows(ratings)
     given = {value for row in rows for value in row if value is not None}
     if unknown := sorted(str(value) for value in given if value not in places):
         raise UsageError(f"{unknown} is not on the scale.", mend="Name every value there.")
     codes = np.array([[-1 if v is None else places[v] for v in row] for row in rows], dtype=np.int64)  # type: ignore[index]
     each = (codes[:, :, None] == np.arange(len(places))).sum(axis=0).astype(np.float64)
-    alike = 1 - _disagreement_weights(len(places), weights) / max(
-        1.0, float(_disagreement_weights(len(places), weights).max())
+    alike = 1 - _build_disagreement_weights(len(places), weights) / max(
+        1.0, float(_build_disagreement_weights(len(places), weights).max())
     )
     parts = _agreement_per_item(each, alike)
     drawn = np.ones((1, len(each))) if counts is None else np.asarray(counts, dtype=np.float64)
@@ -381,7 +383,7 @@ def gwet_ac2(
         raise UsageError(
             f"Counts of shape {drawn.shape} do not match {len(each)} items.", mend="Give one per item."
         )
-    found = _ac2(drawn @ parts, alike)
+    found = _compute_gwet_ac2(drawn @ parts, alike)
     return float(found[0]) if counts is None else found
 
 
@@ -395,7 +397,7 @@ def _agreement_per_item(each: Floats, alike: Floats) -> Floats:
     return np.column_stack([np.where(twice, agreed, 0.0), twice, n > 0, each / np.maximum(n, 1)[:, None]])
 
 
-def _ac2(sums: Floats, alike: Floats) -> Floats:
+def _compute_gwet_ac2(sums: Floats, alike: Floats) -> Floats:
     """The coefficient of sums over items, (b, 3 + values) -> (b,)."""
     q = len(alike)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -415,10 +417,10 @@ def percent_agreement(ratings: Ratings, *, min_shared: int = 1) -> float:
     >>> percent_agreement(["aabbccabca", "abbbcaabcc"])
     0.7
     """
-    return mean_pairwise(ratings, _equal_share, min_shared=min_shared).value
+    return mean_pairwise(ratings, _share_of_equal_pairs, min_shared=min_shared).value
 
 
-def _equal_share(x: Sequence[Hashable], y: Sequence[Hashable]) -> float:
+def _share_of_equal_pairs(x: Sequence[Hashable], y: Sequence[Hashable]) -> float:
     return sum(a == b for a, b in zip(x, y, strict=True)) / len(x)
 
 

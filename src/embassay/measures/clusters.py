@@ -30,28 +30,28 @@ def complete_linkage(distances: NDArray[np.float32], n: int, n_clusters: int) ->
     UsageError for shapes and counts that do not fit, ModelError for distances that are not finite. Source:
     Müllner 2011, Modern hierarchical, agglomerative clustering algorithms, section 3.2; SAGE A.5.
     """
-    from embassay.measures.kernels import first_neighbours, merge_all
+    from embassay.measures.kernels import find_nearest_neighbours, merge_all_clusters
 
-    _check(distances, n, n_clusters)
-    nearest, near, finite = first_neighbours(distances, n)
+    _check_cluster_distances(distances, n, n_clusters)
+    nearest, near, finite = find_nearest_neighbours(distances, n)
     if not finite:
         raise ModelError("The distances to cluster contain values that are not finite.")
-    lower, upper, heights = merge_all(distances, nearest, near)
+    lower, upper, heights = merge_all_clusters(distances, nearest, near)
     order = np.argsort(heights, kind="stable")[: n - n_clusters]
-    return _labels(n, lower[order], upper[order])
+    return _label_merged_clusters(n, lower[order], upper[order])
 
 
-def order_of_contents(texts: Sequence[str]) -> NDArray[np.int64]:
+def sort_positions_by_text(texts: Sequence[str]) -> NDArray[np.int64]:
     """The positions of texts in an order that nothing but what they say decides, (n,).
 
     Where distances are equal, clusters depend on the order of the items; in this one they know neither rows nor ids,
     and a file that is sorted by label gains nothing. Texts of the same words in another order keep their place.
     """
-    keys = [(_digest(" ".join(sorted(text.lower().split()))), _digest(text)) for text in texts]
+    keys = [(_hash_text(" ".join(sorted(text.lower().split()))), _hash_text(text)) for text in texts]
     return np.array(sorted(range(len(texts)), key=keys.__getitem__), dtype=np.int64)
 
 
-def _digest(text: str) -> bytes:
+def _hash_text(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -68,7 +68,7 @@ def restore_item_order(order: NDArray[np.int64], clusters: NDArray[np.int64]) ->
     return np.array([names.setdefault(cluster, len(names)) for cluster in placed.tolist()], dtype=np.int64)
 
 
-def _check(distances: NDArray[np.float32], n: int, n_clusters: int) -> None:
+def _check_cluster_distances(distances: NDArray[np.float32], n: int, n_clusters: int) -> None:
     if distances.dtype != np.float32 or distances.shape != (n * (n - 1) // 2,):
         raise UsageError(
             f"Cannot cluster {n} items by distances of type {distances.dtype} and shape {distances.shape}.",
@@ -80,7 +80,7 @@ def _check(distances: NDArray[np.float32], n: int, n_clusters: int) -> None:
         raise UsageError(f"Cannot make {n_clusters} clusters of {n} items.", mend=f"Ask for 1 to {n}.")
 
 
-def _labels(n: int, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArray[np.int64]:
+def _label_merged_clusters(n: int, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArray[np.int64]:
     """Clusters after these merges, whose ends are places of clusters: a place is one of its members."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -128,21 +128,21 @@ def v_measure(labels: Groups, clusters: Groups, *, beta: float = 1.0) -> float:
     """
     if beta < 0:
         raise UsageError(f"beta is {beta}.", mend="It must be 0 or more.")
-    return _v(_table(labels, clusters), beta)
+    return _compute_v_measure(_build_contingency_table(labels, clusters), beta)
 
 
-def v_measure_of(counts: NDArray[np.int64]) -> float:
+def v_measure_from_counts(counts: NDArray[np.int64]) -> float:
     """The V-measure of a table of counts (classes, clusters), as `v_measure` has it; NaN for an empty one.
 
-    >>> round(v_measure_of(np.array([[3, 0, 0], [1, 2, 0], [0, 0, 3]])), 6)
+    >>> round(v_measure_from_counts(np.array([[3, 0, 0], [1, 2, 0], [0, 0, 3]])), 6)
     0.786013
     """
-    return _v(
+    return _compute_v_measure(
         _ContingencyTable(int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0), counts.ravel()), 1.0
     )
 
 
-def _v(table: _ContingencyTable, beta: float) -> float:
+def _compute_v_measure(table: _ContingencyTable, beta: float) -> float:
     if not table.n:
         return float("nan")
     of_classes, of_clusters = _entropy(table.classes, table.n), _entropy(table.clusters, table.n)
@@ -171,12 +171,12 @@ def ari(labels: Groups, clusters: Groups) -> float:
     >>> round(ari("aaabbbccc", "555577999"), 6)
     0.642857
     """
-    table = _table(labels, clusters)
+    table = _build_contingency_table(labels, clusters)
     if not table.n:
         return float("nan")
-    together = _count_pairs(table.cells)
-    class_only = _count_pairs(table.classes) - together
-    cluster_only = _count_pairs(table.clusters) - together
+    together = _count_same_group_pairs(table.cells)
+    class_only = _count_same_group_pairs(table.classes) - together
+    cluster_only = _count_same_group_pairs(table.clusters) - together
     if not class_only and not cluster_only:
         return 1.0
     apart = table.n * (table.n - 1) // 2 - together - class_only - cluster_only
@@ -219,7 +219,7 @@ def _encode_groups(groups: Groups) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(value, len(numbers)) for value in groups], dtype=np.int64)
 
 
-def _table(labels: Groups, clusters: Groups) -> _ContingencyTable:
+def _build_contingency_table(labels: Groups, clusters: Groups) -> _ContingencyTable:
     first, second = _encode_groups(labels), _encode_groups(clusters)
     _check_lengths(first, second)
     width = int(second.max(initial=0)) + 1
@@ -243,6 +243,6 @@ def _entropy(sizes: NDArray[np.int64], n: int) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-def _count_pairs(sizes: NDArray[np.int64]) -> int:
+def _count_same_group_pairs(sizes: NDArray[np.int64]) -> int:
     """Pairs of items that are in one group."""
     return int((sizes * (sizes - 1) // 2).sum())

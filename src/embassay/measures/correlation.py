@@ -13,8 +13,8 @@ from embassay.measures.judgements import (
     AllRetrieved,
     Retrieved,
     Values,
-    check_choice,
     check_cutoff,
+    check_option_choice,
     rank_documents,
 )
 from embassay.measures.registry import measure
@@ -52,7 +52,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Values:
     if left.shape[-1] < 2:
         values = np.full(left.shape[:-1], np.nan)
     else:
-        left, right = _standard(left), _standard(right)
+        left, right = _standardise_values(left), _standardise_values(right)
         constant = ~(left.any(axis=-1) & right.any(axis=-1))
         # Rounding can take a correlation just beyond 1.
         values = np.where(constant, np.nan, np.clip((left * right).sum(axis=-1), -1.0, 1.0))
@@ -86,7 +86,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> Values:
     return pearson(rankdata(left, axis=-1), rankdata(right, axis=-1)) if ordered else pearson(left, right)
 
 
-def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardise_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centred and of length 1; all 0 where constant."""
     low, high = values.min(axis=-1, keepdims=True), values.max(axis=-1, keepdims=True)
     # Scaled to 0..1 first: squares of very large or very small values would leave the range of a float.
@@ -116,7 +116,7 @@ def overlap(a: AllRetrieved, b: AllRetrieved, k: int) -> Values:
     >>> overlap(["d1", "d2", "d3", "d4", "d5"], ["d2", "d1", "d3", "d6", "d4"], 5)
     0.8
     """
-    firsts, seconds, many = _first_ids(a, b, k)
+    firsts, seconds, many = _list_top_ids(a, b, k)
     shared = [len(set(first) & set(second)) for first, second in zip(firsts, seconds, strict=True)]
     values = np.array(shared, dtype=np.float64) / k
     return values if many else float(values[0])
@@ -133,9 +133,9 @@ def list_tau(a: AllRetrieved, b: AllRetrieved, k: int, items: Items = "common") 
     >>> round(list_tau(a, b, 5), 6), round(list_tau(a, b, 5, "union"), 6)
     (0.666667, 0.6)
     """
-    check_choice("items", items, get_args(Items))
-    firsts, seconds, many = _first_ids(a, b, k)
-    left, right = _ranks(firsts, seconds, k, items)
+    check_option_choice("items", items, get_args(Items))
+    firsts, seconds, many = _list_top_ids(a, b, k)
+    left, right = _rank_compared_items(firsts, seconds, k, items)
     values = tau_b(left, right)
     return values if many else float(values[0])
 
@@ -144,18 +144,20 @@ def tau_b(x: Floats, y: Floats) -> Floats:
     """Kendall's tau-b of `x` and `y` over their last axis, (q, n) -> (q,), where NaN on either side leaves an item
     out."""
     if x.shape[-1] > _WIDE:
-        return np.array([_long_tau_b(left, right) for left, right in zip(x, y, strict=True)])
+        return np.array([_compute_long_tau_b(left, right) for left, right in zip(x, y, strict=True)])
     first, second = np.triu_indices(x.shape[-1], 1)
     # So many rows at a time that their comparisons fit in memory.
     step = max(1, _COMPARISONS // max(1, len(first)))
     parts = [
-        _tau_b(x[start : start + step], y[start : start + step], first, second)
+        _compute_tau_b_by_pairs(x[start : start + step], y[start : start + step], first, second)
         for start in range(0, len(x), step)
     ]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _tau_b(x: Floats, y: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
+def _compute_tau_b_by_pairs(
+    x: Floats, y: Floats, first: NDArray[np.intp], second: NDArray[np.intp]
+) -> Floats:
     left, right = (np.sign(side[:, first] - side[:, second]) for side in (x, y))
     # A pair counts on both sides or on neither: the sizes below must be of the same pairs.
     left, right = np.where(np.isnan(right), np.nan, left), np.where(np.isnan(left), np.nan, right)
@@ -164,7 +166,7 @@ def _tau_b(x: Floats, y: Floats, first: NDArray[np.intp], second: NDArray[np.int
         return np.asarray(np.nansum(left * right, axis=1) / sizes)
 
 
-def _long_tau_b(x: Floats, y: Floats) -> float:
+def _compute_long_tau_b(x: Floats, y: Floats) -> float:
     """The same of one pair of rows, in n log n."""
     from scipy.stats import kendalltau
 
@@ -172,10 +174,10 @@ def _long_tau_b(x: Floats, y: Floats) -> float:
     return float(kendalltau(x[defined], y[defined]).statistic) if defined.sum() > 1 else float("nan")
 
 
-def _first_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[str]], list[list[str]], bool]:
+def _list_top_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[str]], list[list[str]], bool]:
     """The first `k` distinct ids of each query on both sides, and whether they are of many queries."""
     check_cutoff(k)
-    many = [_is_many(ranking) for ranking in (a, b)]
+    many = [_has_many_queries(ranking) for ranking in (a, b)]
     if True in many and False in many:
         raise UsageError("One ranking is for one query, the other for many.", mend="Give both alike.")
     if True not in many:
@@ -189,7 +191,7 @@ def _first_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[str]
     )
 
 
-def _is_many(ranking: AllRetrieved) -> bool | None:
+def _has_many_queries(ranking: AllRetrieved) -> bool | None:
     """None for an empty mapping, which may be either."""
     if not isinstance(ranking, Mapping):
         return False
@@ -197,7 +199,9 @@ def _is_many(ranking: AllRetrieved) -> bool | None:
     return None if first is None else not isinstance(first, int | float | np.number)
 
 
-def _ranks(firsts: list[list[str]], seconds: list[list[str]], k: int, items: Items) -> tuple[Floats, Floats]:
+def _rank_compared_items(
+    firsts: list[list[str]], seconds: list[list[str]], k: int, items: Items
+) -> tuple[Floats, Floats]:
     """Ranks of the compared items on both sides, (q, most items), NaN beyond."""
     rows: list[list[tuple[int, int]]] = []
     for first, second in zip(firsts, seconds, strict=True):

@@ -43,7 +43,10 @@ _of_facets = partial(measure, range="[0, 1]", needs="facets, ranking")
 )
 def _facet_recall(graded: Graded, *, cutoff: int) -> Floats:
     """Share of the query's facets that the first documents have between them."""
-    return np.array([_recall(query) for query in _queries(graded, cutoff)], dtype=np.float64)
+    return np.array(
+        [_compute_query_facet_recall(query) for query in _iterate_query_facets(graded, cutoff)],
+        dtype=np.float64,
+    )
 
 
 @_of_facets("Facet-alpha-nDCG", direction="higher", undefined=WITHOUT, source="Clarke et al. 2008")
@@ -51,19 +54,28 @@ def _facet_alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5) -> Flo
     """nDCG in which a document is worth its facets, each less by `alpha` for each time that it stands above."""
     if not 0 <= alpha <= 1:
         raise UsageError(f"alpha is {alpha}.", mend="Give a number from 0 (repeats cost nothing) to 1.")
-    return np.array([_ndcg(query, cutoff, alpha) for query in _queries(graded, cutoff)], dtype=np.float64)
+    return np.array(
+        [_compute_facet_ndcg(query, cutoff, alpha) for query in _iterate_query_facets(graded, cutoff)],
+        dtype=np.float64,
+    )
 
 
 @_of_facets("Redundancy", direction="lower", undefined=NONE_FOUND, source="ours")
 def _redundancy(graded: Graded, *, cutoff: int) -> Floats:
     """Share of those first documents that have facets which add none that doesn't stand above."""
-    return np.array([_query_redundancy(query) for query in _queries(graded, cutoff)], dtype=np.float64)
+    return np.array(
+        [_compute_query_redundancy(query) for query in _iterate_query_facets(graded, cutoff)],
+        dtype=np.float64,
+    )
 
 
 @_of_facets("Complementarity", direction="higher", undefined=NONE_FOUND, source="ours")
 def _complementarity(graded: Graded, *, cutoff: int) -> Floats:
     """Share of the facets covered by the first documents that the best of these lacks: 0 where one has them all."""
-    return np.array([_query_complementarity(query) for query in _queries(graded, cutoff)], dtype=np.float64)
+    return np.array(
+        [_compute_query_complementarity(query) for query in _iterate_query_facets(graded, cutoff)],
+        dtype=np.float64,
+    )
 
 
 def facet_recall(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Values:
@@ -144,7 +156,7 @@ Query = tuple[list[frozenset[int]], dict[int, frozenset[int]]]
 """The facets of each of the first documents, and those of every document that has one, in the order of ids."""
 
 
-def _queries(graded: Graded, cutoff: int) -> Iterator[Query]:
+def _iterate_query_facets(graded: Graded, cutoff: int) -> Iterator[Query]:
     """Every query's facets. UsageError where nobody knows them."""
     check_cutoff(cutoff)
     if graded.facets is None:
@@ -166,13 +178,13 @@ def _queries(graded: Graded, cutoff: int) -> Iterator[Query]:
         yield [known.get(document, frozenset()) for document in ranked if document != ABSENT], known
 
 
-def _recall(query: Query) -> float:
+def _compute_query_facet_recall(query: Query) -> float:
     first, pool = query
     every = frozenset().union(*pool.values())
     return len(frozenset().union(*first)) / len(every) if every else float("nan")
 
 
-def _query_redundancy(query: Query) -> float:
+def _compute_query_redundancy(query: Query) -> float:
     having = [own for own in query[0] if own]
     above: set[int] = set()
     adds_none = 0
@@ -182,23 +194,23 @@ def _query_redundancy(query: Query) -> float:
     return adds_none / len(having) if having else float("nan")
 
 
-def _query_complementarity(query: Query) -> float:
+def _compute_query_complementarity(query: Query) -> float:
     covered = frozenset().union(*query[0])
     if not covered:
         return float("nan")
     return (len(covered) - max(map(len, query[0]))) / len(covered)
 
 
-def _ndcg(query: Query, cutoff: int, alpha: float) -> float:
+def _compute_facet_ndcg(query: Query, cutoff: int, alpha: float) -> float:
     first, pool = query
     if not pool:
         return float("nan")
-    gained = _discounted(first, alpha)
+    gained = _sum_discounted_facet_gain(first, alpha)
     # The greedy order is not always the best one, so a ranking may beat it.
-    return min(gained / _discounted(_ideal_order(pool, cutoff, alpha), alpha), 1.0)
+    return min(gained / _sum_discounted_facet_gain(_ideal_order(pool, cutoff, alpha), alpha), 1.0)
 
 
-def _discounted(ranked: Collection[frozenset[int]], alpha: float) -> float:
+def _sum_discounted_facet_gain(ranked: Collection[frozenset[int]], alpha: float) -> float:
     seen: dict[int, int] = {}
     total = 0.0
     for rank, own in enumerate(ranked, start=1):

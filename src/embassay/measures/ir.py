@@ -33,7 +33,7 @@ except ImportError as error:
     ) from error
 
 
-class Mean(ir_measures.MeanAgg):  # type: ignore[misc]
+class DefinedValuesMean(ir_measures.MeanAgg):  # type: ignore[misc]
     """The mean over the queries where the measure is defined."""
 
     def add(self, value: float) -> None:
@@ -47,21 +47,21 @@ class EmbassayMeasure(ir_measures.Measure):  # type: ignore[misc]
 
     DEFAULT = math.nan
 
-    def aggregator(self) -> Mean:
-        return Mean()
+    def aggregator(self) -> DefinedValuesMean:
+        return DefinedValuesMean()
 
-    def ours(self) -> Measure:
+    def build_embassay_measure(self) -> Measure:
         """The same measure here."""
         parameters = {key: value for key, value in self.params.items() if key != "cutoff"}
         return MEASURES.build(Spec(self.NAME, "", parameters, self.params["cutoff"]))
 
 
-class Evaluator(ir_measures.Evaluator):  # type: ignore[misc]
+class IrMeasuresEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
     """Measures and judgements, ready for runs."""
 
     def __init__(self, measures: Iterable[EmbassayMeasure], qrels: Any) -> None:
         wanted = list(measures)
-        self.ours = {str(ours.ours()): ours for ours in wanted}
+        self.ours = {str(ours.build_embassay_measure()): ours for ours in wanted}
         self.grades: dict[str, dict[str, int]] = {}
         self.sources: dict[str, dict[str, Hashable]] = {}
         for judgement in ir_measures.util.QrelsConverter(qrels).as_namedtuple_iter():
@@ -72,12 +72,12 @@ class Evaluator(ir_measures.Evaluator):  # type: ignore[misc]
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         every = ir_measures.util.RunConverter(run).as_dict_of_dict()
         retrieved = {query: every.get(query, {}) for query in self.grades}
-        graded = grade(self.grades, retrieved, source=self._sources(retrieved))
+        graded = grade(self.grades, retrieved, source=self._map_document_sources(retrieved))
         for name, values in evaluate_graded(list(self.ours), graded).items():
             for query, value in zip(self.grades, values.tolist(), strict=True):
                 yield ir_measures.Metric(query_id=query, measure=self.ours[name], value=value)
 
-    def _sources(self, retrieved: Mapping[str, Mapping[str, float]]) -> Facet | None:
+    def _map_document_sources(self, retrieved: Mapping[str, Mapping[str, float]]) -> Facet | None:
         """Query -> document -> source, if a measure asks for it."""
         if not any(measure.NAME == "RAnWGNovelty" for measure in self.ours.values()):
             return None
@@ -91,20 +91,20 @@ class Evaluator(ir_measures.Evaluator):  # type: ignore[misc]
         return merged
 
 
-class Provider(ir_measures.Provider):  # type: ignore[misc]
+class IrMeasuresProvider(ir_measures.Provider):  # type: ignore[misc]
     """Computes the measures of this package."""
 
     NAME = "embassay"
     SUPPORTED_MEASURES: ClassVar[list[EmbassayMeasure]] = []
 
-    def _evaluator(self, measures: Iterable[EmbassayMeasure], qrels: Any) -> Evaluator:
-        return Evaluator(measures, qrels)
+    def _evaluator(self, measures: Iterable[EmbassayMeasure], qrels: Any) -> IrMeasuresEvaluator:
+        return IrMeasuresEvaluator(measures, qrels)
 
 
 def _declare_measure(name: str, ours: str) -> EmbassayMeasure:
     """A measure that nobody has called yet, with what it can be told."""
     entry = MEASURES.get(ours)
-    parameters = dict(_list_parameters(entry.load()))
+    parameters = dict(_list_measure_parameters(entry.load()))
     kind = type(
         f"_{name}",
         (EmbassayMeasure,),
@@ -121,20 +121,20 @@ def _declare_measure(name: str, ours: str) -> EmbassayMeasure:
     return declared
 
 
-def _list_parameters(function: Any) -> Iterator[tuple[str, Any]]:
+def _list_measure_parameters(function: Any) -> Iterator[tuple[str, Any]]:
     """The parameters of a measure; those of a dataclass in its place."""
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if is_dataclass(parameter.default) and not isinstance(parameter.default, type):
-            yield from _list_parameters(type(parameter.default))
+            yield from _list_measure_parameters(type(parameter.default))
         elif name == "cutoff":
             required = parameter.default is inspect.Parameter.empty
             yield name, ir_measures.ParamInfo(dtype=int, required=required, desc="ranking cutoff threshold")
         else:
             default = RELEVANT if parameter.default is inspect.Parameter.empty else parameter.default
-            yield name, _parameter(parameter.annotation, default)
+            yield name, _declare_parameter(parameter.annotation, default)
 
 
-def _parameter(annotation: Any, default: Any) -> Any:
+def _declare_parameter(annotation: Any, default: Any) -> Any:
     if get_origin(annotation) is Literal:
         return ir_measures.ParamInfo(choices=get_args(annotation), default=default)
     return ir_measures.ParamInfo(dtype=(int, float) if annotation is float else annotation, default=default)
@@ -150,13 +150,13 @@ PROC = _declare_measure("PROC", "PROC")
 DECLARED = (RAnWG, RAnWGNovelty, NRecall, Precision4, Harm, Hit, PROC)
 
 
-def _register_measures() -> Provider:
+def _register_measures() -> IrMeasuresProvider:
     """Make all of them known to ir_measures."""
     for ours in DECLARED:
         anything = {name: ir_measures.providers.base.Any() for name in ours.SUPPORTED_PARAMS}
-        Provider.SUPPORTED_MEASURES.append(ours(**anything))
+        IrMeasuresProvider.SUPPORTED_MEASURES.append(ours(**anything))
         ir_measures.measures.register(ours)
-    registered = Provider()
+    registered = IrMeasuresProvider()
     ir_measures.providers.register(registered)
     ir_measures.DefaultPipeline.providers.append(registered)
     return registered

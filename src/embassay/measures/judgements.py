@@ -72,15 +72,17 @@ def judge(qrels: AllGains, retrieved: AllRetrieved) -> Judged:
     runs: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
     names = list(judgements)
     sizes = np.fromiter(map(len, judgements.values()), np.int64, len(names))
-    gain = join_numbers(map(methodcaller("values"), judgements.values()), int(sizes.sum()))
+    gain = join_number_columns(map(methodcaller("values"), judgements.values()), int(sizes.sum()))
     query = np.repeat(np.arange(len(names)), sizes)
-    check_each(np.isfinite(gain), "gain", names, query, "a finite number")
+    check_entries_by_query(np.isfinite(gain), "gain", names, query, "a finite number")
     relevant = gain > 0
-    rank = find_ranks(judgements, [score_by_rank(runs.get(name, ())) for name in names], query, relevant)
+    rank = find_document_ranks(
+        judgements, [score_by_rank(runs.get(name, ())) for name in names], query, relevant
+    )
     return Judged(
         len(names),
-        _places(query, rank, gain, rank > 0),
-        _in_best_order(query[relevant], gain[relevant]),
+        _build_relevant_places(query, rank, gain, rank > 0),
+        _place_in_best_order(query[relevant], gain[relevant]),
         many,
     )
 
@@ -105,7 +107,7 @@ def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
     return Judged(
         len(reached),
         RelevantPlaces(query, column + 1, reached[query, column]),
-        _in_best_order(np.nonzero(positive)[0], best[positive]),
+        _place_in_best_order(np.nonzero(positive)[0], best[positive]),
     )
 
 
@@ -115,16 +117,16 @@ def check_cutoff(cutoff: int | None) -> None:
         raise UsageError(f"The cutoff is {cutoff}.", mend="It must be 1 or more.")
 
 
-def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+def check_option_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     """Raise UsageError for a `value` of the option `name` that is none of `allowed`."""
     if value not in allowed:
         raise UsageError(f"There is no {name} {value!r}.", mend=f"Use one of {', '.join(allowed)}.")
 
 
-def order_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
+def number_within_groups(group: NDArray[np.int64]) -> NDArray[np.int64]:
     """1, 2, 3 ... within each run of equal values of the sorted array `group`.
 
-    >>> order_in_group(np.array([4, 4, 7, 7, 7])).tolist()
+    >>> number_within_groups(np.array([4, 4, 7, 7, 7])).tolist()
     [1, 2, 1, 2, 3]
     """
     # The search finds where each run begins.
@@ -167,7 +169,7 @@ def score_by_rank(ranking: Retrieved) -> Mapping[str, float]:
     )
 
 
-def _places(
+def _build_relevant_places(
     query: NDArray[np.int64], rank: NDArray[np.int64], gain: NDArray[np.float64], keep: NDArray[np.bool_]
 ) -> RelevantPlaces:
     query, rank, gain = query[keep], rank[keep], gain[keep]
@@ -175,9 +177,9 @@ def _places(
     return RelevantPlaces(query[order], rank[order], gain[order])
 
 
-def _in_best_order(query: NDArray[np.int64], gain: NDArray[np.float64]) -> RelevantPlaces:
+def _place_in_best_order(query: NDArray[np.int64], gain: NDArray[np.float64]) -> RelevantPlaces:
     order = np.lexsort((-gain, query))
-    return RelevantPlaces(query, order_in_group(query), gain[order])
+    return RelevantPlaces(query, number_within_groups(query), gain[order])
 
 
 Ints = NDArray[np.int64]
@@ -187,7 +189,7 @@ _COMPARISONS = 1 << 20
 
 
 @dataclass(frozen=True)
-class _Hits:
+class _TiedWantedDocuments:
     """Wanted documents that share their score: their queries, their positions among all that is wanted, and where
     the documents of that score begin and end in the sorted keys."""
 
@@ -197,7 +199,7 @@ class _Hits:
     end: Ints
 
 
-def find_ranks(
+def find_document_ranks(
     wanted: Mapping[str, Iterable[str]], runs: list[Scores], query: Ints, chosen: NDArray[np.bool_]
 ) -> Ints:
     """The rank (from 1) of every chosen document; 0 where it was not retrieved, and for the others.
@@ -208,11 +210,14 @@ def find_ranks(
     """
     sizes = np.fromiter(map(len, runs), np.int64, len(runs))
     owner = np.repeat(np.arange(len(runs)), sizes)
-    scores = join_numbers(map(methodcaller("values"), runs), len(owner))
-    check_each(~np.isnan(scores), "score", list(wanted), owner, "a number")
-    looked_up = join_numbers(map(_scores_of, wanted.values(), runs), len(query))
+    scores = join_number_columns(map(methodcaller("values"), runs), len(owner))
+    check_entries_by_query(~np.isnan(scores), "score", list(wanted), owner, "a number")
+    looked_up = join_number_columns(map(_look_up_scores, wanted.values(), runs), len(query))
     ranked = np.flatnonzero(chosen & ~np.isnan(looked_up))
-    keys, sought = _sort_keys(owner, scores), _sort_keys(query[ranked], looked_up[ranked])
+    keys, sought = (
+        _build_score_sort_keys(owner, scores),
+        _build_score_sort_keys(query[ranked], looked_up[ranked]),
+    )
     # The better ones are counted instead of ranking everything: one sorted array serves all queries.
     ordered = np.sort(keys)
     end = np.searchsorted(ordered, sought, side="right")
@@ -222,12 +227,14 @@ def find_ranks(
     tied = np.flatnonzero((end > 1) & (ordered[end - 2] == sought))
     if len(tied):
         wanted_at = ranked[tied]
-        hits = _Hits(query[wanted_at], wanted_at, np.searchsorted(ordered, sought[tied]), end[tied])
+        hits = _TiedWantedDocuments(
+            query[wanted_at], wanted_at, np.searchsorted(ordered, sought[tied]), end[tied]
+        )
         rank[wanted_at] += _count_better_ties(wanted.values(), runs, keys, hits)
     return rank
 
 
-def join_numbers(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
+def join_number_columns(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
     """The `n` numbers of all columns in a row. Raises UsageError for a word."""
     try:
         return np.fromiter(chain.from_iterable(columns), np.float64, n)
@@ -235,7 +242,9 @@ def join_numbers(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float
         raise UsageError(f"A gain, grade or score is not a number: {error}.", mend="Give numbers.") from error
 
 
-def check_each(good: NDArray[np.bool_], what: str, names: list[str], query: Ints, expected: str) -> None:
+def check_entries_by_query(
+    good: NDArray[np.bool_], what: str, names: list[str], query: Ints, expected: str
+) -> None:
     """Raise UsageError where an entry is not good, naming the first query that has one."""
     bad = np.flatnonzero(~good)
     if len(bad):
@@ -247,11 +256,11 @@ def check_each(good: NDArray[np.bool_], what: str, names: list[str], query: Ints
         )
 
 
-def _scores_of(documents: Iterable[str], run: Scores) -> Iterable[float]:
+def _look_up_scores(documents: Iterable[str], run: Scores) -> Iterable[float]:
     return map(run.get, documents, repeat(np.nan))
 
 
-def _sort_keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _build_score_sort_keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[np.uint64]:
     """Integers that sort as (query, score in single precision)."""
     with np.errstate(over="ignore"):
         # Adding 0 turns -0 into 0, which compares equal but has other bits.
@@ -263,7 +272,7 @@ def _sort_keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def _count_better_ties(
-    wanted: Iterable[Iterable[str]], runs: list[Scores], keys: NDArray[np.uint64], hits: _Hits
+    wanted: Iterable[Iterable[str]], runs: list[Scores], keys: NDArray[np.uint64], hits: _TiedWantedDocuments
 ) -> Ints:
     """How many documents of the same query and score have a greater id, for each of the hits.
 
@@ -274,12 +283,12 @@ def _count_better_ties(
     sizes = np.fromiter(map(len, runs), np.int64, len(runs))
     # The same order as that of `first` and `end`: each hit's query and score are one stretch of it.
     order = np.argsort(keys[np.repeat(concerned, sizes)])
-    ids = _objects(compress(runs, concerned.tolist()))
+    ids = _flatten_to_object_array(compress(runs, concerned.tolist()))
     skipped = np.cumsum(np.where(concerned, 0, sizes))[hits.query]
     first, end = hits.first - skipped, hits.end - skipped
-    documents = _objects(wanted)[hits.document]
+    documents = _flatten_to_object_array(wanted)[hits.document]
     counts = np.empty(len(first), dtype=np.int64)
-    for block in _blocks(end - first):
+    for block in _split_into_size_blocks(end - first):
         sizes = end[block] - first[block]
         which = np.repeat(np.arange(len(block)), sizes)
         # 0, 1, 2, ... within the stretch of each hit, one stretch after another.
@@ -289,11 +298,11 @@ def _count_better_ties(
     return counts
 
 
-def _objects(groups: Iterable[Iterable[str]]) -> NDArray[np.object_]:
+def _flatten_to_object_array(groups: Iterable[Iterable[str]]) -> NDArray[np.object_]:
     return np.fromiter(chain.from_iterable(groups), np.object_)
 
 
-def _blocks(sizes: Ints) -> list[Ints]:
+def _split_into_size_blocks(sizes: Ints) -> list[Ints]:
     """Positions of `sizes` in runs whose sizes sum up to about a million."""
     ends = np.cumsum(sizes)
     cuts = np.searchsorted(ends, np.arange(_COMPARISONS, ends[-1], _COMPARISONS))
@@ -354,7 +363,7 @@ def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
         rarity = (n[..., 4:] / np.where(present, n[..., :4], 1.0)) ** weighting.alpha
     rarity = np.minimum(rarity, _LARGEST)
     below = np.where(present, np.minimum(base * rarity, caps), 0.0)
-    below = np.where(n[..., 4:] > 0, below, _fallback(weighting))
+    below = np.where(n[..., 4:] > 0, below, _compute_fallback_weights(weighting))
     if weighting.enforce_monotone:
         # A grade that the pool does not have bounds nothing.
         bounds = np.where(present, below, np.inf)[..., ::-1]
@@ -362,19 +371,19 @@ def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
     return np.concatenate([below, np.ones_like(n[..., 4:])], axis=-1)
 
 
-def is_fallback(counts: Ints) -> NDArray[np.bool_]:
+def has_fallback_weights(counts: Ints) -> NDArray[np.bool_]:
     """Where the weights are those of a pool without grade 5: (..., 5) -> (...)."""
     return np.asarray(counts[..., 4] == 0)
 
 
-def is_inverted(counts: Ints, weighting: Weighting = DEFAULT) -> NDArray[np.bool_]:
+def has_inverted_weights(counts: Ints, weighting: Weighting = DEFAULT) -> NDArray[np.bool_]:
     """Where a document of a lower grade weighs more than one of a higher grade that the pool also has."""
     worth = np.where(np.asarray(counts) > 0, weights(counts, weighting), np.nan)
     highest_below = np.fmax.accumulate(worth, axis=-1)[..., :-1]
     return np.asarray((highest_below > worth[..., 1:] + 1e-9).any(axis=-1))
 
 
-def best_sum(weight: Floats, counts: Ints, k: int) -> Floats:
+def sum_largest_weights(weight: Floats, counts: Ints, k: int) -> Floats:
     """The sum of the `k` largest weights, of weights (q, 5) and how many documents have them (q, 5): (q,).
 
     By weight, not by grade: a rare grade 3 may weigh more than a common grade 4.
@@ -386,7 +395,7 @@ def best_sum(weight: Floats, counts: Ints, k: int) -> Floats:
     return np.asarray((np.clip(k - before, 0, there) * worth).sum(axis=1))
 
 
-def _fallback(weighting: Weighting) -> Floats:
+def _compute_fallback_weights(weighting: Weighting) -> Floats:
     to_four = 1 / weighting.b4 if weighting.b4 else 0.0
     return np.array([weighting.b1 * to_four, weighting.b2 * to_four, weighting.fallback_w3, 1.0])
 
@@ -474,28 +483,28 @@ class FacetTable:
     facet: NDArray[np.int64]
 
 
-def retrieved_counts(graded: Graded, k: int | None = None) -> Ints:
+def count_retrieved_grades(graded: Graded, k: int | None = None) -> Ints:
     """How many of the first `k` (None: of all) are of grade 1, 2, 3, 4, 5: (q, 5)."""
     check_cutoff(k)
     top = graded.top[:, :k]
     return np.stack([np.count_nonzero(top == grade, axis=1) for grade in GRADES], axis=1)
 
 
-def retrieved_sizes(graded: Graded, k: int | None = None) -> Ints:
+def count_retrieved_documents(graded: Graded, k: int | None = None) -> Ints:
     """How many distinct documents are among the first `k` (None: in all), graded or not: (q,)."""
     check_cutoff(k)
     return np.asarray(np.count_nonzero(graded.top[:, :k] != ABSENT, axis=1))
 
 
-def pool_counts(graded: Graded) -> Ints:
+def count_pool_grades(graded: Graded) -> Ints:
     """Documents of grade 1, 2, 3, 4, 5 in the restricted pool, which is all that was retrieved where none is given."""
-    return retrieved_counts(graded) if graded.pool is None else graded.pool
+    return count_retrieved_grades(graded) if graded.pool is None else graded.pool
 
 
 def pool_sizes(graded: Graded) -> Ints:
     """Documents in the restricted pool, with or without a grade where that is known: (q,)."""
     if graded.pool is None:
-        return retrieved_sizes(graded)
+        return count_retrieved_documents(graded)
     return graded.pool.sum(axis=1) if graded.pool_sizes is None else graded.pool_sizes
 
 
@@ -512,14 +521,14 @@ def treat_unjudged(graded: Graded, how: Unjudged, k: int | None = None) -> Grade
     `zero` leaves them: worth nothing and no harm. `grade1` makes them irrelevant ones. `condense` takes them out, so
     that those behind move up. `error` raises DataError where one is among the first `k`.
     """
-    check_choice("unjudged", how, get_args(Unjudged))
+    check_option_choice("unjudged", how, get_args(Unjudged))
     if how == "zero":
         return graded
     unjudged = graded.top == UNJUDGED
     if how == "grade1":
         return replace(graded, top=np.where(unjudged, np.int8(1), graded.top))
     if how == "condense":
-        return _condensed(graded, unjudged)
+        return _drop_unjudged_documents(graded, unjudged)
     where = np.argwhere(unjudged[:, :k])
     if len(where):
         query, rank = where[0]
@@ -531,7 +540,7 @@ def treat_unjudged(graded: Graded, how: Unjudged, k: int | None = None) -> Grade
     return graded
 
 
-def _condensed(graded: Graded, unjudged: NDArray[np.bool_]) -> Graded:
+def _drop_unjudged_documents(graded: Graded, unjudged: NDArray[np.bool_]) -> Graded:
     # Stable, so that what stays keeps its order.
     order = np.argsort(unjudged, axis=1, kind="stable")
     moved = np.take_along_axis(np.where(unjudged, np.int8(ABSENT), graded.top), order, axis=1)
@@ -545,7 +554,7 @@ def _condensed(graded: Graded, unjudged: NDArray[np.bool_]) -> Graded:
     return replace(graded, top=moved, sources=sources, facets=facets)
 
 
-def as_judged(graded: Graded) -> Judged:
+def convert_graded_to_judged(graded: Graded) -> Judged:
     """The same for the classic measures: gain = grade - 1, relevant from grade 4 on."""
     query, column = np.nonzero(graded.top > 0)
     # The judged grades of each query, 5 to 1, each as often as it was given.
@@ -555,7 +564,7 @@ def as_judged(graded: Graded) -> Judged:
     return Judged(
         len(graded.counts),
         RelevantPlaces(query, column + 1, graded.top[query, column].astype(np.float64)),
-        RelevantPlaces(owner, order_in_group(owner), np.repeat(falling, counts)),
+        RelevantPlaces(owner, number_within_groups(owner), np.repeat(falling, counts)),
         graded.many,
         relevant=RELEVANT,
         worthless=GRADES[0],
@@ -588,19 +597,23 @@ def grade(
     names = list(pools)
     sizes = np.fromiter(map(len, pools.values()), np.int64, len(names))
     query = np.repeat(np.arange(len(names)), sizes)
-    values = join_numbers(map(methodcaller("values"), pools.values()), len(query))
-    check_each(np.isin(values, GRADES), "grade", names, query, "1, 2, 3, 4 or 5; map other scales first")
-    lists = _by_query(retrieved, names, many)
+    values = join_number_columns(map(methodcaller("values"), pools.values()), len(query))
+    check_entries_by_query(
+        np.isin(values, GRADES), "grade", names, query, "1, 2, 3, 4 or 5; map other scales first"
+    )
+    lists = _list_rankings_by_query(retrieved, names, many)
     runs = [score_by_rank(ranking) for ranking in lists]
-    top = _grade_ranks(pools, runs, query, values)
+    top = _look_up_rank_grades(pools, runs, query, values)
     restricted = (
-        None if pool is None else [score_by_rank(ranking) for ranking in _by_query(pool, names, many)]
+        None
+        if pool is None
+        else [score_by_rank(ranking) for ranking in _list_rankings_by_query(pool, names, many)]
     )
     return Graded(
-        _counts(query, values, len(names)),
+        _count_grades_by_query(query, values, len(names)),
         top,
         None if restricted is None else _count_restricted_grades(pools, restricted, query, values),
-        None if source is None else _sources(pools, runs, source, top.shape[1]),
+        None if source is None else _number_document_sources(pools, runs, source, top.shape[1]),
         many,
         None if restricted is None else np.fromiter(map(len, restricted), np.int64, len(names)),
         np.array([len(ranking) - len(run) for ranking, run in zip(lists, runs, strict=True)], dtype=np.int64),
@@ -608,7 +621,7 @@ def grade(
     )
 
 
-def _by_query(given: AllRetrieved, names: list[str], of_many: bool) -> list[Retrieved]:
+def _list_rankings_by_query(given: AllRetrieved, names: list[str], of_many: bool) -> list[Retrieved]:
     if not of_many:
         return [given]  # type: ignore[list-item]
     if not isinstance(given, Mapping):
@@ -619,20 +632,20 @@ def _by_query(given: AllRetrieved, names: list[str], of_many: bool) -> list[Retr
     return [given.get(name, ()) for name in names]  # type: ignore[misc]
 
 
-def _grade_ranks(
+def _look_up_rank_grades(
     pools: Mapping[str, Grades], runs: list[Scores], query: Ints, each: Floats
 ) -> NDArray[np.int8]:
     """The grade at each rank, (q, longest run)."""
     sizes = np.fromiter(map(len, runs), np.int64, len(runs))
     columns = np.arange(sizes.max(initial=0))
     top = np.where(columns < sizes[:, None], np.int8(UNJUDGED), np.int8(ABSENT))
-    rank = find_ranks(pools, runs, query, np.ones(len(query), dtype=bool))
+    rank = find_document_ranks(pools, runs, query, np.ones(len(query), dtype=bool))
     hit = rank > 0
     top[query[hit], rank[hit] - 1] = each[hit]
     return top
 
 
-def _counts(query: Ints, each: Floats, queries: int) -> Ints:
+def _count_grades_by_query(query: Ints, each: Floats, queries: int) -> Ints:
     cells = query * len(GRADES) + each.astype(np.int64) - 1
     return np.bincount(cells, minlength=queries * len(GRADES)).reshape(queries, len(GRADES))
 
@@ -648,10 +661,12 @@ def _count_restricted_grades(
         dtype=bool,
         count=len(query),
     )
-    return _counts(query[inside], each[inside], len(restricted))
+    return _count_grades_by_query(query[inside], each[inside], len(restricted))
 
 
-def _sources(pools: Mapping[str, Grades], runs: list[Scores], source: Facet, width: int) -> Sources:
+def _number_document_sources(
+    pools: Mapping[str, Grades], runs: list[Scores], source: Facet, width: int
+) -> Sources:
     """The source of each document as a number; only which are equal counts."""
     codes: dict[Hashable, int] = {}
     top = np.full((len(runs), width), ABSENT, dtype=np.int64)
@@ -675,7 +690,7 @@ def _make_source_function(source: Facet, query: str) -> Callable[[str], Hashable
     nested = isinstance(next(iter(source.values()), None), Mapping)
     known: Mapping[str, Hashable] = source.get(query, {}) if nested else source  # type: ignore[assignment]
 
-    def of(document: str) -> Hashable:
+    def find_source(document: str) -> Hashable:
         if document not in known:
             where = f" of query {query!r}" if nested else ""
             raise UsageError(
@@ -683,4 +698,4 @@ def _make_source_function(source: Facet, query: str) -> Callable[[str], Hashable
             )
         return known[document]
 
-    return of
+    return find_source

@@ -77,7 +77,7 @@ Places = NDArray[np.int64]
 
 
 @compile_lazily
-def first_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, bool]:
+def find_nearest_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, bool]:
     """Of each item the nearest other (the lowest of several), its distance, and whether all are finite."""
     nearest = np.full(n, -1, dtype=np.int64)
     near = np.full(n, np.inf, dtype=np.float32)
@@ -99,7 +99,9 @@ def first_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, b
 
 
 @compile_lazily
-def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[Places, Places, Distances]:
+def merge_all_clusters(
+    distances: Distances, nearest: Places, near: Distances
+) -> tuple[Places, Places, Distances]:
     """The n - 1 merges in the order the nearest-neighbour chain finds them: lower place, upper place (which
     the merged cluster takes) and height. All three arguments are overwritten."""
     n = len(nearest)
@@ -118,7 +120,7 @@ def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[P
         while True:
             tip = chain[length - 1]
             if nearest[tip] < 0:
-                nearest[tip], near[tip] = _nearest(distances, starts, left, tip)
+                nearest[tip], near[tip] = _find_nearest_cluster(distances, starts, left, tip)
             neighbour, height = nearest[tip], near[tip]
             if length > 1:
                 before = chain[length - 2]
@@ -132,18 +134,20 @@ def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[P
         length -= 2
         low, high = min(tip, neighbour), max(tip, neighbour)
         lower[merge], upper[merge], heights[merge] = low, high, height
-        nearest[high], near[high] = _merge(distances, starts, left, low, high)
+        nearest[high], near[high] = _merge_cluster_distances(distances, starts, left, low, high)
         for place in left:
             if place != high and (nearest[place] == low or nearest[place] == high):
                 nearest[place] = -1
-        _drop(left, low)
+        _remove_place(left, low)
     return lower, upper, heights
 
 
 @compile_lazily
-def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> tuple[int, np.float32]:
+def _find_nearest_cluster(
+    distances: Distances, starts: Places, left: Places, place: int
+) -> tuple[int, np.float32]:
     """The nearest of the clusters `left`, the lowest of several, and its distance."""
-    at = _place_of(left, place)
+    at = _find_place_index(left, place)
     nearest, near = -1, np.float32(np.inf)
     # The distance of two lies in the row of the lower one: of those before `place`, in their own rows.
     for other in left[:at]:
@@ -159,10 +163,12 @@ def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> 
 
 
 @compile_lazily
-def _merge(distances: Distances, starts: Places, left: Places, low: int, high: int) -> tuple[int, np.float32]:
+def _merge_cluster_distances(
+    distances: Distances, starts: Places, left: Places, low: int, high: int
+) -> tuple[int, np.float32]:
     """Give `high` the larger of its distance and that of `low` to every other cluster; the nearest of them,
     the lowest of several, and its distance."""
-    first, second = _place_of(left, low), _place_of(left, high)
+    first, second = _find_place_index(left, low), _find_place_index(left, high)
     row_low, row_high = starts[low], starts[high]
     nearest, near = -1, np.float32(np.inf)
     # Three loops, because the row that has a distance changes where `other` passes `low` and `high`.
@@ -187,14 +193,14 @@ def _merge(distances: Distances, starts: Places, left: Places, low: int, high: i
 
 
 @compile_lazily
-def _drop(left: Places, place: int) -> None:
+def _remove_place(left: Places, place: int) -> None:
     """Move what follows `place` one forward; the last stays."""
-    for at in range(_place_of(left, place), len(left) - 1):
+    for at in range(_find_place_index(left, place), len(left) - 1):
         left[at] = left[at + 1]
 
 
 @compile_lazily
-def _place_of(left: Places, place: int) -> int:
+def _find_place_index(left: Places, place: int) -> int:
     """Where `place` stands in `left`, which is ascending and holds it. (numba takes seconds to compile its own
     `np.searchsorted`.)"""
     first, last = 0, len(left) - 1

@@ -26,15 +26,15 @@ from embassay.measures.judgements import (
     Pools,
     Unjudged,
     Values,
+    count_retrieved_documents,
+    count_retrieved_grades,
     divide_where_positive,
     grade,
-    order_in_group,
-    retrieved_counts,
-    retrieved_sizes,
+    number_within_groups,
     treat_unjudged,
 )
 from embassay.measures.registry import measure
-from embassay.measures.sets import check_grade, from_grade, known_sources
+from embassay.measures.sets import check_grade, count_from_grade_up, require_sources
 
 _of_relevant = partial(
     measure, direction="higher", range="[0, 1]", undefined="no document has the grade `rel` or a higher one"
@@ -46,7 +46,7 @@ def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
     """Rank-biased precision: relevant documents by the chance that a reader who goes on with `p` sees them."""
     if not 0 <= p < 1:
         raise UsageError(f"p is {p}.", mend="The chance of reading on is at least 0 and below 1.")
-    defined = from_grade(graded.counts, rel) > 0
+    defined = count_from_grade_up(graded.counts, rel) > 0
     seen = p ** np.arange(graded.top.shape[1], dtype=np.float64)
     # (1 - p) times the sum of p^(rank - 1) over the relevant documents.
     values = (1 - p) * ((graded.top >= rel) @ seen)
@@ -58,8 +58,8 @@ def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
 )
 def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = RELEVANT) -> Floats:
     """nDCG in which a document of a source that stands above already is worth less by `alpha`."""
-    known_sources(graded)
-    return _ir_measures_values(graded, "alpha_nDCG", rel, cutoff=cutoff, alpha=alpha)
+    require_sources(graded)
+    return _compute_with_ir_measures(graded, "alpha_nDCG", rel, cutoff=cutoff, alpha=alpha)
 
 
 @_of_relevant(
@@ -67,8 +67,8 @@ def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = R
 )
 def _nrbp(graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = RELEVANT) -> Floats:
     """Rank-biased precision in which a document of a source that stands above already is worth less by `alpha`."""
-    known_sources(graded)
-    return _ir_measures_values(graded, "NRBP", rel, alpha=alpha, beta=beta)
+    require_sources(graded)
+    return _compute_with_ir_measures(graded, "NRBP", rel, alpha=alpha, beta=beta)
 
 
 def rbp(grades: Pools, retrieved: AllRetrieved, p: float = 0.8, level: int = RELEVANT) -> Values:
@@ -112,7 +112,7 @@ def nrbp(
     return graded.answer(_nrbp(graded, alpha=alpha, beta=beta, rel=level))
 
 
-def library_for(what: str) -> Any:
+def import_ir_measures(what: str) -> Any:
     """The package ir_measures; ModelError with the mend where it is not installed."""
     try:
         import ir_measures
@@ -123,10 +123,10 @@ def library_for(what: str) -> Any:
     return ir_measures
 
 
-def _ir_measures_values(graded: Graded, name: str, rel: int, **parameters: float) -> Floats:
+def _compute_with_ir_measures(graded: Graded, name: str, rel: int, **parameters: float) -> Floats:
     """The values of a measure of ir_measures, (q,)."""
-    library = library_for(f"{name} and its like")
-    defined = from_grade(graded.counts, rel) > 0
+    library = import_ir_measures(f"{name} and its like")
+    defined = count_from_grade_up(graded.counts, rel) > 0
     theirs = getattr(library, name)(rel=int(rel), **parameters)
     if not library.DefaultPipeline.supports(theirs):
         raise ModelError(
@@ -135,12 +135,16 @@ def _ir_measures_values(graded: Graded, name: str, rel: int, **parameters: float
         )
     values = np.zeros(len(graded.counts))
     if defined.any():
-        for row in library.iter_calc([theirs], _qrels(graded, library.Qrel), _run(graded, library.ScoredDoc)):
+        for row in library.iter_calc(
+            [theirs],
+            _build_ir_measures_qrels(graded, library.Qrel),
+            _build_ir_measures_run(graded, library.ScoredDoc),
+        ):
             values[int(row.query_id)] = row.value
     return np.where(defined, values, np.nan)
 
 
-def _qrels(graded: Graded, record: Callable[..., Any]) -> list[Any]:
+def _build_ir_measures_qrels(graded: Graded, record: Callable[..., Any]) -> list[Any]:
     """The graded pools; a document is named by its grade, its source and its number among such."""
     if graded.sources is None:
         cells = np.repeat(np.arange(graded.counts.size), graded.counts.ravel())
@@ -156,7 +160,7 @@ def _qrels(graded: Graded, record: Callable[..., Any]) -> list[Any]:
     ]
 
 
-def _run(graded: Graded, record: Callable[..., Any]) -> list[Any]:
+def _build_ir_measures_run(graded: Graded, record: Callable[..., Any]) -> list[Any]:
     """What was retrieved, under the same names; scores fall with the rank."""
     query, rank = np.nonzero(graded.top != ABSENT)
     level = graded.top[query, rank].astype(np.int64)
@@ -174,7 +178,7 @@ def _number_repeats(*keys: Ints) -> Ints:
     order = np.lexsort(keys)
     changes = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
     numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = order_in_group(np.concatenate([[0], np.cumsum(changes)])[: len(order)])
+    numbers[order] = number_within_groups(np.concatenate([[0], np.cumsum(changes)])[: len(order)])
     return numbers
 
 
@@ -213,7 +217,7 @@ def udcg_of(
     """
     check_grade(rel)
     treated = treat_unjudged(graded, unjudged, cutoff)
-    counts, sizes = retrieved_counts(treated, cutoff), retrieved_sizes(treated, cutoff)
+    counts, sizes = count_retrieved_grades(treated, cutoff), count_retrieved_documents(treated, cutoff)
     # By grade, from 1 on; a grade of 4 or 5 that `rel` makes irrelevant distracts as grade 3 does.
     distraction = np.array([0.0, second, third, third, third])
     gains = np.where(np.arange(1, 6) >= rel, 1.0, -gamma * distraction)

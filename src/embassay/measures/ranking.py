@@ -25,7 +25,7 @@ from embassay.measures.judgements import (
     divide_where_positive,
     judge,
     judge_arrays,
-    order_in_group,
+    number_within_groups,
 )
 from embassay.measures.registry import measure
 
@@ -137,8 +137,8 @@ def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -
     if gain not in ("linear", "exponential"):
         raise UsageError(f"There is no gain {gain!r}.", mend="Choose 'linear' or 'exponential'.")
     check_cutoff(cutoff)
-    best = _discounted(judged, judged.ideal, cutoff, gain)
-    reached = _discounted(judged, judged.found, cutoff, gain)
+    best = _sum_discounted_gain(judged, judged.ideal, cutoff, gain)
+    reached = _sum_discounted_gain(judged, judged.found, cutoff, gain)
     # The same gains summed in another order may pass 1 in the last bit.
     return np.minimum(divide_where_positive(reached, best), 1.0)
 
@@ -148,33 +148,43 @@ def _average_precision(
     judged: Judged, *, cutoff: int | None = None, rel: Level = None
 ) -> NDArray[np.float64]:
     """Mean precision at the ranks of the relevant documents."""
-    places = _relevant(judged, judged.found, rel)
-    precisions = np.where(_inside(places, cutoff), order_in_group(places.query) / places.rank, 0.0)
-    return divide_where_positive(_sums(places, precisions, judged.queries), _number_relevant(judged, rel))
+    places = _keep_relevant_places(judged, judged.found, rel)
+    precisions = np.where(
+        _is_within_cutoff(places, cutoff), number_within_groups(places.query) / places.rank, 0.0
+    )
+    return divide_where_positive(
+        _sum_by_query(places, precisions, judged.queries), _count_relevant_by_query(judged, rel)
+    )
 
 
 @_ranking("RR", source="trec_eval recip_rank")
 def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """One over the rank of the first relevant document."""
-    places = _relevant(judged, judged.found, rel)
-    first = _inside(places, cutoff) & (order_in_group(places.query) == 1)
-    values = _sums(places, np.where(first, 1 / places.rank, 0.0), judged.queries)
-    return np.where(_number_relevant(judged, rel) > 0, values, np.nan)
+    places = _keep_relevant_places(judged, judged.found, rel)
+    first = _is_within_cutoff(places, cutoff) & (number_within_groups(places.query) == 1)
+    values = _sum_by_query(places, np.where(first, 1 / places.rank, 0.0), judged.queries)
+    return np.where(_count_relevant_by_query(judged, rel) > 0, values, np.nan)
 
 
 @_ranking("R", source="trec_eval recall")
 def _recall(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """Share of the relevant documents that was found."""
-    return divide_where_positive(_hits(judged, cutoff, rel), _number_relevant(judged, rel))
+    return divide_where_positive(
+        _count_relevant_in_top(judged, cutoff, rel), _count_relevant_by_query(judged, rel)
+    )
 
 
 @_ranking("P", source="trec_eval P")
 def _precision(judged: Judged, *, cutoff: int, rel: Level = None) -> NDArray[np.float64]:
     """Share of the top documents that is relevant."""
-    return np.where(_number_relevant(judged, rel) > 0, _hits(judged, cutoff, rel) / cutoff, np.nan)
+    return np.where(
+        _count_relevant_by_query(judged, rel) > 0,
+        _count_relevant_in_top(judged, cutoff, rel) / cutoff,
+        np.nan,
+    )
 
 
-def _relevant(judged: Judged, places: RelevantPlaces, rel: Level) -> RelevantPlaces:
+def _keep_relevant_places(judged: Judged, places: RelevantPlaces, rel: Level) -> RelevantPlaces:
     """Those of `places` with a gain of `rel` or more; None stands for what the judgements call relevant."""
     least = judged.relevant if rel is None else rel
     if least is None:
@@ -185,26 +195,26 @@ def _relevant(judged: Judged, places: RelevantPlaces, rel: Level) -> RelevantPla
     return RelevantPlaces(places.query[good], places.rank[good], places.gain[good])
 
 
-def _number_relevant(judged: Judged, rel: Level) -> NDArray[np.float64]:
-    relevant = _relevant(judged, judged.ideal, rel)
+def _count_relevant_by_query(judged: Judged, rel: Level) -> NDArray[np.float64]:
+    relevant = _keep_relevant_places(judged, judged.ideal, rel)
     return np.bincount(relevant.query, minlength=judged.queries).astype(np.float64)
 
 
-def _hits(judged: Judged, cutoff: int | None, rel: Level) -> NDArray[np.float64]:
-    places = _relevant(judged, judged.found, rel)
-    return _sums(places, _inside(places, cutoff).astype(np.float64), judged.queries)
+def _count_relevant_in_top(judged: Judged, cutoff: int | None, rel: Level) -> NDArray[np.float64]:
+    places = _keep_relevant_places(judged, judged.found, rel)
+    return _sum_by_query(places, _is_within_cutoff(places, cutoff).astype(np.float64), judged.queries)
 
 
-def _inside(places: RelevantPlaces, cutoff: int | None) -> NDArray[np.bool_]:
+def _is_within_cutoff(places: RelevantPlaces, cutoff: int | None) -> NDArray[np.bool_]:
     check_cutoff(cutoff)
     return places.rank <= (np.inf if cutoff is None else cutoff)
 
 
-def _sums(places: RelevantPlaces, values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
+def _sum_by_query(places: RelevantPlaces, values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
     return np.bincount(places.query, values, minlength=queries).astype(np.float64)
 
 
-def _discounted(
+def _sum_discounted_gain(
     judged: Judged, places: RelevantPlaces, cutoff: int | None, gain: Gain
 ) -> NDArray[np.float64]:
     worth = places.gain - judged.worthless
@@ -214,5 +224,5 @@ def _discounted(
                 f"A gain of {worth.max():g} is too large for 2^gain - 1.", mend="Use the linear gain."
             )
         worth = np.exp2(worth) - 1
-    inside = _inside(places, cutoff)
-    return _sums(places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries)
+    inside = _is_within_cutoff(places, cutoff)
+    return _sum_by_query(places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries)

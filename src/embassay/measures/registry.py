@@ -24,8 +24,8 @@ from embassay.measures.judgements import (
     Judged,
     Retrieved,
     Values,
-    as_judged,
     check_cutoff,
+    convert_graded_to_judged,
     grade,
     judge,
 )
@@ -151,7 +151,7 @@ class FacetMeasure(GradedMeasure):
 class _MeasureRegistry(Registry[Measure]):
     """Measures by all the names that they go by."""
 
-    def parse(self, text: str) -> Spec:
+    def parse_spec(self, text: str) -> Spec:
         """The spec of `text` under the name it has here."""
         spec = canonical_spec(self.style.parse(text))
         self.get(spec.name)
@@ -179,7 +179,7 @@ def measure(
             "undefined": undefined,
             "source": source,
         }
-        MEASURES.register(name, **facts)(_factory(name, function, has_facets="facets" in needs))
+        MEASURES.register(name, **facts)(_make_measure_factory(name, function, has_facets="facets" in needs))
         return function
 
     return decorate
@@ -225,7 +225,9 @@ def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[s
         if isinstance(built, GradedMeasure):
             values[str(wanted)] = built.compute(graded)
         else:
-            judged = judged or [as_judged(graded)]  # ranked once, for whichever measures need it
+            judged = judged or [
+                convert_graded_to_judged(graded)
+            ]  # ranked once, for whichever measures need it
             values[str(wanted)] = _ranking(built, wanted).compute(judged[0])
     return values
 
@@ -240,7 +242,9 @@ def _ranking(given: str | Measure, called: str | Measure = "") -> RankingMeasure
     return built
 
 
-def _factory(name: str, function: Callable[..., Any], *, has_facets: bool) -> Callable[..., Measure]:
+def _make_measure_factory(
+    name: str, function: Callable[..., Any], *, has_facets: bool
+) -> Callable[..., Measure]:
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())
     options = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
     if any(parameter.name == "cutoff" and parameter not in options for parameter in parameters):
@@ -251,7 +255,7 @@ def _factory(name: str, function: Callable[..., Any], *, has_facets: bool) -> Ca
     kinds: dict[Any, type[Measure]] = {Judged: RankingMeasure, Graded: GradedMeasure}
     kind = FacetMeasure if has_facets else kinds.get(parameters[0].annotation, Measure)
 
-    def factory(**given: Any) -> Measure:
+    def build_measure(**given: Any) -> Measure:
         chosen = _changed_options(options, given)
         if "cutoff" in chosen and chosen["cutoff"] is None:
             raise UsageError(f"The measure {name} needs a cutoff.", mend=f"Write {name}@10.")
@@ -261,9 +265,9 @@ def _factory(name: str, function: Callable[..., Any], *, has_facets: bool) -> Ca
         return kind(Spec(name, "", chosen, cutoff), partial(function, **given))
 
     # The registry reads what a measure takes from its factory, as of any other entry.
-    factory.__doc__, factory.__module__ = function.__doc__, function.__module__
-    factory.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    return factory
+    build_measure.__doc__, build_measure.__module__ = function.__doc__, function.__module__
+    build_measure.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return build_measure
 
 
 def _changed_options(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Value]:

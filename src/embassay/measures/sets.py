@@ -34,18 +34,18 @@ from embassay.measures.judgements import (
     Unjudged,
     Values,
     Weighting,
-    best_sum,
-    check_choice,
     check_cutoff,
+    check_option_choice,
+    count_pool_grades,
+    count_retrieved_documents,
+    count_retrieved_grades,
     divide_where_positive,
     grade,
-    is_fallback,
-    is_inverted,
-    order_in_group,
-    pool_counts,
+    has_fallback_weights,
+    has_inverted_weights,
+    number_within_groups,
     pool_sizes,
-    retrieved_counts,
-    retrieved_sizes,
+    sum_largest_weights,
     treat_unjudged,
     weights,
 )
@@ -63,7 +63,7 @@ _set = partial(measure, range="[0, 1]", needs="grades, ranking", source=SOURCE)
 
 
 @_set("RA-nWG", direction="higher", undefined="no graded document is worth anything")
-def ra_nwg_of(
+def compute_rarity_weighted_gain(
     graded: Graded,
     *,
     cutoff: int,
@@ -72,10 +72,12 @@ def ra_nwg_of(
     unjudged: Unjudged = "zero",
 ) -> Floats:
     """Rarity-aware weighted gain of the first documents over that of the best possible ones."""
-    check_choice("normalise_by", normalise_by, get_args(NormaliseBy))
+    check_option_choice("normalise_by", normalise_by, get_args(NormaliseBy))
     weight = weights(graded.counts, weighting)
-    best = best_sum(weight, graded.counts if normalise_by == "graded" else pool_counts(graded), cutoff)
-    reached = retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff)
+    best = sum_largest_weights(
+        weight, graded.counts if normalise_by == "graded" else count_pool_grades(graded), cutoff
+    )
+    reached = count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff)
     return divide_where_positive((weight * reached).sum(axis=1), best)
 
 
@@ -94,8 +96,10 @@ def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> F
 @_set("N-Recall", direction="higher", undefined="no document has the grade `rel` or a higher one")
 def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
     """Share of the documents of grade `rel` or higher that was found, of as many as fit."""
-    reached = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
-    return divide_where_positive(reached, np.minimum(cutoff, from_grade(graded.counts, rel)))
+    reached = count_from_grade_up(
+        count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel
+    )
+    return divide_where_positive(reached, np.minimum(cutoff, count_from_grade_up(graded.counts, rel)))
 
 
 @_set("Precision4+", direction="higher", undefined=_NEVER)
@@ -109,12 +113,14 @@ def precision_of(
 ) -> Floats:
     """Share of the first documents that have grade 4 or 5."""
     treated = treat_unjudged(graded, unjudged, cutoff)
-    reached = from_grade(retrieved_counts(treated, cutoff), rel)
-    return divide_where_positive(reached, length(retrieved_sizes(treated), cutoff, short_list_denominator))
+    reached = count_from_grade_up(count_retrieved_grades(treated, cutoff), rel)
+    return divide_where_positive(
+        reached, choose_share_denominator(count_retrieved_documents(treated), cutoff, short_list_denominator)
+    )
 
 
 @_set("Harm", direction="lower", undefined=_NEVER)
-def harm_of(
+def compute_harmful_share(
     graded: Graded,
     *,
     cutoff: int,
@@ -125,34 +131,38 @@ def harm_of(
     """Share of the first documents that have grade 1 or 2."""
     check_grade(rel)
     treated = treat_unjudged(graded, unjudged, cutoff)
-    harmful = retrieved_counts(treated, cutoff)[:, :rel].sum(axis=1)
-    return divide_where_positive(harmful, length(retrieved_sizes(treated), cutoff, short_list_denominator))
+    harmful = count_retrieved_grades(treated, cutoff)[:, :rel].sum(axis=1)
+    return divide_where_positive(
+        harmful, choose_share_denominator(count_retrieved_documents(treated), cutoff, short_list_denominator)
+    )
 
 
 @_set("Hit", direction="higher", undefined="no document has grade 4 or 5")
-def hit_of(
+def has_all_relevant_in_top(
     graded: Graded, *, cutoff: int, rel: int = RELEVANT, vacuous: bool = False, unjudged: Unjudged = "zero"
 ) -> Floats:
     """Whether all documents of grade 4 and 5 are among the first."""
-    present = from_grade(graded.counts, rel)
-    reached = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
+    present = count_from_grade_up(graded.counts, rel)
+    reached = count_from_grade_up(
+        count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel
+    )
     return np.where(present > 0, reached >= present, 1.0 if vacuous else np.nan)
 
 
 @_set("Judged", direction="higher", undefined="nothing was retrieved")
-def judged_of(graded: Graded, *, cutoff: int | None = None) -> Floats:
+def compute_judged_share(graded: Graded, *, cutoff: int | None = None) -> Floats:
     """Share of the first documents that have a grade."""
     return divide_where_positive(
-        retrieved_counts(graded, cutoff).sum(axis=1), retrieved_sizes(graded, cutoff)
+        count_retrieved_grades(graded, cutoff).sum(axis=1), count_retrieved_documents(graded, cutoff)
     )
 
 
-def feasible_hits(graded: Graded, k: int, rel: int = RELEVANT) -> NDArray[np.bool_]:
+def can_fit_relevant_in_top(graded: Graded, k: int, rel: int = RELEVANT) -> NDArray[np.bool_]:
     """Where all documents from grade `rel` up fit among the first `k`, so that `Hit` can be 1: (q,)."""
-    return np.asarray(from_grade(graded.counts, rel) <= k)
+    return np.asarray(count_from_grade_up(graded.counts, rel) <= k)
 
 
-def from_grade(counts: Ints, rel: int) -> Ints:
+def count_from_grade_up(counts: Ints, rel: int) -> Ints:
     """How many have the grade `rel` or a higher one, of counts (q, 5): (q,)."""
     check_grade(rel)
     return np.asarray(counts[:, rel - 1 :].sum(axis=1))
@@ -164,9 +174,9 @@ def check_grade(rel: int) -> None:
         raise UsageError(f"rel is {rel}.", mend="Grades are 1, 2, 3, 4 and 5.")
 
 
-def length(sizes: Ints, cutoff: int, short_list: ShortList) -> Ints:
+def choose_share_denominator(sizes: Ints, cutoff: int, short_list: ShortList) -> Ints:
     """What a share of the first `cutoff` is divided by, of lists of these sizes, (q,)."""
-    check_choice("short_list_denominator", short_list, get_args(ShortList))
+    check_option_choice("short_list_denominator", short_list, get_args(ShortList))
     return np.full(len(sizes), cutoff) if short_list == "k" else np.minimum(sizes, cutoff)
 
 
@@ -181,7 +191,7 @@ Companion = Literal["RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+"]
     undefined="the measure that it bounds is",
     source=SOURCE,
 )
-def proc_of(
+def compute_pool_oracle_ceiling(
     graded: Graded,
     *,
     cutoff: int,
@@ -191,16 +201,20 @@ def proc_of(
 ) -> Floats:
     """What the best order of a restricted pool could reach of RA-nWG, or of another measure."""
     check_cutoff(cutoff)
-    check_choice("measure", of, get_args(Companion))
-    pool = pool_counts(graded)
+    check_option_choice("measure", of, get_args(Companion))
+    pool = count_pool_grades(graded)
     if of == "RA-nWG":
         weight = weights(graded.counts, weighting)
-        return divide_where_positive(best_sum(weight, pool, cutoff), best_sum(weight, graded.counts, cutoff))
+        return divide_where_positive(
+            sum_largest_weights(weight, pool, cutoff), sum_largest_weights(weight, graded.counts, cutoff)
+        )
     rel = 5 if of == "N-Recall5" else 4
-    reachable = np.minimum(cutoff, from_grade(pool, rel))
+    reachable = np.minimum(cutoff, count_from_grade_up(pool, rel))
     if of == "Precision4+":
-        return divide_where_positive(reachable, length(pool_sizes(graded), cutoff, short_list_denominator))
-    return divide_where_positive(reachable, np.minimum(cutoff, from_grade(graded.counts, rel)))
+        return divide_where_positive(
+            reachable, choose_share_denominator(pool_sizes(graded), cutoff, short_list_denominator)
+        )
+    return divide_where_positive(reachable, np.minimum(cutoff, count_from_grade_up(graded.counts, rel)))
 
 
 Occurrence = Literal["best", "rank"]
@@ -225,8 +239,8 @@ class Novelty:
             raise UsageError(
                 f"beta is {self.beta}.", mend="It must be from 0 to 1; with 1, nothing is discounted."
             )
-        check_choice("occurrence", self.occurrence, get_args(Occurrence))
-        check_choice("ideal", self.ideal, get_args(Ideal))
+        check_option_choice("occurrence", self.occurrence, get_args(Occurrence))
+        check_option_choice("ideal", self.ideal, get_args(Ideal))
 
 
 USUAL = Novelty()
@@ -240,7 +254,7 @@ USUAL = Novelty()
     undefined="no graded document is worth anything",
     source=SOURCE,
 )
-def novelty_of(
+def compute_novelty_gain(
     graded: Graded,
     *,
     cutoff: int,
@@ -250,18 +264,18 @@ def novelty_of(
 ) -> Floats:
     """RA-nWG in which documents of a source that is there already count less."""
     check_cutoff(cutoff)
-    sources = known_sources(graded)
+    sources = require_sources(graded)
     weight = weights(graded.counts, weighting)
     if novelty.ideal == "plain":
-        best = best_sum(weight, graded.counts, cutoff)
+        best = sum_largest_weights(weight, graded.counts, cutoff)
     else:
-        best = _best(weight, sources, cutoff, novelty.beta)
+        best = _compute_best_novelty_gain(weight, sources, cutoff, novelty.beta)
     return divide_where_positive(
-        _gain(treat_unjudged(graded, unjudged, cutoff), weight, cutoff, novelty), best
+        _sum_novelty_gain(treat_unjudged(graded, unjudged, cutoff), weight, cutoff, novelty), best
     )
 
 
-def known_sources(graded: Graded) -> Sources:
+def require_sources(graded: Graded) -> Sources:
     """The sources of `graded`; UsageError where it has none."""
     if graded.sources is None:
         raise UsageError(
@@ -271,31 +285,31 @@ def known_sources(graded: Graded) -> Sources:
     return graded.sources
 
 
-def _gain(graded: Graded, weight: Floats, cutoff: int, novelty: Novelty) -> Floats:
+def _sum_novelty_gain(graded: Graded, weight: Floats, cutoff: int, novelty: Novelty) -> Floats:
     """The discounted weights of the first documents, (q,)."""
     query, rank = np.nonzero(graded.top[:, :cutoff] != ABSENT)
-    grade, code = graded.top[query, rank], known_sources(graded).top[query, rank]
+    grade, code = graded.top[query, rank], require_sources(graded).top[query, rank]
     worth = np.where(grade > 0, weight[query, grade - 1], 0.0)
     # Ascending: minus the worth puts the best document of a source first.
-    first = _first(query, code, -worth if novelty.occurrence == "best" else rank)
+    first = _mark_first_of_source(query, code, -worth if novelty.occurrence == "best" else rank)
     worth = np.where(first, worth, novelty.beta * worth)
     return np.bincount(query, worth, minlength=len(weight)).astype(np.float64)
 
 
-def _best(weight: Floats, pool: Sources, cutoff: int, beta: float) -> Floats:
+def _compute_best_novelty_gain(weight: Floats, pool: Sources, cutoff: int, beta: float) -> Floats:
     """The largest discounted sum of `cutoff` documents of the graded pool, (q,).
 
     The first of a source is the best of it, and no later one is worth more: the largest products are a set that can be
     chosen.
     """
     worth = weight[pool.query, pool.grade - 1]
-    worth = np.where(_first(pool.query, pool.code, -worth), worth, beta * worth)
+    worth = np.where(_mark_first_of_source(pool.query, pool.code, -worth), worth, beta * worth)
     order = np.lexsort((-worth, pool.query))
-    chosen = order[order_in_group(pool.query[order]) <= cutoff]
+    chosen = order[number_within_groups(pool.query[order]) <= cutoff]
     return np.bincount(pool.query[chosen], worth[chosen], minlength=len(weight)).astype(np.float64)
 
 
-def _first(query: Ints, code: Ints, by: NDArray[np.generic]) -> NDArray[np.bool_]:
+def _mark_first_of_source(query: Ints, code: Ints, by: NDArray[np.generic]) -> NDArray[np.bool_]:
     """Which entries are the first of their source in their query, ordered `by`."""
     # By query, source and `by`: the first of each stretch is the first of its source.
     order = np.lexsort((by, code, query))
@@ -370,14 +384,17 @@ def sensitivity_grid(
             mend="Give at least one system, and a grid that contains the weighting's alpha, cap4 and cap3.",
         )
     counts_of = {
-        name: (graded.counts, retrieved_counts(treat_unjudged(graded, unjudged, k), k))
+        name: (graded.counts, count_retrieved_grades(treat_unjudged(graded, unjudged, k), k))
         for name, graded in systems.items()
     }
     settings = [replace(weighting, alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in grid]
-    means = [[macro(_values(*counts, k, setting)) for counts in counts_of.values()] for setting in settings]
+    means = [
+        [macro(_compute_weighted_gains(*counts, k, setting)) for counts in counts_of.values()]
+        for setting in settings
+    ]
     scores = np.array([[mean.mean for mean in row] for row in means])
     usual = grid.index(default)
-    ranks = np.stack([_places(row) for row in scores])
+    ranks = np.stack([_rank_systems(row) for row in scores])
     # Of places, not of scores: systems that differ by rounding only are tied in both.
     taus = tau_b(ranks, np.broadcast_to(ranks[usual], ranks.shape))
     cells = tuple(
@@ -410,12 +427,12 @@ def _summarise_grid(
     )
 
 
-def _values(counts: Ints, found: Ints, k: int, weighting: Weighting) -> Floats:
+def _compute_weighted_gains(counts: Ints, found: Ints, k: int, weighting: Weighting) -> Floats:
     weight = weights(counts, weighting)
-    return divide_where_positive((weight * found).sum(axis=1), best_sum(weight, counts, k))
+    return divide_where_positive((weight * found).sum(axis=1), sum_largest_weights(weight, counts, k))
 
 
-def _places(scores: Floats) -> Floats:
+def _rank_systems(scores: Floats) -> Floats:
     """The place of each system, 1 = best; those that are equal but for rounding share one, undefined ones are last."""
     order = np.argsort(-scores, kind="stable")
     # Neighbours in order are compared, so equal ones share the place of the first.
@@ -455,9 +472,9 @@ def flags(graded: Graded, k: int, weighting: Weighting = DEFAULT) -> Flags:
     """
     check_cutoff(k)
     return Flags(
-        is_fallback(graded.counts),
-        is_inverted(graded.counts, weighting),
-        feasible_hits(graded, k, RELEVANT),
+        has_fallback_weights(graded.counts),
+        has_inverted_weights(graded.counts, weighting),
+        can_fit_relevant_in_top(graded, k, RELEVANT),
         np.zeros(len(graded.top), dtype=np.int64) if graded.repeated is None else graded.repeated,
         np.count_nonzero(graded.top[:, :k] == UNJUDGED, axis=1),
     )
@@ -498,7 +515,7 @@ class NormalisationSettings(TypedDict, total=False):
     pool: AllRetrieved | None
 
 
-class NoveltyMore(WeightSettings, total=False):
+class NoveltySettings(WeightSettings, total=False):
     """The settings of `ra_nwg_novelty` beside beta: those of `Novelty` and of `Weighting`."""
 
     occurrence: Occurrence
@@ -534,7 +551,9 @@ def ra_nwg(
     normalise_by, unjudged = more.pop("normalise_by", "graded"), more.pop("unjudged", "zero")
     weighting = Weighting(alpha, cap4, cap3, **more)  # type: ignore[misc]
     graded = grade(grades, retrieved, pool)
-    values = ra_nwg_of(graded, cutoff=k, weighting=weighting, normalise_by=normalise_by, unjudged=unjudged)
+    values = compute_rarity_weighted_gain(
+        graded, cutoff=k, weighting=weighting, normalise_by=normalise_by, unjudged=unjudged
+    )
     return graded.answer(values)
 
 
@@ -544,7 +563,7 @@ def ra_nwg_novelty(
     k: int,
     source: Facet,
     beta: float = 0.5,
-    **more: Unpack[NoveltyMore],
+    **more: Unpack[NoveltySettings],
 ) -> Values:
     """`ra_nwg` in which every document but the first of a source is worth `beta` of its weight.
 
@@ -561,7 +580,7 @@ def ra_nwg_novelty(
     unjudged = more.pop("unjudged", "zero")
     weighting = Weighting(**more)  # type: ignore[misc]
     graded = grade(grades, retrieved, source=source)
-    values = novelty_of(graded, cutoff=k, novelty=novelty, weighting=weighting, unjudged=unjudged)
+    values = compute_novelty_gain(graded, cutoff=k, novelty=novelty, weighting=weighting, unjudged=unjudged)
     return graded.answer(values)
 
 
@@ -604,7 +623,7 @@ def harm(
     0.25
     """
     graded = grade(grades, retrieved)
-    return graded.answer(harm_of(graded, cutoff=k, rel=level, **how))
+    return graded.answer(compute_harmful_share(graded, cutoff=k, rel=level, **how))
 
 
 def hit(
@@ -623,7 +642,9 @@ def hit(
     (1.0, 0.0)
     """
     graded = grade(grades, retrieved)
-    return graded.answer(hit_of(graded, cutoff=k, rel=level, vacuous=vacuous, unjudged=unjudged))
+    return graded.answer(
+        has_all_relevant_in_top(graded, cutoff=k, rel=level, vacuous=vacuous, unjudged=unjudged)
+    )
 
 
 def hit_feasible(grades: Pools, k: int, level: int = RELEVANT) -> bool | NDArray[np.bool_]:
@@ -632,8 +653,8 @@ def hit_feasible(grades: Pools, k: int, level: int = RELEVANT) -> bool | NDArray
     >>> hit_feasible({"a": 5, "b": 4, "c": 1}, 1)
     False
     """
-    graded: Graded = grade(grades, {} if _many(grades) else [])
-    fits = feasible_hits(graded, k, level)
+    graded: Graded = grade(grades, {} if _has_many_queries(grades) else [])
+    fits = can_fit_relevant_in_top(graded, k, level)
     return fits if graded.many else bool(fits[0])
 
 
@@ -644,7 +665,7 @@ def judged_share(grades: Pools, retrieved: AllRetrieved, k: int | None = None) -
     0.5
     """
     graded = grade(grades, retrieved)
-    return graded.answer(judged_of(graded, cutoff=k))
+    return graded.answer(compute_judged_share(graded, cutoff=k))
 
 
 def proc(
@@ -665,7 +686,7 @@ def proc(
     0.5
     """
     graded = grade(grades, pool)
-    values = proc_of(
+    values = compute_pool_oracle_ceiling(
         graded,
         cutoff=k,
         of=of,
@@ -675,5 +696,5 @@ def proc(
     return graded.answer(values)
 
 
-def _many(grades: Pools) -> bool:
+def _has_many_queries(grades: Pools) -> bool:
     return isinstance(next(iter(grades.values()), None), Mapping)

@@ -13,38 +13,42 @@ from embassay.errors import UsageError
 from embassay.measures.judgements import Floats
 
 
-def counted_spearman(x: ArrayLike, y: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+def spearman_on_resamples(x: ArrayLike, y: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
     """Spearman's correlation of `x` and `y`, (n,), on resamples `counts` (b, n) -> (b,).
 
     As `spearman` of the items repeated so often: equal values, copies too, share the mean of their ranks. NaN where
     what was drawn does not vary. Range -1 to 1. Raises UsageError for shapes that do not fit or values that are not
     finite; an item that no resample draws may have any value.
 
-    >>> counted_spearman([1, 2, 3], [1, 3, 2], [[1, 1, 1], [1, 0, 3], [0, 0, 3]]).round(4).tolist()
+    >>> spearman_on_resamples([1, 2, 3], [1, 3, 2], [[1, 1, 1], [1, 0, 3], [0, 0, 3]]).round(4).tolist()
     [0.5, 1.0, nan]
     """
     from embassay.measures.kernels import spearman_of_counts
 
-    drawn = _counts(counts)
-    left, right = _column(x, drawn), _column(y, drawn)
+    drawn = _check_resample_counts(counts)
+    left, right = _check_drawn_values(x, drawn), _check_drawn_values(y, drawn)
     if not drawn.size:
         return np.full(len(drawn), np.nan)
-    return np.clip(spearman_of_counts(_places(left), _places(right), drawn), -1.0, 1.0)
+    return np.clip(
+        spearman_of_counts(_rank_distinct_values(left), _rank_distinct_values(right), drawn), -1.0, 1.0
+    )
 
 
-def counted_average_precision(labels: ArrayLike, scores: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+def average_precision_on_resamples(
+    labels: ArrayLike, scores: ArrayLike, counts: ArrayLike
+) -> NDArray[np.float64]:
     """Average precision of `labels` (0 or 1) by `scores`, both (n,), on resamples `counts` (b, n) -> (b,).
 
     As `pair_average_precision` of the items repeated so often. NaN where nothing that was drawn has the label 1.
     Raises UsageError for shapes that do not fit or scores that are not finite, but for items that no resample draws.
 
-    >>> counted_average_precision([1, 0, 1], [.9, .5, .1], [[1, 1, 1], [1, 2, 0], [0, 1, 0]]).round(4).tolist()
+    >>> average_precision_on_resamples([1, 0, 1], [.9, .5, .1], [[1, 1, 1], [1, 2, 0], [0, 1, 0]]).round(4).tolist()
     [0.8333, 1.0, nan]
     """
     from embassay.measures.kernels import average_precision_of_counts
 
-    drawn = _counts(counts)
-    ranked, relevant = _column(scores, drawn), _column(labels, drawn) > 0
+    drawn = _check_resample_counts(counts)
+    ranked, relevant = _check_drawn_values(scores, drawn), _check_drawn_values(labels, drawn) > 0
     if not drawn.size:
         return np.full(len(drawn), np.nan)
     # The order is the same in every resample: only counts change.
@@ -53,7 +57,7 @@ def counted_average_precision(labels: ArrayLike, scores: ArrayLike, counts: Arra
     return np.asarray(average_precision_of_counts(order, last, relevant, drawn))
 
 
-def _counts(counts: ArrayLike) -> NDArray[np.int64]:
+def _check_resample_counts(counts: ArrayLike) -> NDArray[np.int64]:
     drawn = np.ascontiguousarray(counts, dtype=np.int64)
     if drawn.ndim != 2 or drawn.min(initial=0) < 0:
         raise UsageError(
@@ -63,7 +67,7 @@ def _counts(counts: ArrayLike) -> NDArray[np.int64]:
     return drawn
 
 
-def _column(values: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _check_drawn_values(values: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The values, 0 for items that are never drawn."""
     column = np.asarray(values, dtype=np.float64)
     if column.shape != counts.shape[1:]:
@@ -82,7 +86,7 @@ def _column(values: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.float64]
     return column
 
 
-def _places(column: NDArray[np.float64]) -> NDArray[np.int64]:
+def _rank_distinct_values(column: NDArray[np.float64]) -> NDArray[np.int64]:
     """The place of each value among the distinct ones, ascending."""
     return np.unique(column, return_inverse=True)[1].astype(np.int64)
 
@@ -106,7 +110,7 @@ def macro(values: ArrayLike) -> Macro:
     >>> macro([0.5, 1.0, float("nan")])
     Macro(mean=0.75, n_valid=2, n_total=3)
     """
-    per_query = _per_query(values)
+    per_query = _check_query_values(values)
     valid = per_query[~np.isnan(per_query)]
     return Macro(float(valid.mean()) if len(valid) else NAN, len(valid), len(per_query))
 
@@ -136,7 +140,7 @@ def percent_proc(actual: ArrayLike, proc: ArrayLike, *, per_query_mean: bool = F
     >>> percent_proc([0.4, float("nan"), 0.6], [0.8, 0.9, 1.0], per_query_mean=True).share
     0.55
     """
-    reached, ceiling = _per_query(actual), _per_query(proc)
+    reached, ceiling = _check_query_values(actual), _check_query_values(proc)
     if len(reached) != len(ceiling):
         raise UsageError(
             f"There are {len(reached)} values and {len(ceiling)} ceilings.",
@@ -183,7 +187,7 @@ def accuracy_given_hit(hits: ArrayLike, correct: ArrayLike, feasible: ArrayLike 
     >>> found.accuracy, found.n_hits, found.hit_rate_feasible
     (0.75, 2, 1.0)
     """
-    hit, right = _per_query(hits), _per_query(correct)
+    hit, right = _check_query_values(hits), _check_query_values(correct)
     possible = np.ones(len(hit), dtype=bool) if feasible is None else np.asarray(feasible, dtype=bool)
     if not len(hit) == len(right) == len(possible):
         raise UsageError(
@@ -209,10 +213,10 @@ def accuracy_given_hit(hits: ArrayLike, correct: ArrayLike, feasible: ArrayLike 
 
 def count_over_one(values: ArrayLike) -> int:
     """How many values exceed 1, because the pool lacks documents that were counted."""
-    return int((_per_query(values) > 1 + SAME).sum())
+    return int((_check_query_values(values) > 1 + SAME).sum())
 
 
-def _per_query(values: ArrayLike) -> Floats:
+def _check_query_values(values: ArrayLike) -> Floats:
     column = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if column.ndim != 1:
         raise UsageError(f"The values have the shape {column.shape}.", mend="Give one number per query.")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from embassay.errors import DataError
-from embassay.limits import ROWS, TABLE, UnpackingRatio, announce_reading, limit_time
+from embassay.limits import ROWS, TABLE, UnpackingRatio, announce_reading, limit_reading_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,28 +33,28 @@ _SECONDS = 120
 _KEPT = 2
 
 
-def keep_idle(processes: list[Any]) -> None:
+def close_idle_at_exit(processes: list[Any]) -> None:
     """Close what waits for work at the end; in a process that is forked, close only its ends of the pipes."""
 
-    def end() -> None:
+    def close_all_processes() -> None:
         while processes:
             processes.pop().close()
 
-    def forget() -> None:
+    def close_forked_pipes() -> None:
         while processes:
             processes.pop().forget()
 
-    atexit.register(end)
+    atexit.register(close_all_processes)
     if hasattr(os, "register_at_fork"):
         # Two processes that write to one pipe would each read the other's answers.
-        os.register_at_fork(after_in_child=forget)
+        os.register_at_fork(after_in_child=close_forked_pipes)
 
 
-_idle: list[ReaderProcess] = []
-keep_idle(_idle)
+_idle: list[ParquetReaderProcess] = []
+close_idle_at_exit(_idle)
 
 
-def request_tables(
+def request_parquet_tables(
     source: Path | bytes,
     columns: Sequence[str] | None,
     *,
@@ -63,18 +63,20 @@ def request_tables(
     rows: int | None = None,
 ) -> Iterator[pl.DataFrame]:
     """The tables of one request as they come; see `read_parquet` and `parquet_batches` for the rest."""
-    reader = _take_reader()
+    reader = _take_reader_process()
     whole = False
     named = path or (source if isinstance(source, Path) else None)
     try:
         with announce_reading("Parquet" if named is None else named.name, "row") as progress:
-            for frame in limit_time(reader.tables(source, columns, named, mend, rows), named, "table"):
+            for frame in limit_reading_time(
+                reader.tables(source, columns, named, mend, rows), named, "table"
+            ):
                 progress.done += len(frame)
                 yield frame
         whole = True
     except GeneratorExit:
         # Whoever looked at the first rows only may have had all of them.
-        whole = reader.ended()
+        whole = reader.has_answer_ended()
         raise
     except (DataError, OSError):
         whole = reader.answered
@@ -87,16 +89,16 @@ def request_tables(
             reader.close()
 
 
-def _take_reader() -> ReaderProcess:
+def _take_reader_process() -> ParquetReaderProcess:
     while _idle:
         reader = _idle.pop()
-        if reader.alive:
+        if reader.is_alive:
             return reader
         reader.close()
-    return ReaderProcess()
+    return ParquetReaderProcess()
 
 
-class ReaderProcess:
+class ParquetReaderProcess:
     """One process, and what is said to it."""
 
     def __init__(self) -> None:
@@ -108,7 +110,7 @@ class ReaderProcess:
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment
         )  # fmt: skip
-        if self._answers.read(1) != b"r":
+        if self._answer_pipe.read(1) != b"r":
             self.close()
             raise DataError(
                 "the process that reads Parquet cannot be started",
@@ -116,12 +118,12 @@ class ReaderProcess:
             )
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether it can be asked."""
         return self._process.poll() is None
 
     @property
-    def _answers(self) -> IO[bytes]:
+    def _answer_pipe(self) -> IO[bytes]:
         return cast(IO[bytes], self._process.stdout)
 
     def tables(
@@ -139,31 +141,33 @@ class ReaderProcess:
         size = len(source) if isinstance(source, bytes) else _file_size(source)
         ratio = UnpackingRatio(path or "the content", size)
         self.answered = False
-        self._ask(source, columns, rows, size)
-        while (kind := self._answers.read(1)) == b"t":
-            frame = pl.read_ipc(io.BytesIO(self._content()))
+        self._send_request(source, columns, rows, size)
+        while (kind := self._answer_pipe.read(1)) == b"t":
+            frame = pl.read_ipc(io.BytesIO(self._read_content_block()))
             ratio.add(_unpacked_bytes(frame))
             yield frame
         if not kind:
             code = self._process.wait()
             name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            raise _too_large(path, mend, f"{name} of the process that read it")
-        content = b"" if kind == b"." else self._content()
+            raise _make_too_large_error(path, mend, f"{name} of the process that read it")
+        content = b"" if kind == b"." else self._read_content_block()
         self.answered = True
         if kind == b"f":
             number, reason = json.loads(content)
             raise OSError(number, reason, str(path))
         if kind == b"r":
-            raise ROWS.exceeded(path)
+            raise ROWS.make_exceeded_error(path)
         if kind == b"m":
-            raise _too_large(path, mend, "no memory for it")
+            raise _make_too_large_error(path, mend, "no memory for it")
         if kind == b"e":
             raise DataError(
                 "the file is damaged or not a Parquet file", path=path, found=content.decode("utf-8", "replace"),
                 mend=mend
             )  # fmt: skip
 
-    def _ask(self, source: Path | bytes, columns: Sequence[str] | None, rows: int | None, size: int) -> None:
+    def _send_request(
+        self, source: Path | bytes, columns: Sequence[str] | None, rows: int | None, size: int
+    ) -> None:
         request: dict[str, Any] = {
             "path": None if isinstance(source, bytes) else str(source.absolute()),
             "size": size if isinstance(source, bytes) else None,
@@ -177,12 +181,12 @@ class ReaderProcess:
             requests.write(source)
         requests.flush()
 
-    def ended(self) -> bool:
+    def has_answer_ended(self) -> bool:
         """Whether what comes next is the end of the answer; it may be asked once."""
-        return self._answers.read(1) == b"."
+        return self._answer_pipe.read(1) == b"."
 
-    def _content(self) -> bytes:
-        return self._answers.read(int.from_bytes(self._answers.read(8), "big"))
+    def _read_content_block(self) -> bytes:
+        return self._answer_pipe.read(int.from_bytes(self._answer_pipe.read(8), "big"))
 
     def close(self) -> None:
         """End the process, in the midst of whatever it does."""
@@ -208,10 +212,10 @@ def close_pipes(process: subprocess.Popen[Any]) -> None:
             cast(IO[Any], stream).close()
 
 
-def _too_large(path: Path | None, mend: str, found: str) -> DataError:
+def _make_too_large_error(path: Path | None, mend: str, found: str) -> DataError:
     return DataError(
         "the Parquet file is damaged, or larger than Embassay's limit", path=path, found=found,
-        mend=f"{mend} If it is complete, allow more memory: export {TABLE.raised}"
+        mend=f"{mend} If it is complete, allow more memory: export {TABLE.raising_setting}"
     )  # fmt: skip
 
 
@@ -244,17 +248,17 @@ def read_parquet(
     """
     import polars as pl
 
-    frames = list(request_tables(source, columns, path=path, mend=mend))
+    frames = list(request_parquet_tables(source, columns, path=path, mend=mend))
     return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)
 
 
 def parquet_columns(path: Path) -> tuple[str, ...]:
     """The names of a file's columns, from its schema alone; errors as of `read_parquet`."""
-    (frame,) = request_tables(path, None, rows=0)
+    (frame,) = request_parquet_tables(path, None, rows=0)
     return tuple(frame.columns)
 
 
 def parquet_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int) -> Iterator[pl.DataFrame]:
     """The rows of a file in order, in tables of about `rows`: no process ever holds them all. At least one table comes,
     without rows where the file has none. Errors as of `read_parquet`, raised where the damage is reached."""
-    return request_tables(path, columns, rows=rows)
+    return request_parquet_tables(path, columns, rows=rows)

@@ -33,13 +33,13 @@ def main() -> None:
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):  # Windows has no SIGHUP
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-    before = _address_space()
+    before = _measure_address_space()
     answers.write(b"r")
     answers.flush()
     while line := requests.readline():
         request = json.loads(line)
         content = requests.read(request["size"]) if request["size"] is not None else None
-        _limit_process(request, before)
+        _limit_process_resources(request, before)
         _answer_request(request, content, answers)
 
 
@@ -50,7 +50,7 @@ def _answer_request(asked: Any, content: bytes | None, answers: IO[bytes]) -> No
             with open(asked["path"], "rb") as stream:  # noqa: PTH123
                 content = None if _is_unicode(asked["path"]) else stream.read()
     except OSError as error:
-        _send_part(answers, b"f", json.dumps([error.errno, error.strerror]).encode())
+        _send_answer_part(answers, b"f", json.dumps([error.errno, error.strerror]).encode())
     else:
         _send_tables(asked, asked["path"] if content is None else content, answers)
     answers.flush()
@@ -68,21 +68,21 @@ def _is_unicode(path: str) -> bool:
 def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
     try:
         if _count_rows(source) > asked["most"]:
-            _send_part(answers, b"r", b"")
+            _send_answer_part(answers, b"r", b"")
             return
         for frame in _read_frames(source, asked):
             buffer = io.BytesIO()
             frame.write_ipc(buffer)
-            _send_part(answers, b"t", buffer.getbuffer())
+            _send_answer_part(answers, b"t", buffer.getbuffer())
         answers.write(b".")
     except (PolarsError, PanicException, MemoryError, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         # A panic for lack of memory can be told by its words only.
         full = isinstance(error, MemoryError) or "allocate memory" in reason
-        _send_part(answers, b"m" if full else b"e", reason.encode())
+        _send_answer_part(answers, b"m" if full else b"e", reason.encode())
 
 
-def _send_part(answers: IO[bytes], kind: bytes, content: bytes | memoryview) -> None:
+def _send_answer_part(answers: IO[bytes], kind: bytes, content: bytes | memoryview) -> None:
     answers.write(kind + len(content).to_bytes(8, "big"))
     answers.write(content)
 
@@ -108,7 +108,7 @@ def _read_frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
         yield from chosen.collect_batches(chunk_size=rows, maintain_order=True)
 
 
-def _limit_process(asked: Any, before: int) -> None:
+def _limit_process_resources(asked: Any, before: int) -> None:
     """So much memory beyond what the process had, and so many seconds of CPU from now."""
     try:
         import resource
@@ -124,7 +124,7 @@ def _limit_process(asked: Any, before: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
 
 
-def _address_space() -> int:
+def _measure_address_space() -> int:
     """Bytes of address space of this process with its threads running; 0 where the system does not say."""
     # The threads start with the first work, and their stacks count as address space.
     pl.select(pl.int_range(0, 100_000)).sum()

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from embassay.errors import EmbassayError, UsageError
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, clip_difference
 from embassay.protocols.kernel.estimates import DEFINED
-from embassay.protocols.kernel.outcome import render_html, render_view
+from embassay.protocols.kernel.outcome import render_html, render_terminal_view
 from embassay.protocols.run_values import (
     ComparisonSide,
     PerItem,
     Place,
     RunValues,
-    check_names,
+    check_names_in_run,
     higher_is_better,
-    is_wanted,
-    read_values,
+    is_named_place,
+    read_run_values,
 )
 from embassay.runs.folder import MANIFEST, RunFolder, shorten_folder_names
 from embassay.stats import (
@@ -46,7 +46,7 @@ from embassay.stats import (
     t_test,
     wilcoxon,
 )
-from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
+from embassay.stats.intervals import ROUNDING, degrees_of_all_differences, freedom_of_all_differences
 from embassay.stats.ranks import make_rank_ranges
 
 METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
@@ -58,7 +58,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ByItem:
+class ItemDifferenceTests:
     """Tests on the differences of items: their number, the mean difference in standard deviations of the differences
     (`effect`, Cohen's d_z; NaN where they do not vary), p from a permutation test and a Wilcoxon signed-rank test,
     and the Hodges-Lehmann shift."""
@@ -71,14 +71,15 @@ class ByItem:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class SystemContrast:
     """Value of `a` less value of `b`, in the measure's unit, with a 95% interval, the standard error behind it with its
     degrees of freedom `df`, and a two-sided p. `smallest` is the least true difference that the very test finds with
     80% power at 5%, with the correction for its `tests`.
 
     `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. Where
     every resample gives the same difference nothing is tested either: `error` is 0. `n` is the smaller number of items.
-    `p_adjusted`, `smallest` and `tests`, the size of its family, are filled over a table by `adjust_contrasts`.
+    `p_adjusted`, `smallest` and `tests`, the size of its family,
+    are filled over a table by `correct_contrasts_by_holm`.
     `judged_less` is the one of which fewer passages are graded: it is not declared worse.
     """
 
@@ -98,7 +99,7 @@ class Contrast:
     smallest: float = _NONE
     n: int = 0
     method: str = ""
-    by_item: ByItem | None = None
+    by_item: ItemDifferenceTests | None = None
     reason: str = ""
     df: float = math.inf
     tests: int = 1
@@ -107,12 +108,12 @@ class Contrast:
 
 def compare_sides(
     a: ComparisonSide, b: ComparisonSide, *, paired: bool = True, most: float | None = None, seed: int = 1337
-) -> Contrast:
+) -> SystemContrast:
     """Compare two sides of one place. Without pairing the errors of both add up, and items are not compared. `most` are
-    the degrees of freedom of all systems of the place together (`stats.shared_freedom`)."""
+    the degrees of freedom of all systems of the place together (`stats.freedom_of_all_differences`)."""
     first, second = a.standing.headline, b.standing.headline
     task, dataset, measure = a.standing.place
-    made = Contrast(
+    made = SystemContrast(
         a.name, b.name, task, dataset, measure, first.value, second.value, None, n=min(first.n, second.n)
     )
     for side in (first, second):
@@ -121,36 +122,42 @@ def compare_sides(
     if a.standing.group != b.standing.group:
         return replace(made, reason="the two were scored by different methods")
     difference = float(first.value or 0.0) - float(second.value or 0.0)
-    free = freedom_of_difference(first.resampled, second.resampled, paired=paired, most=most)
-    error = _difference_error(first.replicates, second.replicates, free, paired)
-    made = replace(made, difference=difference, by_item=_by_item(a.items, b.items, seed) if paired else None)
+    free = freedom_of_difference(first.resampled_strata, second.resampled_strata, paired=paired, most=most)
+    error = _compute_difference_error(first.replicates, second.replicates, free, paired)
+    made = replace(
+        made,
+        difference=difference,
+        by_item=_test_item_differences(a.items, b.items, seed) if paired else None,
+    )
     if math.isnan(error):
         return replace(made, reason="no interval: there is nothing to resample")
-    if error <= ROUNDING * _error_scale(made):
-        apart = 0.0 if abs(difference) <= ROUNDING * _error_scale(made) else difference
-        return replace(made, difference=apart, error=0.0, reason=_unvaried_difference(apart))
+    if error <= ROUNDING * _find_error_scale(made):
+        apart = 0.0 if abs(difference) <= ROUNDING * _find_error_scale(made) else difference
+        return replace(made, difference=apart, error=0.0, reason=_explain_unvaried_difference(apart))
     half = t_quantile(0.975, free.df) * error
     low, high = clip_difference(difference - half, difference + half, first, second)
-    p = t_test(difference, error, _error_scale(made), free.df)[1]
+    p = t_test(difference, error, _find_error_scale(made), free.df)[1]
     return replace(
         made, low=low, high=high, error=error, df=free.df, p=p, p_adjusted=p,
         smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED
     )  # fmt: skip
 
 
-def known_contrast(run: RunValues, a: ComparisonSide, b: ComparisonSide, seed: int = 1337) -> Contrast | None:
+def find_known_contrast(
+    run: RunValues, a: ComparisonSide, b: ComparisonSide, seed: int = 1337
+) -> SystemContrast | None:
     """Two sides of one run at one place, as the run itself states their contrast; None where it states none."""
     place = a.standing.place
-    known = run.contrast_of(place, a.name, b.name)
+    known = run.find_known_contrast(place, a.name, b.name)
     if known is None:
         return None
     first, second = a.standing.headline, b.standing.headline
-    made = Contrast(
+    made = SystemContrast(
         a.name, b.name, *place, first.value, second.value, known.difference, error=known.error, n=known.n,
-        by_item=_by_item(a.items, b.items, seed)
+        by_item=_test_item_differences(a.items, b.items, seed)
     )  # fmt: skip
     if known.low is None or known.high is None:
-        return replace(made, reason=_unvaried_difference(known.difference))
+        return replace(made, reason=_explain_unvaried_difference(known.difference))
     smallest = smallest_difference(known.error, df=known.df)
     return replace(
         made, low=known.low, high=known.high, df=known.df, p=known.p, p_adjusted=known.p, smallest=smallest,
@@ -158,49 +165,49 @@ def known_contrast(run: RunValues, a: ComparisonSide, b: ComparisonSide, seed: i
     )  # fmt: skip
 
 
-def _unvaried_difference(difference: float) -> str:
+def _explain_unvaried_difference(difference: float) -> str:
     why = "every resample gives the same difference" if difference else "the two do not differ on any item"
     return f"no test: {why}"
 
 
-def one_sided_p(found: Contrast) -> float:
+def compute_one_sided_p(found: SystemContrast) -> float:
     """p of the test that `a` is no worse than `b`: small where a is worse. NaN without an interval.
 
-    >>> made = Contrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
-    >>> round(one_sided_p(made), 4)
+    >>> made = SystemContrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
+    >>> round(compute_one_sided_p(made), 4)
     0.0228
     """
     if found.difference is None or math.isnan(found.error):
         return _NONE
-    score, _ = t_test(found.difference, found.error, _error_scale(found), found.df)
+    score, _ = t_test(found.difference, found.error, _find_error_scale(found), found.df)
     # Without any spread a loss is certain, and anything else is no loss.
     if found.error == 0:
         return 0.0 if score < 0 else 1.0
     return t_tail(-score, found.df)
 
 
-def without_test(found: Contrast, reason: str) -> Contrast:
+def drop_contrast_test(found: SystemContrast, reason: str) -> SystemContrast:
     """The contrast without its test, and why."""
     return replace(found, p=_NONE, p_adjusted=_NONE, smallest=_NONE, low=_NONE, high=_NONE, reason=reason)
 
 
-def correct_contrast(found: Contrast, p_adjusted: float, tests: int) -> Contrast:
+def correct_contrast_p(found: SystemContrast, p_adjusted: float, tests: int) -> SystemContrast:
     """The contrast as one of so many tests, each of which must hold at 5% over all of them: what it detects is what the
     hardest step of Holm's lets through.
 
-    >>> made = Contrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
-    >>> [round(correct_contrast(made, 0.1, tests).smallest, 3) for tests in (1, 5)]
+    >>> made = SystemContrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
+    >>> [round(correct_contrast_p(made, 0.1, tests).smallest, 3) for tests in (1, 5)]
     [0.14, 0.171]
     """
     smallest = smallest_difference(found.error, alpha=ALPHA / tests, df=found.df)
     return replace(found, p_adjusted=p_adjusted, tests=tests, smallest=smallest)
 
 
-def _error_scale(found: Contrast) -> float:
+def _find_error_scale(found: SystemContrast) -> float:
     return max(abs(found.value_a or 0.0), abs(found.value_b or 0.0))
 
 
-def _difference_error(first: Floats, second: Floats, free: Freedom, paired: bool) -> float:
+def _compute_difference_error(first: Floats, second: Floats, free: Freedom, paired: bool) -> float:
     if not len(first) or not len(second):
         return _NONE
     if not paired:
@@ -213,7 +220,9 @@ def _difference_error(first: Floats, second: Floats, free: Freedom, paired: bool
     return free.error(defined) if len(defined) >= DEFINED * len(differences) else _NONE
 
 
-def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem | None:
+def _test_item_differences(
+    first: PerItem | None, second: PerItem | None, seed: int
+) -> ItemDifferenceTests | None:
     if first is None or second is None:
         return None
     # Kept or lost on both sides: an item with one value says nothing of a difference.
@@ -228,7 +237,7 @@ def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem
     spread = float(np.std(x - y, ddof=1))
     effect = float(np.mean(x - y)) / spread if spread > 0 else _NONE
     swaps, ranks = randomization_test(x, y, seed=seed), wilcoxon(x - y)
-    return ByItem(len(shared), effect, swaps.p, ranks.p, ranks.point)
+    return ItemDifferenceTests(len(shared), effect, swaps.p, ranks.p, ranks.point)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +252,7 @@ class Entrant(Estimate):
 
 
 @dataclass(frozen=True)
-class Field:
+class RankedField:
     """The systems of one group at a place, best first. `groups` are the runs of neighbours that no test tells apart, by
     position, each as long as can be; a system may be in several, so being in one is not being equal. `reason` says why
     there are no tests. `missing` are systems without a value, with their reasons. `floor` is what the best reference,
@@ -261,29 +270,31 @@ class Field:
     method: str = METHOD
 
 
-def list_fields(
+def list_ranked_fields(
     run: RunValues, tasks: Sequence[str] = (), datasets: Sequence[str] = (), measures: Sequence[str] = ()
-) -> Iterator[Field]:
+) -> Iterator[RankedField]:
     """Every place of a run as fields, one per group of systems. UsageError for a name that is not in the run."""
-    check_names(run, tasks, measures, datasets)
+    check_names_in_run(run, tasks, measures, datasets)
     for place in run.places:
-        if not is_wanted(place, tasks, measures) or (datasets and place[1] not in datasets):
+        if not is_named_place(place, tasks, measures) or (datasets and place[1] not in datasets):
             continue
         every = run.at(place)
         for group in dict.fromkeys(one.group for one in every):
             own = [one for one in every if one.group == group]
-            made = make_field(place, group, own, run.no_verdict(place), run)
+            made = make_ranked_field(place, group, own, run.explain_no_verdict(place), run)
             how = next((known.method for known in run.known if known.place == place), METHOD)
-            yield replace(made, floor=run.floor(place, higher=higher_is_better(place[2])), method=how)
+            yield replace(
+                made, floor=run.find_reference_floor(place, higher=higher_is_better(place[2])), method=how
+            )
 
 
-def make_field(
+def make_ranked_field(
     place: Place,
     group: str,
     standings: Sequence[Standing],
     no_verdict: str = "",
     run: RunValues | None = None,
-) -> Field:
+) -> RankedField:
     """One field, of a `run` that may state its own tests. Ranks are by paired bootstrap t tests, Holm over its pairs,
     alpha 0.05. There are none where `no_verdict` says why."""
     task, dataset, measure = place
@@ -296,23 +307,25 @@ def make_field(
         if standing.headline.value is None
     )
     entrants = tuple(_make_entrant(one) for one in known)
-    draws, reason = shared_draws(known)
+    draws, reason = stack_shared_replicates(known)
     reason = reason or no_verdict
     if reason:
-        return Field(task, dataset, measure, group, entrants, (), missing, reason)
+        return RankedField(task, dataset, measure, group, entrants, (), missing, reason)
     values = np.array([one.headline.value for one in known], dtype=np.float64)
-    strata = [one.headline.resampled for one in known]
-    tests = pair_tests(known, run)
+    strata = [one.headline.resampled_strata for one in known]
+    tests = run_pair_tests(known, run)
     ranges = make_rank_ranges(
         [replace(test, difference=sign * test.difference) for test in tests], len(known), alpha=ALPHA
     )
-    free = shared_freedom(strata) or freedom_of_difference(strata[0], strata[1])
+    free = freedom_of_all_differences(strata) or freedom_of_difference(strata[0], strata[1])
     best = best_shares(sign * draws, sign * values, free).tolist()
     entrants = tuple(
         replace(entrant, rank_low=low, rank_high=high, best=share)
         for entrant, (low, high), share in zip(entrants, ranges, best, strict=True)
     )
-    return Field(task, dataset, measure, group, entrants, _groups(tests, len(known)), missing)
+    return RankedField(
+        task, dataset, measure, group, entrants, _group_indistinguishable(tests, len(known)), missing
+    )
 
 
 def _make_entrant(one: Standing) -> Entrant:
@@ -320,7 +333,7 @@ def _make_entrant(one: Standing) -> Entrant:
     return Entrant(float(one.headline.value or 0.0), low, high, one.headline.n, system=one.system)
 
 
-def pair_tests(known: Sequence[Standing], run: RunValues | None = None) -> tuple[PairTest, ...]:
+def run_pair_tests(known: Sequence[Standing], run: RunValues | None = None) -> tuple[PairTest, ...]:
     """The tests of every pair of systems with values at one place, first minus second, as the `run` states them where
     it does; none where they cannot be tested."""
     stated = (
@@ -330,22 +343,22 @@ def pair_tests(known: Sequence[Standing], run: RunValues | None = None) -> tuple
     )
     if stated is not None:
         return stated
-    draws, reason = shared_draws(known)
+    draws, reason = stack_shared_replicates(known)
     if reason:
         return ()
     values = [one.headline.value or 0.0 for one in known]
-    return compare_replicates(draws, values, strata=[one.headline.resampled for one in known])
+    return compare_replicates(draws, values, strata=[one.headline.resampled_strata for one in known])
 
 
-def most_degrees(standings: Sequence[Standing], group: str) -> float | None:
+def find_shared_freedom(standings: Sequence[Standing], group: str) -> float | None:
     """The degrees of freedom that the differences of a group's systems have together, where they have."""
     known = [
         standing for standing in standings if standing.group == group and standing.headline.value is not None
     ]
-    return shared_degrees([one.headline.resampled for one in known])
+    return degrees_of_all_differences([one.headline.resampled_strata for one in known])
 
 
-def shared_draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
+def stack_shared_replicates(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
     """The replicates of systems, (systems, B), on the resamples where all are defined; or why they cannot be tested."""
     lengths = {len(one.headline.replicates) for one in known}
     if len(known) < 2:
@@ -357,7 +370,7 @@ def shared_draws(known: Sequence[Standing]) -> tuple[NDArray[np.float64], str]:
     return draws[:, defined], "" if defined.mean() >= DEFINED else "no interval: too few items"
 
 
-def _groups(pairs: Sequence[PairTest], systems: int) -> tuple[tuple[int, int], ...]:
+def _group_indistinguishable(pairs: Sequence[PairTest], systems: int) -> tuple[tuple[int, int], ...]:
     apart = {(pair.a, pair.b) for pair in pairs if pair.apart(ALPHA)}
     found: list[tuple[int, int]] = []
     for first in range(systems):
@@ -370,7 +383,7 @@ def _groups(pairs: Sequence[PairTest], systems: int) -> tuple[tuple[int, int], .
 
 
 @dataclass(frozen=True)
-class Across:
+class AcrossDatasets:
     """What several datasets say together: the Hodges-Lehmann shift of their differences with Wilcoxon's test, and their
     mean with an interval for further datasets. With few datasets neither can say much: five give no p below 0.06."""
 
@@ -383,18 +396,18 @@ class Across:
 
 
 @dataclass(frozen=True)
-class PairOfSystems:
+class SystemPairComparison:
     """All contrasts of `a` and `b`, p corrected by Holm within each family, and what datasets say together. `among` is
     the same question as the run's ranks ask it, where these are of more than the two."""
 
-    contrasts: tuple[Contrast, ...]
-    across: tuple[Across, ...]
-    pairing: Pairing
-    among: Among | None = None
+    contrasts: tuple[SystemContrast, ...]
+    across: tuple[AcrossDatasets, ...]
+    pairing: RunPairing
+    among: RankedPairTest | None = None
 
 
 @dataclass(frozen=True)
-class Among:
+class RankedPairTest:
     """The test of the first contrast among all pairs of the systems that a run ranks there: p corrected by Holm over so
     many `pairs`, and whether the ranks tell the two `apart`."""
 
@@ -412,7 +425,7 @@ def compare_systems(
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
     seed: int = 1337,
-) -> PairOfSystems:
+) -> SystemPairComparison:
     """`a` of `first` against `b` of `second` (the same run where left out), at every place that both have. Where both
     are one name, the contrasts add that of the run to it.
 
@@ -423,37 +436,37 @@ def compare_systems(
     other.check([b])
     if a == b and second is None:
         raise UsageError(f"{a!r} is compared with itself.", mend="Name two systems, or a second run.")
-    check_names(first, tasks, measures)
-    how = compare_manifests(first.manifest, other.manifest) if second else Pairing(True)
+    check_names_in_run(first, tasks, measures)
+    how = compare_manifests(first.manifest, other.manifest) if second else RunPairing(True)
     found = []
     for place in dict.fromkeys((*first.places, *other.places)):
         sides = first.side(place, a), other.side(place, b)
-        if sides[0] is not None and sides[1] is not None and is_wanted(place, tasks, measures):
-            why = first.no_verdict(place) or other.no_verdict(place)
-            most = None if second else most_degrees(first.at(place), sides[0].standing.group)
-            stated = None if second else known_contrast(first, sides[0], sides[1], seed)
-            paired = compare_manifests_at(how, place, first, other).paired if second else True
+        if sides[0] is not None and sides[1] is not None and is_named_place(place, tasks, measures):
+            why = first.explain_no_verdict(place) or other.explain_no_verdict(place)
+            most = None if second else find_shared_freedom(first.at(place), sides[0].standing.group)
+            stated = None if second else find_known_contrast(first, sides[0], sides[1], seed)
+            paired = compare_manifests_at_place(how, place, first, other).paired if second else True
             made = stated or compare_sides(sides[0], sides[1], paired=paired, most=most, seed=seed)
-            if data := explain_other_data(first, other, place):
-                made = replace(without_test(made, data), difference=None, error=_NONE, by_item=None)
-            made = without_test(made, f"no verdict: {why}") if why and not data else made
+            if data := explain_differing_datasets(first, other, place):
+                made = replace(drop_contrast_test(made, data), difference=None, error=_NONE, by_item=None)
+            made = drop_contrast_test(made, f"no verdict: {why}") if why and not data else made
             # Within one run the record itself says who is judged less; across two it is worked out here.
-            found.append(_name_runs(made, first, second) if second else made)
+            found.append(_add_run_names(made, first, second) if second else made)
     if not found:
         raise UsageError(
             f"{a} and {b} have nothing in common to compare.",
             mend="Give two systems or runs of the same protocol.",
         )
-    contrasts = adjust_contrasts(found)
-    among = None if second else _find_ranks(first, choose_verdict(contrasts), a, b)
-    return PairOfSystems(contrasts, tuple(_compare_over_datasets(contrasts, seed)), how, among)
+    contrasts = correct_contrasts_by_holm(found)
+    among = None if second else _find_rank_test(first, choose_verdict_contrast(contrasts), a, b)
+    return SystemPairComparison(contrasts, tuple(_compare_over_datasets(contrasts, seed)), how, among)
 
 
-def explain_other_data(first: RunValues, second: RunValues, place: Place) -> str:
+def explain_differing_datasets(first: RunValues, second: RunValues, place: Place) -> str:
     """Why a mean over datasets does not compare two runs: they have it over different ones, so that their difference
     is one of texts, not of systems. Empty where it does."""
     task, dataset, _ = place
-    ours, theirs = first.datasets_of(task), second.datasets_of(task)
+    ours, theirs = first.list_task_datasets(task), second.list_task_datasets(task)
     if dataset or ours == theirs:
         return ""
     runs = zip(shorten_folder_names([first.path, second.path]), (ours - theirs, theirs - ours), strict=True)
@@ -465,13 +478,13 @@ def explain_other_data(first: RunValues, second: RunValues, place: Place) -> str
     return f"the runs have different data: {'; '.join(only)}"
 
 
-def choose_verdict(contrasts: Sequence[Contrast]) -> Contrast:
+def choose_verdict_contrast(contrasts: Sequence[SystemContrast]) -> SystemContrast:
     """What the verdict is on: the first difference over datasets that has a value."""
     known = [one for one in contrasts if one.difference is not None]
     return next((one for one in known if not one.dataset), (known or contrasts)[0])
 
 
-def _find_ranks(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
+def _find_rank_test(run: RunValues, one: SystemContrast, a: str, b: str) -> RankedPairTest | None:
     """What the run's ranks say of the two at the place of a contrast; None where they rank only these, or not both."""
     place = (one.task, one.dataset, one.measure)
     groups = {own.group for own in run.at(place) if own.system in (a, b)}
@@ -479,15 +492,15 @@ def _find_ranks(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
     names = [own.system for own in known]
     if len(names) < 3 or a not in names or b not in names or math.isnan(one.p):
         return None
-    found = pair_tests(known, run)
+    found = run_pair_tests(known, run)
     here = next((pair for pair in found if {names[pair.a], names[pair.b]} == {a, b}), None)
-    return None if here is None else Among(len(found), here.p_adjusted, here.apart())
+    return None if here is None else RankedPairTest(len(found), here.p_adjusted, here.apart())
 
 
-def _name_runs(made: Contrast, first: RunValues, second: RunValues) -> Contrast:
+def _add_run_names(made: SystemContrast, first: RunValues, second: RunValues) -> SystemContrast:
     """One system in two runs is told by the run: `minilm (june)`. Which of the two is judged less is said of these
     names."""
-    less = first.less_judged(second, made.measure, (made.a, made.b), made.difference)
+    less = first.find_less_judged_run(second, made.measure, (made.a, made.b), made.difference)
     a, b = made.a, made.b
     if a == b:
         before, after = shorten_folder_names([first.path, second.path])
@@ -495,7 +508,7 @@ def _name_runs(made: Contrast, first: RunValues, second: RunValues) -> Contrast:
     return replace(made, a=a, b=b, judged_less={"first": a, "second": b}.get(less, ""))
 
 
-def adjust_contrasts(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
+def correct_contrasts_by_holm(contrasts: Iterable[SystemContrast]) -> tuple[SystemContrast, ...]:
     """The same with p corrected by Holm within each family, over those that have one: the overall score alone, the
     parts that it is made of, and the datasets of these."""
     every = list(contrasts)
@@ -506,11 +519,11 @@ def adjust_contrasts(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
     for family in families.values():
         known = holm([every[i].p for i in family])
         for i, p_adjusted in zip(family, known, strict=True):
-            every[i] = correct_contrast(every[i], p_adjusted, len(family))
+            every[i] = correct_contrast_p(every[i], p_adjusted, len(family))
     return tuple(every)
 
 
-def _compare_over_datasets(contrasts: Sequence[Contrast], seed: int) -> Iterable[Across]:
+def _compare_over_datasets(contrasts: Sequence[SystemContrast], seed: int) -> Iterable[AcrossDatasets]:
     of_task: dict[tuple[str, str], list[float]] = {}
     for one in contrasts:
         if one.dataset and one.difference is not None:
@@ -519,7 +532,7 @@ def _compare_over_datasets(contrasts: Sequence[Contrast], seed: int) -> Iterable
         if len(differences) > 1:
             d = np.array(differences)
             mean = mixed_mean(d, range(len(d)), [0] * len(d))
-            yield Across(task, measure, len(d), hodges_lehmann(d, seed=seed), wilcoxon(d), mean)
+            yield AcrossDatasets(task, measure, len(d), hodges_lehmann(d, seed=seed), wilcoxon(d), mean)
 
 
 _SAME = ("seed", "limit", "tasks", "options", "split", "grades", "tokenizer")
@@ -527,14 +540,14 @@ _SAME = ("seed", "limit", "tasks", "options", "split", "grades", "tokenizer")
 
 
 @dataclass(frozen=True)
-class Pairing:
+class RunPairing:
     """`paired` where replicate b of both runs comes from one resample of the same items; else `reason` says why not."""
 
     paired: bool
     reason: str = ""
 
 
-def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pairing:
+def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> RunPairing:
     """Compare the manifests of two runs.
 
     >>> run = {"protocol": "sage", "arguments": {"seed": 1}, "datasets": [{"name": "a", "fingerprint": "f"}]}
@@ -542,35 +555,37 @@ def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pa
     (True, 'seed differs: 1 and 2')
     """
     if first.get("protocol") != second.get("protocol"):
-        return Pairing(False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}")
+        return RunPairing(False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}")
     if first.get("resampling") != second.get("resampling"):
-        return Pairing(False, "the runs drew their resamples by different rules, from two releases")
+        return RunPairing(False, "the runs drew their resamples by different rules, from two releases")
     ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
     for name in _SAME:
         if ours.get(name) != theirs.get(name):
-            return Pairing(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
+            return RunPairing(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
     data = [
         {dataset["name"]: dataset.get("fingerprint") for dataset in run.get("datasets", ())}
         for run in (first, second)
     ]
     for name in data[0].keys() & data[1].keys():
         if data[0][name] != data[1][name]:
-            return Pairing(False, f"the data of {name} differ")
-    return Pairing(True)
+            return RunPairing(False, f"the data of {name} differ")
+    return RunPairing(True)
 
 
-def compare_manifests_at(how: Pairing, place: Place, first: RunValues, second: RunValues) -> Pairing:
+def compare_manifests_at_place(
+    how: RunPairing, place: Place, first: RunValues, second: RunValues
+) -> RunPairing:
     """The same at one place: a value that is no mean over items, or items drawn in other groups, pair with nothing."""
     if not how.paired:
         return how
     if reason := first.unpaired.get(place[2]) or second.unpaired.get(place[2]):
-        return Pairing(False, reason)
+        return RunPairing(False, reason)
     if first.groups != second.groups:
-        return Pairing(False, "the runs group their items differently")
+        return RunPairing(False, "the runs group their items differently")
     return how
 
 
-class InFolder(Protocol):
+class HasRunFolder(Protocol):
     """What has the folder of a run, as `embassay.sage.run` gives it."""
 
     @property
@@ -580,38 +595,38 @@ class InFolder(Protocol):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems (`pair`), or all systems of a run (`list_fields`). Printed, it is what the command says."""
+    """Two systems (`pair`), or all systems of a run (`list_ranked_fields`). Printed, it is what the command says."""
 
     protocol: str
-    pair: PairOfSystems | None = None
-    fields: tuple[Field, ...] = ()
+    pair: SystemPairComparison | None = None
+    fields: tuple[RankedField, ...] = ()
 
     @property
-    def contrasts(self) -> tuple[Contrast, ...]:
+    def contrasts(self) -> tuple[SystemContrast, ...]:
         """First minus second at every place that both have: the overall score first, then tasks and datasets. Empty for
         all systems of a run."""
         return self.pair.contrasts if self.pair else ()
 
     @property
-    def leading(self) -> Contrast:
+    def leading(self) -> SystemContrast:
         """The contrast that the verdict is about. UsageError for all systems of a run, which have none."""
         if not self.contrasts:
             raise UsageError("A difference needs two systems.", mend="Name two systems.")
-        return choose_verdict(self.contrasts)
+        return choose_verdict_contrast(self.contrasts)
 
     def __str__(self) -> str:
         """Verdict, table and notes in 80 columns."""
-        view = "pair_view" if self.pair else "fields_view"
-        return render_view(view, self.pair or self.fields, self.protocol)
+        view = "compared_pair_view" if self.pair else "ranked_fields_view"
+        return render_terminal_view(view, self.pair or self.fields, self.protocol)
 
     def _repr_html_(self) -> str:
         """The same in a notebook."""
-        view = "pair_view" if self.pair else "fields_view"
+        view = "compared_pair_view" if self.pair else "ranked_fields_view"
         return render_html(view, self.pair or self.fields, self.protocol)
 
 
 def compare(
-    *runs: str | Path | InFolder,
+    *runs: str | Path | HasRunFolder,
     a: str | None = None,
     b: str | None = None,
     tasks: Sequence[str] = (),
@@ -641,10 +656,10 @@ def compare(
             f"{names[0]} and {names[1]} are not run folders.",
             mend=f"Name two systems after their run: embassay compare {run} -a {first} -b {second}.",
         )
-    read = [read_values(folder) for folder in folders]
+    read = [read_run_values(folder) for folder in folders]
     protocol = read[0].protocol
     if a is None and b is None and len(read) == 1:
-        return Comparison(protocol, fields=tuple(list_fields(read[0], tasks, datasets, measures)))
+        return Comparison(protocol, fields=tuple(list_ranked_fields(read[0], tasks, datasets, measures)))
     if datasets:
         raise UsageError(
             "A dataset was selected, but two systems are compared over all datasets.",
@@ -676,7 +691,7 @@ def _has_systems(run: Path, systems: Sequence[str]) -> bool:
     return names.issuperset(systems)
 
 
-def find_run_folder(run: str | Path | InFolder) -> Path:
+def find_run_folder(run: str | Path | HasRunFolder) -> Path:
     """The folder of a run that is given as a path or as a run. UsageError for a run that kept none."""
     if isinstance(run, str | Path):
         return Path(run)
@@ -686,27 +701,27 @@ def find_run_folder(run: str | Path | InFolder) -> Path:
 
 
 __all__ = [
-    "ByItem",
     "Comparison",
     "ComparisonSide",
-    "Contrast",
     "Entrant",
-    "Field",
-    "InFolder",
-    "PairOfSystems",
-    "Pairing",
+    "HasRunFolder",
+    "ItemDifferenceTests",
     "Place",
+    "RankedField",
+    "RunPairing",
     "RunValues",
-    "adjust_contrasts",
-    "choose_verdict",
+    "SystemContrast",
+    "SystemPairComparison",
+    "choose_verdict_contrast",
     "compare",
     "compare_manifests",
-    "compare_manifests_at",
+    "compare_manifests_at_place",
     "compare_sides",
     "compare_systems",
+    "compute_one_sided_p",
+    "correct_contrasts_by_holm",
     "find_run_folder",
     "higher_is_better",
-    "list_fields",
-    "one_sided_p",
-    "read_values",
+    "list_ranked_fields",
+    "read_run_values",
 ]

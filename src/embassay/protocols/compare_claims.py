@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embassay.protocols.compare import Contrast, Field, higher_is_better
-from embassay.protocols.kernel.claims import Claim, select_above_references, state_contenders, state_pair
+from embassay.protocols.compare import RankedField, SystemContrast, higher_is_better
+from embassay.protocols.kernel.claims import (
+    Claim,
+    claim_pair_comparison,
+    claim_possible_leaders,
+    select_above_references,
+)
 from embassay.protocols.kernel.comparisons import ALPHA
 
 
-def contrast_claim(found: Contrast) -> Claim:
+def make_contrast_claim(found: SystemContrast) -> Claim:
     """What a contrast that was tested says: the better system beats the other one, or they cannot be told apart. Where
     too little of one is judged, the better one only scores higher."""
-    claim = state_pair(
+    claim = claim_pair_comparison(
         found.measure, found.a, found.b, found.difference or 0.0, found.low, found.high,
         apart=found.p_adjusted < ALPHA, is_less_better=not higher_is_better(found.measure)
     )  # fmt: skip
     return replace(claim, relation="higher") if found.judged_less and claim.relation == "beats" else claim
 
 
-def field_claims(field: Field) -> tuple[Claim, ...]:
+def make_field_claims(field: RankedField) -> tuple[Claim, ...]:
     """Who may be first in a field, of those that score above every reference, if any does; none without ranks."""
     able = {entrant.system: entrant for entrant in field.entrants if entrant.rank_low == 1}
     first = select_above_references(
@@ -30,4 +35,4 @@ def field_claims(field: Field) -> tuple[Claim, ...]:
     )
     names = [entrant.system for entrant in field.entrants]
     alone = len(first) == 1 and able[first[0]].rank_high == 1
-    return state_contenders(field.measure, first, names, alone=alone, below=len(able) - len(first))
+    return claim_possible_leaders(field.measure, first, names, alone=alone, below=len(able) - len(first))

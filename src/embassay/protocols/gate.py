@@ -11,32 +11,37 @@ from xml.etree import ElementTree
 from embassay.errors import UsageError
 from embassay.protocols.compare import (
     ComparisonSide,
-    Contrast,
-    InFolder,
-    Pairing,
+    HasRunFolder,
     Place,
+    RunPairing,
     RunValues,
+    SystemContrast,
     compare_manifests,
-    compare_manifests_at,
+    compare_manifests_at_place,
     compare_sides,
-    explain_other_data,
+    compute_one_sided_p,
+    explain_differing_datasets,
     find_run_folder,
     higher_is_better,
-    one_sided_p,
-    read_values,
+    read_run_values,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, select_kind, state_count
+from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, claim_count, select_claims_of_kind
 from embassay.protocols.kernel.comparisons import OVERALL
-from embassay.protocols.kernel.outcome import render_html, render_view
-from embassay.protocols.kernel.quantities import REACH, forecast_difference
-from embassay.protocols.kernel.tables import format_counted
-from embassay.protocols.run_values import is_wanted
-from embassay.protocols.thresholds import ScoreThreshold, ThresholdRows, read_bar, read_rows
+from embassay.protocols.kernel.outcome import render_html, render_terminal_view
+from embassay.protocols.kernel.quantities import REACH, forecast_difference_detection
+from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.run_values import is_named_place
+from embassay.protocols.thresholds import (
+    ScoreThreshold,
+    ThresholdRows,
+    parse_score_threshold,
+    read_result_rows,
+)
 from embassay.records import Result
-from embassay.runs.folder import run_folders
+from embassay.runs.folder import find_run_folders
 from embassay.stats import Estimate, holm
-from embassay.stats.few_labels import Outlook, forecast_labels
+from embassay.stats.few_labels import MoreLabelsOutlook, forecast_labels
 
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
@@ -65,17 +70,17 @@ class BarVerdict(Estimate):
     stops: bool = False
     """Whether the gate stops for it: missed; or not tested where it had to be, for a bar of its own, for a score that
     is gone, and for a fall that no interval can be held against."""
-    ahead: tuple[Outlook, ...] = ()
+    ahead: tuple[MoreLabelsOutlook, ...] = ()
     """What more items would achieve, for a score that is lower than it was, but not by a test."""
 
 
 STATES: Mapping[bool | None, str] = {True: "met", False: "missed", None: "not tested"}
 
 
-def state_verdicts(verdicts: Sequence[BarVerdict]) -> tuple[Claim, ...]:
+def make_verdict_claims(verdicts: Sequence[BarVerdict]) -> tuple[Claim, ...]:
     """How many bars are met, missed and not tested; then of each that was tested whether it is kept."""
     counts = (
-        state_count(kind, sum(verdict.met is state for verdict in verdicts), len(verdicts))
+        claim_count(kind, sum(verdict.met is state for verdict in verdicts), len(verdicts))
         for state, kind in STATES.items()
     )
     tested = (
@@ -97,7 +102,9 @@ def summarise_verdicts(verdicts: Sequence[BarVerdict]) -> str:
     ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are met', 'No threshold could be tested')
     """
     every = len(verdicts)
-    met, missed, untested = (claim.n for claim in select_kind(state_verdicts(verdicts), *STATES.values()))
+    met, missed, untested = (
+        claim.n for claim in select_claims_of_kind(make_verdict_claims(verdicts), *STATES.values())
+    )
     if untested == every:
         return "No threshold could be tested" + (
             ": the gate fails" if any(verdict.stops for verdict in verdicts) else ""
@@ -108,15 +115,19 @@ def summarise_verdicts(verdicts: Sequence[BarVerdict]) -> str:
         who = "and" if fatal == untested else f"{fatal} of which"
         rest += f" {who} {'fails' if fatal == 1 else 'fail'} the gate"
     if missed:
-        return f"{missed} of {format_counted(every, 'threshold')} missed{rest}"
+        return f"{missed} of {format_count_with_noun(every, 'threshold')} missed{rest}"
     if rest:
-        return f"{met} of {format_counted(every, 'threshold')} {'is' if met == 1 else 'are'} met{rest}"
-    return "The threshold is met" if every == 1 else f"All {format_counted(every, 'threshold')} are met"
+        return (
+            f"{met} of {format_count_with_noun(every, 'threshold')} {'is' if met == 1 else 'are'} met{rest}"
+        )
+    return (
+        "The threshold is met" if every == 1 else f"All {format_count_with_noun(every, 'threshold')} are met"
+    )
 
 
-def format_value(verdict: BarVerdict) -> str:
+def format_verdict_value(verdict: BarVerdict) -> str:
     """The value with its interval as people read it."""
-    unit = numbers.choose_unit(verdict.scale)
+    unit = numbers.choose_measure_format(verdict.scale)
     if verdict.value is None:
         return "n/a"
     text = unit.change(verdict.value) if verdict.is_change else unit.text(verdict.value)
@@ -155,13 +166,16 @@ def advise_more_items(verdict: BarVerdict) -> str:
         or verdict.high is None
     ):
         return ""
-    half, away = (verdict.high - verdict.low) / 2, abs(verdict.value - read_bar(verdict.bar).number)
+    half, away = (
+        (verdict.high - verdict.low) / 2,
+        abs(verdict.value - parse_score_threshold(verdict.bar).number),
+    )
     steps = forecast_labels(away, half, verdict.n, 10**9, steps=MORE, finite=False)
     return _format_steps(verdict, steps) if steps else ""
 
 
-def _format_steps(verdict: BarVerdict, steps: Sequence[Outlook]) -> str:
-    unit = numbers.choose_unit(verdict.scale)
+def _format_steps(verdict: BarVerdict, steps: Sequence[MoreLabelsOutlook]) -> str:
+    unit = numbers.choose_measure_format(verdict.scale)
     told = [
         f"with {step.more} more ± {unit.text(step.half)}, a chance of {step.chance:.0%}" for step in steps
     ]
@@ -175,10 +189,10 @@ def explain_verdict(verdict: BarVerdict) -> str:
     )
 
 
-def as_junit(verdicts: Sequence[BarVerdict]) -> str:
+def format_as_junit(verdicts: Sequence[BarVerdict]) -> str:
     """A test suite of one case per bar, XML. What is not tested is an error where the gate stops for it, else
     skipped."""
-    kinds = [_verdict_kind(one) for one in verdicts]
+    kinds = [_name_junit_outcome(one) for one in verdicts]
     suite = ElementTree.Element(
         "testsuite",
         name="embassay gate",
@@ -196,7 +210,7 @@ def as_junit(verdicts: Sequence[BarVerdict]) -> str:
                 case, kind, message=_strip_control_characters(explain_verdict(verdict)), type="bar"
             )
             told.text = _strip_control_characters(
-                f"{verdict.bar}: {format_value(verdict)} (n = {verdict.n}); {explain_verdict(verdict)}"
+                f"{verdict.bar}: {format_verdict_value(verdict)} (n = {verdict.n}); {explain_verdict(verdict)}"
             )
         if verdict.unpaired:
             said = ElementTree.SubElement(case, "system-out")
@@ -205,13 +219,13 @@ def as_junit(verdicts: Sequence[BarVerdict]) -> str:
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def _verdict_kind(verdict: BarVerdict) -> str:
+def _name_junit_outcome(verdict: BarVerdict) -> str:
     if verdict.met is None:
         return "error" if verdict.stops else "skipped"
     return "" if verdict.met else "failure"
 
 
-def as_markdown(verdicts: Sequence[BarVerdict]) -> str:
+def format_as_markdown(verdicts: Sequence[BarVerdict]) -> str:
     """A heading that says how it went, and a table."""
     lines = [
         f"### Embassay gate: {summarise_verdicts(verdicts)}",
@@ -220,7 +234,7 @@ def as_markdown(verdicts: Sequence[BarVerdict]) -> str:
         "|---|---:|---:|---|---|",
     ]
     lines += [
-        f"| `{_escape_cell(verdict.bar)}` | {format_value(verdict)} | {verdict.n:,} | "
+        f"| `{_escape_cell(verdict.bar)}` | {format_verdict_value(verdict)} | {verdict.n:,} | "
         f"{name_verdict(verdict)} | {_escape_cell(explain_verdict(verdict))} |"
         for verdict in verdicts
     ]
@@ -249,10 +263,10 @@ def _strip_control_characters(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Test:
+class _PlaceTest:
     place: Place
     system: str
-    found: Contrast | None
+    found: SystemContrast | None
     p: float = math.nan
     reason: str = ""
     """Why it is not a test; empty where it is one."""
@@ -265,7 +279,7 @@ class _Test:
     """Why a drop is not a verdict: the gap may only reflect missing grades."""
 
 
-def judge_against(
+def judge_against_baseline(
     now: RunValues,
     base: RunValues,
     *,
@@ -292,58 +306,60 @@ def judge_against(
     base.check(systems)
     how = compare_manifests(now.manifest, base.manifest)
     tests = [
-        _test_place(now, base, place, system, how=compare_manifests_at(how, place, now, base), margin=margin)
-        for place in _comparable_places(now, base, _list_places(base, tasks, measures))
+        _test_place(
+            now, base, place, system, how=compare_manifests_at_place(how, place, now, base), margin=margin
+        )
+        for place in _split_to_shared_datasets(now, base, _list_headline_places(base, tasks, measures))
         for system in systems or [one.system for one in base.at(place)]
-        if _has_value(base, place, system) or _has_value(now, place, system)
+        if _has_system_value(base, place, system) or _has_system_value(now, place, system)
     ]
     if not tests:
         raise UsageError(f"{base.path} has nothing to compare with.", mend="Leave out -s, -t or -m.")
     return tuple(_make_verdicts(tests, alpha, margin, now.protocol))
 
 
-def _has_value(run: RunValues, place: Place, system: str) -> bool:
-    found = run.standing(place, system)
+def _has_system_value(run: RunValues, place: Place, system: str) -> bool:
+    found = run.find_standing(place, system)
     return found is not None and found.headline.value is not None
 
 
-def _list_places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
+def _list_headline_places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
     """Over datasets, where the run has that; a run of one kind of dataset has its own only."""
-    named = [place for place in base.places if is_wanted(place, tasks, measures)]
+    named = [place for place in base.places if is_named_place(place, tasks, measures)]
     return [place for place in named if not place[1]] or named
 
 
-def _comparable_places(now: RunValues, base: RunValues, places: Sequence[Place]) -> Iterator[Place]:
+def _split_to_shared_datasets(now: RunValues, base: RunValues, places: Sequence[Place]) -> Iterator[Place]:
     """The places, with those over datasets that are not the same in both runs taken apart into the datasets that both
     have; as they are where they have none, or are overall."""
     for place in places:
         task, _, measure = place
-        shared = base.datasets_of(task) & now.datasets_of(task)
-        if not explain_other_data(now, base, place) or task == OVERALL or not shared:
+        shared = base.list_task_datasets(task) & now.list_task_datasets(task)
+        if not explain_differing_datasets(now, base, place) or task == OVERALL or not shared:
             yield place
             continue
         yield from ((task, name, measure) for name in sorted(shared))
 
 
 def _test_place(
-    now: RunValues, base: RunValues, place: Place, system: str, *, how: Pairing, margin: float
-) -> _Test:
+    now: RunValues, base: RunValues, place: Place, system: str, *, how: RunPairing, margin: float
+) -> _PlaceTest:
     """Every test says by itself whether it is paired: of one run some measures may be, and others not."""
     return replace(_test_both_runs(now, base, place, system, how.paired, margin), unpaired=how.reason)
 
 
 def _test_both_runs(
     now: RunValues, base: RunValues, place: Place, system: str, paired: bool, margin: float
-) -> _Test:
-    before, after = base.standing(place, system), now.standing(place, system)
+) -> _PlaceTest:
+    before, after = base.find_standing(place, system), now.find_standing(place, system)
     if before is None or before.headline.value is None:
-        return _Test(place, system, None, reason="it had no value before")
+        return _PlaceTest(place, system, None, reason="it had no value before")
     if after is None or after.headline.value is None:
         why = after.headline.reason if after else _NOT_THERE
-        return _Test(place, system, None, reason=f"no value now: {why}", stops=True)
-    if data := explain_other_data(now, base, place):
-        shared = base.datasets_of(place[0]) & now.datasets_of(place[0])
-        return _Test(place, system, None, reason=data, stops=not shared)
+        return _PlaceTest(place, system, None, reason=f"no value now: {why}", stops=True)
+    if data := explain_differing_datasets(now, base, place):
+        shared = base.list_task_datasets(place[0]) & now.list_task_datasets(place[0])
+        return _PlaceTest(place, system, None, reason=data, stops=not shared)
     found = compare_sides(ComparisonSide(after), ComparisonSide(before), paired=paired)
     # Turned so that higher is better and moved by the margin: below 0 is a fall.
     sign = 1.0 if higher_is_better(place[2]) else -1.0
@@ -352,25 +368,30 @@ def _test_both_runs(
     if math.isnan(found.p):
         same = found.error == 0 and found.difference == 0
         if same and None not in (*after.headline.interval, *before.headline.interval):
-            return _Test(place, system, found, 1.0)
+            return _PlaceTest(place, system, found, 1.0)
         fell = (shifted.difference or 0.0) < 0
         why = f"it dropped, but this may be chance: {found.reason}" if fell else found.reason
-        return _Test(place, system, found, reason=why, stops=fell)
+        return _PlaceTest(place, system, found, reason=why, stops=fell)
     fall = max(0.0, -(shifted.difference or 0.0))
-    return _Test(
-        place, system, found, one_sided_p(shifted), fall=fall, ungraded=_say_ungraded(found, now, base)
+    return _PlaceTest(
+        place,
+        system,
+        found,
+        compute_one_sided_p(shifted),
+        fall=fall,
+        ungraded=_explain_unjudged_fall(found, now, base),
     )
 
 
-def _say_ungraded(found: Contrast, now: RunValues, base: RunValues) -> str:
+def _explain_unjudged_fall(found: SystemContrast, now: RunValues, base: RunValues) -> str:
     """Why a fall may be one of labels; empty where it is not."""
-    less = now.less_judged(base, found.measure, (found.a, found.b), found.difference)
+    less = now.find_less_judged_run(base, found.measure, (found.a, found.b), found.difference)
     when = {"first": "are graded now than", "second": "were graded"}.get(less)
     return f"fewer of its passages {when} before: {MISSING_LABELS.removesuffix('.')}" if when else ""
 
 
 def _make_verdicts(
-    tests: Sequence[_Test], alpha: float, margin: float, protocol: str
+    tests: Sequence[_PlaceTest], alpha: float, margin: float, protocol: str
 ) -> Iterator[BarVerdict]:
     tested = [one.p for one in tests if one.p < 1]
     corrected = iter(holm(tested) if tested else ())
@@ -389,15 +410,15 @@ def _make_verdicts(
         )
 
 
-def _forecast_fall(test: _Test, alpha: float) -> tuple[Outlook, ...]:
+def _forecast_fall(test: _PlaceTest, alpha: float) -> tuple[MoreLabelsOutlook, ...]:
     """What more items would achieve for a fall that is not found: half of the 95% interval of the difference, and the
     chance that a one-sided test at `alpha` finds it."""
     if test.found is None or not test.found.error > 0:
         return ()
-    return forecast_difference(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
+    return forecast_difference_detection(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
 
 
-def _make_verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> BarVerdict:
+def _make_verdict(test: _PlaceTest, bar: str, p: float, alpha: float, protocol: str) -> BarVerdict:
     found = test.found
     made = BarVerdict(
         None, bar=bar, met=None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops
@@ -432,18 +453,18 @@ def _judge_bar(bar: ScoreThreshold, row: Result) -> BarVerdict:
         return replace(verdict, reason=why if row.value is None else "the score has no interval")
     low, high = row.ci_low, row.ci_high
     near = low is not None and high is not None and low <= bar.number <= high
-    if bar.met(held):
+    if bar.is_met_by(held):
         return replace(verdict, met=True, near=near, stops=False)
     return replace(
         verdict, met=False, near=near, reason=f"{bar.end} {held:.4g} is not {bar.sign} {bar.number:g}"
     )
 
 
-def judge_off(folder: Path) -> Iterator[str]:
+def describe_judge_offsets(folder: Path) -> Iterator[str]:
     """How far the judge of a run is from the people who corrected it, by their grade and by rank."""
     from embassay.protocols.rag.scoring.correction import CORRECTED, read_corrections
 
-    for path in run_folders(folder):
+    for path in find_run_folders(folder):
         if not (path / CORRECTED).is_file():
             continue
         corrections = read_corrections(path / CORRECTED)
@@ -456,7 +477,7 @@ def judge_off(folder: Path) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Gate:
+class GateResult:
     """What became of every bar, and where a corrected judge is off. Printed, it is what the command says."""
 
     verdicts: tuple[BarVerdict, ...]
@@ -468,31 +489,31 @@ class Gate:
         return not any(verdict.stops for verdict in self.verdicts)
 
     @property
-    def met(self) -> bool:
+    def is_every_bar_met(self) -> bool:
         """Whether every bar was tested and met."""
         return all(verdict.met for verdict in self.verdicts)
 
-    def junit(self) -> str:
+    def format_junit(self) -> str:
         """The verdicts as JUnit XML."""
-        return as_junit(self.verdicts)
+        return format_as_junit(self.verdicts)
 
     def markdown(self) -> str:
         """The verdicts as a Markdown table."""
-        return as_markdown(self.verdicts) + "".join(f"\n{one}\n" for one in self.judge)
+        return format_as_markdown(self.verdicts) + "".join(f"\n{one}\n" for one in self.judge)
 
     def __str__(self) -> str:
         """Verdict and table in 80 columns."""
-        return render_view("gate_view", self.verdicts, self.judge)
+        return render_terminal_view("gate_verdicts_view", self.verdicts, self.judge)
 
     def _repr_html_(self) -> str:
         """The same in a notebook."""
-        return render_html("gate_view", self.verdicts, self.judge)
+        return render_html("gate_verdicts_view", self.verdicts, self.judge)
 
 
-def read_names(pairs: Sequence[str]) -> dict[str, str]:
+def parse_system_renames(pairs: Sequence[str]) -> dict[str, str]:
     """Old name of a system -> its new one, of pairs NEW=OLD. UsageError for what is none.
 
-    >>> read_names(["st:./new=st:./released"])
+    >>> parse_system_renames(["st:./new=st:./released"])
     {'st:./released': 'st:./new'}
     """
     names = {}
@@ -505,16 +526,16 @@ def read_names(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def gate(
-    run: str | Path | InFolder,
+    run: str | Path | HasRunFolder,
     *bars: str,
-    no_worse_than: str | Path | InFolder | None = None,
+    no_worse_than: str | Path | HasRunFolder | None = None,
     names: Mapping[str, str] = {},
     alpha: float = 0.05,
     margin: float = 0.0,
     systems: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
-) -> Gate:
+) -> GateResult:
     """Hold a run against bars such as `"sage.overall[minilm]>=0.45@lower"`, and against an earlier run.
 
     A bar is on a score, or with @lower or @upper on an end of its 95% interval. `no_worse_than` asks by paired tests
@@ -533,23 +554,24 @@ def gate(
     if not 0 < alpha < 1:
         raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")
     folder = find_run_folder(run)
-    read = [read_bar(text) for text in bars]
-    verdicts = list(judge_bars(read, read_rows(folder))) if read else []
+    read = [parse_score_threshold(text) for text in bars]
+    verdicts = list(judge_bars(read, read_result_rows(folder))) if read else []
     if no_worse_than is not None:
-        verdicts += judge_against(
-            read_values(folder), read_values(find_run_folder(no_worse_than)).rename(names), alpha=alpha, margin=margin,
+        verdicts += judge_against_baseline(
+            read_run_values(folder), read_run_values(find_run_folder(no_worse_than)).rename(names), alpha=alpha,
+            margin=margin,
             systems=systems, tasks=tasks, measures=measures
         )  # fmt: skip
-    return Gate(tuple(verdicts), tuple(judge_off(folder)))
+    return GateResult(tuple(verdicts), tuple(describe_judge_offsets(folder)))
 
 
 __all__ = [
     "BarVerdict",
-    "Gate",
-    "as_junit",
-    "as_markdown",
+    "GateResult",
+    "format_as_junit",
+    "format_as_markdown",
     "gate",
-    "judge_against",
+    "judge_against_baseline",
     "judge_bars",
-    "read_names",
+    "parse_system_renames",
 ]

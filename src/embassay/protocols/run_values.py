@@ -18,10 +18,10 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.comparisons import (
     OVERALL,
     REFERENCE,
-    Headline,
     Standing,
-    by_place,
+    SystemHeadline,
     explain_missing_verdict,
+    group_standings_by_place,
     read_standings,
 )
 from embassay.randomness import make_generator
@@ -29,7 +29,7 @@ from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.spec import QUERY
 from embassay.stats import PairTest, resample_means, t_test
-from embassay.stats.ranks import correct_family
+from embassay.stats.ranks import correct_tests_by_holm
 
 Place = tuple[str, str, str]
 
@@ -40,7 +40,7 @@ _BYTES = {"float16": 2.0, "int8": 1.0, "binary": 0.125}
 """Bytes of a number, by how vectors are quantised."""
 
 
-def read_costs(manifest: Mapping[str, Any]) -> Iterator[Result]:
+def read_run_costs(manifest: Mapping[str, Any]) -> Iterator[Result]:
     """What each system took in a run, as rows that a threshold may be set on: the `seconds` of its finished cells, the
     most `memory` (MiB) that a process held for one, and the `bytes_per_vector`."""
     protocol = str(manifest.get("protocol", ""))
@@ -52,16 +52,16 @@ def read_costs(manifest: Mapping[str, Any]) -> Iterator[Result]:
             costs["seconds"] = math.fsum(cell["seconds"] for cell in cells)
         if peaks := [cell["peak_bytes"] for cell in cells if cell.get("peak_bytes") is not None]:
             costs["memory"] = max(peaks) / 2**20
-        costs["bytes_per_vector"] = vector_bytes(name, system.get("facts", {}))
+        costs["bytes_per_vector"] = compute_vector_bytes(name, system.get("facts", {}))
         for measure, value in costs.items():
             reason = "" if value is not None else "the run does not say"
             yield Result(protocol, COST, "", "", "", "", name, measure, value, len(cells), reason=reason)
 
 
-def vector_bytes(system: str, facts: Mapping[str, Any]) -> float | None:
+def compute_vector_bytes(system: str, facts: Mapping[str, Any]) -> float | None:
     """What an index stores of a text, without its own overhead; None for a system that makes no vectors.
 
-    >>> vector_bytes("minilm?quantize=int8", {"dims": 384}), vector_bytes("bm25", {})
+    >>> compute_vector_bytes("minilm?quantize=int8", {"dims": 384}), compute_vector_bytes("bm25", {})
     (384.0, None)
     """
     if not facts.get("dims"):
@@ -85,7 +85,7 @@ def higher_is_better(measure: str) -> bool:
     if measure in LOWER:
         return False
     try:
-        facts = MEASURES.get(MEASURES.parse(measure).name).facts
+        facts = MEASURES.get(MEASURES.parse_spec(measure).name).facts
     except UsageError:
         return True
     return dict(facts).get("direction") != "lower"
@@ -130,7 +130,7 @@ class RunValues:
     @property
     def places(self) -> tuple[Place, ...]:
         """All places in their order, `overall` first."""
-        return tuple(sorted(by_place(self.standings), key=lambda place: place[0] != OVERALL))
+        return tuple(sorted(group_standings_by_place(self.standings), key=lambda place: place[0] != OVERALL))
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -141,23 +141,23 @@ class RunValues:
 
     def at(self, place: Place) -> tuple[Standing, ...]:
         """The ranked systems at a place."""
-        return tuple(found for found in self._all_at(place) if found.group != REFERENCE)
+        return tuple(found for found in self._list_all_standings(place) if found.group != REFERENCE)
 
-    def _all_at(self, place: Place) -> list[Standing]:
+    def _list_all_standings(self, place: Place) -> list[Standing]:
         """Every system there. Over one dataset a headline is that dataset's."""
         task, dataset, measure = place
         found = [own for own in self.standings if own.place == place]
-        if found or not dataset or self.datasets_of(task) != {dataset}:
+        if found or not dataset or self.list_task_datasets(task) != {dataset}:
             return found
-        return [replace(own, dataset=dataset) for own in self._all_at((task, "", measure))]
+        return [replace(own, dataset=dataset) for own in self._list_all_standings((task, "", measure))]
 
-    def floor(self, place: Place, *, higher: bool) -> float | None:
+    def find_reference_floor(self, place: Place, *, higher: bool) -> float | None:
         """What the best reference, which knows nothing, scores at a place; None without one."""
-        known = [own.headline.value for own in self._all_at(place) if own.group == REFERENCE]
+        known = [own.headline.value for own in self._list_all_standings(place) if own.group == REFERENCE]
         values = [value for value in known if value is not None]
         return (max if higher else min)(values, default=None)
 
-    def no_verdict(self, place: Place) -> str:
+    def explain_no_verdict(self, place: Place) -> str:
         """Why nobody is ahead at a place whatever the values: a reference row reaches the leader. Else empty."""
         references = [
             standing.headline
@@ -166,11 +166,11 @@ class RunValues:
         ]
         return explain_missing_verdict(place[0], [one.headline for one in self.at(place)], references)
 
-    def standing(self, place: Place, system: str) -> Standing | None:
+    def find_standing(self, place: Place, system: str) -> Standing | None:
         """A system at a place; None where it is not there."""
-        return next((found for found in self._all_at(place) if found.system == system), None)
+        return next((found for found in self._list_all_standings(place) if found.system == system), None)
 
-    def datasets_of(self, task: str) -> frozenset[str]:
+    def list_task_datasets(self, task: str) -> frozenset[str]:
         """The names of the datasets that the run has the task on; all for `overall`."""
         return frozenset(
             str(dataset["name"])
@@ -180,39 +180,43 @@ class RunValues:
 
     def side(self, place: Place, system: str) -> ComparisonSide | None:
         """The same with the values of its items."""
-        found = self.standing(place, system)
+        found = self.find_standing(place, system)
         if found is None:
             return None
         value, (task, dataset, _) = found.headline.value, place
-        name = dataset or self._only_dataset(task)
-        items = None if value is None or not name else self.items.behind(task, name, system, value)
+        name = dataset or self._find_only_dataset(task)
+        items = (
+            None
+            if value is None or not name
+            else self.items.find_items_behind_headline(task, name, system, value)
+        )
         return ComparisonSide(found, items)
 
-    def contrast_of(self, place: Place, a: str, b: str) -> KnownContrast | None:
+    def find_known_contrast(self, place: Place, a: str, b: str) -> KnownContrast | None:
         """What the run itself says of `a` minus `b` at a place; None where it says nothing."""
         for known in self.known:
             if known.place == place and {known.a, known.b} == {a, b}:
-                return known if known.a == a else known.reverse()
+                return known if known.a == a else known.swap_systems()
         return None
 
     def tests(self, place: Place, systems: Sequence[str]) -> tuple[PairTest, ...] | None:
         """The tests of every pair of `systems` at a place, first minus second, as the run states them; None where it
         does not state all of them."""
         pairs = [(a, b) for a, b in combinations(range(len(systems)), 2)]
-        stated = [self.contrast_of(place, systems[a], systems[b]) for a, b in pairs]
+        stated = [self.find_known_contrast(place, systems[a], systems[b]) for a, b in pairs]
         if not stated or not all(stated):
             return None
         known = [
             (pair, contrast) for pair, contrast in zip(pairs, stated, strict=True) if contrast is not None
         ]
-        tests = correct_family([contrast.as_test(*pair) for pair, contrast in known], 1.0)
+        tests = correct_tests_by_holm([contrast.as_pair_test(*pair) for pair, contrast in known], 1.0)
         spared = [bool(contrast.judged_less) for _, contrast in known]
         return tuple(
             replace(test, p_adjusted=1.0) if is_spared else test
             for test, is_spared in zip(tests, spared, strict=True)
         )
 
-    def less_judged(
+    def find_less_judged_run(
         self, other: RunValues, measure: str, systems: tuple[str, str], difference: float | None
     ) -> Literal["", "first", "second"]:
         """The run of which so much less is graded that the `difference` of two systems, one of each, may be due to that
@@ -253,9 +257,9 @@ class RunValues:
                     mend=f"Did you mean {near!r}?" if near else f"It has {', '.join(self.systems)}.",
                 )
 
-    def _only_dataset(self, task: str) -> str:
+    def _find_only_dataset(self, task: str) -> str:
         """The only dataset of a task; empty where there are others."""
-        names = self.datasets_of(task)
+        names = self.list_task_datasets(task)
         return next(iter(names)) if len(names) == 1 else ""
 
 
@@ -278,19 +282,19 @@ class KnownContrast:
     method: str
     judged_less: str = ""
 
-    def reverse(self) -> KnownContrast:
+    def swap_systems(self) -> KnownContrast:
         """Second minus first."""
         low, high = (None if end is None else -end for end in (self.high, self.low))
         return replace(self, a=self.b, b=self.a, difference=-self.difference, low=low, high=high)
 
-    def as_test(self, a: int, b: int) -> PairTest:
+    def as_pair_test(self, a: int, b: int) -> PairTest:
         """The test of the systems at these positions, alone."""
         low, high = (self.difference if end is None else end for end in (self.low, self.high))
         score = t_test(self.difference, self.error, 1.0, self.df)[0]
         return PairTest(a, b, self.difference, low, high, self.error, score, self.p, self.p, self.df)
 
 
-def read_values(folder: Path) -> RunValues:
+def read_run_values(folder: Path) -> RunValues:
     """A run's values. DataError for a folder without a run, or one in which there is nothing to compare."""
     run = RunFolder(folder)
     manifest = run.read_manifest()
@@ -298,17 +302,19 @@ def read_values(folder: Path) -> RunValues:
         raise DataError("There is no run here", path=folder, mend="Give the folder of a run (its --out).")
     items = ItemValues(folder)
     if (folder / "score.json").is_file():
-        return _scoring_values(folder, manifest, items)
+        return _read_scoring_values(folder, manifest, items)
     standings = read_standings(folder)
     if not standings and manifest.get("protocol") == "rag":
         seed = int((manifest.get("arguments") or {}).get("seed") or 0)
         standings = tuple(make_item_standings(items, run.read_results(), seed))
     if not standings:
-        raise DataError("This run has no headlines to compare", path=folder, mend=_suggest_instead(manifest))
+        raise DataError(
+            "This run has no headlines to compare", path=folder, mend=_suggest_next_step(manifest)
+        )
     return RunValues(folder, manifest, standings, items)
 
 
-def _suggest_instead(manifest: Mapping[str, Any]) -> str:
+def _suggest_next_step(manifest: Mapping[str, Any]) -> str:
     """What to do with a run that has nothing to compare: one that has ended never writes any."""
     if manifest.get("kind") == "sweep":
         return "A sweep compares its own stacks; see its report."
@@ -317,24 +323,24 @@ def _suggest_instead(manifest: Mapping[str, Any]) -> str:
     return "Run its command again with the same --out: finished cells are kept, and it writes them."
 
 
-def _scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> RunValues:
+def _read_scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> RunValues:
     """Of a scoring: its record says what `rag score` said, corrected by people's grades or not."""
-    from embassay.protocols.rag.scoring.standings import list_contrasts, read_scored
+    from embassay.protocols.rag.scoring.standings import list_contrasts, read_scored_runs
 
-    scored = read_scored(folder)
+    scored = read_scored_runs(folder)
     return RunValues(
         folder, manifest, scored.standings, items, tuple(list_contrasts(scored)), scored.unpaired, scored.groups,
         scored.ungraded
     )  # fmt: skip
 
 
-def is_wanted(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:
+def is_named_place(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:
     """Whether a place is among those named; none named is all."""
     task, _, measure = place
     return (not tasks or task in tasks) and (not measures or measure in measures)
 
 
-def check_names(
+def check_names_in_run(
     run: RunValues, tasks: Sequence[str], measures: Sequence[str], datasets: Sequence[str] = ()
 ) -> None:
     """UsageError for a task, measure or dataset that the run has not, with what is near or all there are."""
@@ -370,10 +376,12 @@ class ItemValues:
         """Values by (variant, measure) and item; over the repeats of a cell the mean."""
         key = task, dataset, system
         if key not in self._read:
-            self._read[key] = _item_measures(self._run.items_path(*key))
+            self._read[key] = _read_item_measures(self._run.items_path(*key))
         return self._read[key]
 
-    def behind(self, task: str, dataset: str, system: str, value: float) -> PerItem | None:
+    def find_items_behind_headline(
+        self, task: str, dataset: str, system: str, value: float
+    ) -> PerItem | None:
         """The per-item values whose mean is the headline `value`, by item; None where the headline is no such mean.
 
         Which measure they are is told by their mean, not by name: a headline may be called otherwise than its items.
@@ -399,13 +407,13 @@ def make_item_standings(items: ItemValues, rows: list[Result], seed: int) -> Ite
     for (task, dataset, measure), own in at.items():
         every = {row.system: items.of(task, dataset, row.system).get(("", measure)) for row in own}
         behind = {system: values for system, values in every.items() if values is not None}
-        replicates = _resample_together(list(behind.values()), seed, task, dataset) if behind else []
+        replicates = _resample_shared_items(list(behind.values()), seed, task, dataset) if behind else []
         for row, draws in zip((row for row in own if row.system in behind), replicates, strict=True):
-            headline = Headline(row.system, row.value, row.n, draws, "bootstrap over items", row.reason)
+            headline = SystemHeadline(row.system, row.value, row.n, draws, "bootstrap over items", row.reason)
             yield Standing(task, dataset, measure, headline)
 
 
-def _resample_together(
+def _resample_shared_items(
     values: list[dict[str, float]], seed: int, task: str, dataset: str
 ) -> list[NDArray[np.float64]]:
     """Replicates of the mean of each, over the items that have a value in all: none for fewer than two."""
@@ -419,16 +427,16 @@ def _resample_together(
     return list(resample_means(columns, n_resamples=RESAMPLES, rng=rng).T)
 
 
-def _item_measures(single: Path) -> dict[tuple[str, str], dict[str, float]]:
+def _read_item_measures(single: Path) -> dict[tuple[str, str], dict[str, float]]:
     if single.is_file():
-        return _average_tables([_read_items(single)])
+        return _average_item_tables([_read_items_file(single)])
     repeats = single.with_suffix("")
-    return _average_tables(
-        [_read_items(path) for path in sorted(repeats.glob("*.parquet")) if path.stem != "original"]
+    return _average_item_tables(
+        [_read_items_file(path) for path in sorted(repeats.glob("*.parquet")) if path.stem != "original"]
     )
 
 
-def _average_tables(
+def _average_item_tables(
     tables: list[dict[tuple[str, str], dict[str, float]]],
 ) -> dict[tuple[str, str], dict[str, float]]:
     if len(tables) < 2:
@@ -443,7 +451,7 @@ def _average_tables(
     }
 
 
-def _read_items(path: Path) -> dict[tuple[str, str], dict[str, float]]:
+def _read_items_file(path: Path) -> dict[tuple[str, str], dict[str, float]]:
     try:
         table = read_parquet(path)
     except (DataError, OSError) as error:

@@ -11,12 +11,12 @@ from typing import Literal
 
 from embassay.data.rows import find_nearest_name
 from embassay.errors import DataError, UsageError
-from embassay.protocols.compare import InFolder, find_run_folder
+from embassay.protocols.compare import HasRunFolder, find_run_folder
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
-from embassay.protocols.run_values import is_wanted, read_costs
+from embassay.protocols.run_values import is_named_place, read_run_costs
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, run_folders
+from embassay.runs.folder import RunFolder, find_run_folders
 
 End = Literal["value", "lower", "upper"]
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
@@ -53,15 +53,15 @@ class ScoreThreshold:
         end = "" if self.end == "value" else f"@{self.end}"
         return f"{self.protocol}.{what}[{self.system}{inside}]{self.sign}{self.number:g}{end}"
 
-    def met(self, value: float) -> bool:
+    def is_met_by(self, value: float) -> bool:
         """Whether a value clears it."""
         return OPERATORS[self.sign](value, self.number)
 
 
-def read_bar(text: str) -> ScoreThreshold:
+def parse_score_threshold(text: str) -> ScoreThreshold:
     """A bar from its text. Raises UsageError where it is none.
 
-    >>> bar = read_bar("rag.score.RA-nWG@10[bm25, dataset=qrels] >= 0.6@lower")
+    >>> bar = parse_score_threshold("rag.score.RA-nWG@10[bm25, dataset=qrels] >= 0.6@lower")
     >>> bar.task, bar.measure, bar.system, dict(bar.where), bar.number, bar.end
     ('score', 'RA-nWG@10', 'bm25', {'dataset': 'qrels'}, 0.6, 'lower')
     >>> bar.text
@@ -98,27 +98,35 @@ class ThresholdRows:
         """The row that a bar means. Raises UsageError where there is none, or more than one."""
         rows: Sequence[Result] = self.results
         for column in ("protocol", "task", "system"):
-            rows = _select_rows(rows, column, getattr(bar, column), bar)
-        rows = _select_rows(rows, "measure", bar.measure, bar) if bar.measure else self._headline(rows, bar)
+            rows = _select_rows_by_column(rows, column, getattr(bar, column), bar)
+        rows = (
+            _select_rows_by_column(rows, "measure", bar.measure, bar)
+            if bar.measure
+            else self._select_headline_rows(rows, bar)
+        )
         for column in KEYS:
             rows = _narrow_rows(rows, column, bar)
         if len(rows) > 1:
             raise UsageError(
                 f"{bar.text} matches {len(rows)} rows.", mend="Add dataset, variant, subset or lang."
             )
-        self._check_number(bar, rows[0])
+        self._check_not_in_points(bar, rows[0])
         return rows[0]
 
-    def _check_number(self, bar: ScoreThreshold, row: Result) -> None:
+    def _check_not_in_points(self, bar: ScoreThreshold, row: Result) -> None:
         """UsageError for a bar in points, as tables show them, on a headline that counts from 0 to 1."""
         is_headline = (bar.protocol, bar.task, row.measure) in self.headlines
-        if is_headline and numbers.choose_unit(bar.protocol) is numbers.POINTS and abs(bar.number) > 1:
+        if (
+            is_headline
+            and numbers.choose_measure_format(bar.protocol) is numbers.POINTS
+            and abs(bar.number) > 1
+        ):
             raise UsageError(
                 f"{bar.text}: no score can reach {bar.number:g}. Thresholds are between 0 and 1; tables show points.",
                 mend=f"Write {bar.number / 100:g}.",
             )
 
-    def _headline(self, rows: Sequence[Result], bar: ScoreThreshold) -> Sequence[Result]:
+    def _select_headline_rows(self, rows: Sequence[Result], bar: ScoreThreshold) -> Sequence[Result]:
         measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
         chosen = list(dict.fromkeys(row.measure for row in rows if self.is_headline(row))) or measures
         if len(chosen) != 1:
@@ -130,9 +138,9 @@ class ThresholdRows:
         return [row for row in rows if row.measure == chosen[0]]
 
 
-def read_rows(folder: Path) -> ThresholdRows:
+def read_result_rows(folder: Path) -> ThresholdRows:
     """The rows of the run in a folder, or of all runs below it. Raises DataError where there is none."""
-    runs = list(run_folders(folder))
+    runs = list(find_run_folders(folder))
     if not runs:
         raise DataError(
             "There is no run here",
@@ -145,12 +153,14 @@ def read_rows(folder: Path) -> ThresholdRows:
         run = RunFolder(path)
         manifest = run.read_manifest() or {}
         protocol = str(manifest.get("protocol", ""))
-        results += [*run.read_results(), *read_costs(manifest)]
+        results += [*run.read_results(), *read_run_costs(manifest)]
         headlines |= {(protocol, standing.task, standing.measure) for standing in read_standings(path)}
     return ThresholdRows(tuple(results), frozenset(headlines))
 
 
-def _select_rows(rows: Sequence[Result], column: str, value: str, bar: ScoreThreshold) -> Sequence[Result]:
+def _select_rows_by_column(
+    rows: Sequence[Result], column: str, value: str, bar: ScoreThreshold
+) -> Sequence[Result]:
     found = [row for row in rows if getattr(row, column) == value]
     if found:
         return found
@@ -166,7 +176,7 @@ def _narrow_rows(rows: Sequence[Result], column: str, bar: ScoreThreshold) -> Se
     """By what the bar says; else the rows over all, where there are any; a single value needs no naming."""
     # What a threshold does not say is over all, or the only one.
     if column in bar.where:
-        return _select_rows(rows, column, bar.where[column], bar)
+        return _select_rows_by_column(rows, column, bar.where[column], bar)
     values = list(dict.fromkeys(getattr(row, column) for row in rows))
     if "" in values:
         return [row for row in rows if getattr(row, column) == ""]
@@ -179,7 +189,7 @@ def _narrow_rows(rows: Sequence[Result], column: str, bar: ScoreThreshold) -> Se
 
 
 def list_scores(
-    run: str | Path | InFolder,
+    run: str | Path | HasRunFolder,
     *,
     systems: Sequence[str] = (),
     tasks: Sequence[str] = (),
@@ -190,12 +200,12 @@ def list_scores(
 
     DataError for a folder without a run.
     """
-    rows = read_rows(find_run_folder(run))
+    rows = read_result_rows(find_run_folder(run))
     asked = [
         row
         for row in rows.results
         if (not systems or row.system in systems)
-        and is_wanted((row.task, row.dataset, row.measure), tasks, measures)
+        and is_named_place((row.task, row.dataset, row.measure), tasks, measures)
     ]
     if not (tasks or measures):
         # A run of one task may have no headline: then all that is over everything.
@@ -204,10 +214,10 @@ def list_scores(
     # Of each task what is over all its datasets, or over each where nothing is.
     whole = {(row.protocol, row.task) for row in asked if not row.dataset}
     kept = (row for row in asked if not row.dataset or (row.protocol, row.task) not in whole)
-    return tuple((_score_name(row, rows), row) for row in kept if row.value is not None)
+    return tuple((_format_score_name(row, rows), row) for row in kept if row.value is not None)
 
 
-def _score_name(row: Result, rows: ThresholdRows) -> str:
+def _format_score_name(row: Result, rows: ThresholdRows) -> str:
     where = {key: getattr(row, key) for key in KEYS if getattr(row, key)}
     measure = "" if rows.is_headline(row) else row.measure
     return ScoreThreshold(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix(

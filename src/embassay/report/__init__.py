@@ -28,19 +28,19 @@ def write_report(
     holds no run, or one of another schema.
     """
     from embassay.registry import import_attribute
-    from embassay.report.runs import read_runs
+    from embassay.report.runs import read_report_runs
 
     folders = [Path(run)] if isinstance(run, str | Path) else [Path(folder) for folder in run]
-    runs = read_runs(folders)
+    runs = read_report_runs(folders)
     for left in runs[0].left:
         tell(f"Left out: {left.path} ({left.reason}).")
     name = "summary" if summary else "report"
     target = Path(out) if out is not None else _common_folder(folders) / f"{name}.html"
-    written: Path = import_attribute(f"embassay.report.{'summary' if summary else 'html'}:write_page")(
-        runs, target
-    )
+    written: Path = import_attribute(
+        f"embassay.report.{'summary:write_summary_page' if summary else 'html:write_report_page'}"
+    )(runs, target)
     for made in () if summary else runs:
-        if why := made.brought[1]:
+        if why := made.external_page_blocks[1]:
             tell(f"The page of {made.title} cannot be shown: {why}")
     return written
 

@@ -1,7 +1,8 @@
 """The first screen: the questions a reader comes with, each answered in one line, or said to be open with what would
 decide it.
 
-`answer_questions` computes everything that a page, a terminal or a print shows of them, once. An answer rests on the
+`answer_report_questions` computes everything that a page, a terminal or a print shows of them,
+once. An answer rests on the
 paired resamples that its run kept: *ahead* is the share of them in which the leader scores clearly above every other
 system (`clear_lead`); it is `sure` where the run's own tests leave the leader the first place alone, `likely` from 80
 of 100, else open.
@@ -19,13 +20,13 @@ import numpy as np
 from embassay.document.marks import LogScale, Scale
 from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.claims import Claim
-from embassay.protocols.kernel.tables import SCORE, Unit
+from embassay.protocols.kernel.tables import SCORE, MeasureFormat
 from embassay.report.cards.evidence import (
     LEAST_COLLECTIONS,
     LIKELY,
     Basis,
     Contender,
-    Evidence,
+    QuestionEvidence,
     collect_evidence,
 )
 from embassay.report.runs import ReportRun, read_sweep_findings
@@ -33,9 +34,9 @@ from embassay.stats import clear_lead
 from embassay.stats.intervals import count_items_to_decide
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.sweep.findings.record import StackFacts
+    from embassay.protocols.rag.sweep.findings.record import StackSummary
 
-__all__ = ["Answer", "Contender", "answer_questions", "recommend_systems"]
+__all__ = ["Contender", "ReportAnswer", "answer_report_questions", "recommend_systems"]
 
 Level = Literal["sure", "likely", "open", "not run"]
 NEARLY_ALL = 99.5
@@ -46,13 +47,13 @@ NARROW = 2
 """The lowest place that a system may hold and still be the one to use."""
 MOST_MORE = 2000
 """More items than these are no advice."""
-MILLISECONDS = Unit(1.0, 1, 0)
+MILLISECONDS = MeasureFormat(1.0, 1, 0)
 TIMES = LogScale(0.1, 10_000.0)
 """Milliseconds on every page alike: from a lookup of static vectors to a call of a slow server."""
 
 
 @dataclass(frozen=True)
-class Question:
+class ReportQuestion:
     """What a reader asks, also in a word (`short`): `means` says what its score is, `noun` what is counted, `command`
     what answers it."""
 
@@ -65,11 +66,13 @@ class Question:
 
 
 QUESTIONS = (
-    Question("search", "Search", "For search", "evidence among the first passages", "question", "rag score"),
-    Question(
+    ReportQuestion(
+        "search", "Search", "For search", "evidence among the first passages", "question", "rag score"
+    ),
+    ReportQuestion(
         "reworded", "Paraphrases", "When texts are paraphrased", "score after paraphrase", "text", "pteb run"
     ),
-    Question(
+    ReportQuestion(
         "damaged",
         "Damaged",
         "When copies are damaged",
@@ -77,20 +80,20 @@ QUESTIONS = (
         "question",
         "sage run -t retrieval",
     ),
-    Question(
+    ReportQuestion(
         "groups", "Grouping", "To group documents", "topics recovered", "collection", "sage run -t clustering"
     ),
-    Question(
+    ReportQuestion(
         "people", "Against people", "Compared with people", "same items for both", "item", "hume sample"
     ),
-    Question("price", "Price, speed", "Price and speed", "time of a query", "query", "rag sweep"),
+    ReportQuestion("price", "Price, speed", "Price and speed", "time of a query", "query", "rag sweep"),
 )
 PROTOCOLS = ("search", "reworded", "damaged", "groups")
 """Questions of quality, which a recommendation goes by."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReportAnswer:
     """One question's line.
 
     `all` are the systems that one method scored, best first, and `names` those of them that may be first. `ahead` of
@@ -99,14 +102,14 @@ class Answer:
     the same items, and `beside` how often they are above the best system.
     """
 
-    question: Question
+    question: ReportQuestion
     level: Level
     names: tuple[str, ...] = ()
     n: int = 0
     ahead: int | None = None
     more: int | None = None
     all: tuple[Contender, ...] = ()
-    unit: Unit = SCORE
+    unit: MeasureFormat = SCORE
     note: str = ""
     slug: str = ""
     percentile: float | None = None
@@ -171,7 +174,7 @@ class Answer:
     @property
     def how_sure(self) -> str:
         """How sure that is, in a sentence of at most 62 characters without full names."""
-        said = self.note or _explain_lead(self)
+        said = self.note or _explain_lead_certainty(self)
         if not self.beside:
             return said
         return f"{said}. {tables.capitalise(self.beside)}" if ";" in said else f"{said}; {self.beside}"
@@ -197,27 +200,35 @@ class Answer:
         return leader.ranks[0] == 1 and leader.ranks[1] <= NARROW
 
     @property
-    def recommends(self) -> bool:
+    def can_recommend_leader(self) -> bool:
         """Whether it is ground enough to use its leader: decided, narrowly, by how good systems are and not by how
         much of that they keep, how they group, or what is believed of them without labels."""
         return self.level in ("sure", "likely") and self.basis == "quality" and self.is_narrow
 
     @property
-    def brief(self) -> str:
+    def brief_certainty(self) -> str:
         """The same in half a line."""
         noun = f"{self.question.noun}s"
         briefly = {
-            "open": f"about {self.more:,} more {noun} needed" if self.more else _say_barely(self),
-            "likely": _add_sample_size(f"{_format_hundred(self)} of 100", self).replace("from only", "only"),
+            "open": f"about {self.more:,} more {noun} needed"
+            if self.more
+            else _say_more_may_not_decide(self),
+            "likely": _add_sample_size(f"{_format_ahead_of_hundred(self)} of 100", self).replace(
+                "from only", "only"
+            ),
         }
         return self.note or briefly.get(self.level) or self.how_sure
 
 
-def _say_barely(answer: Answer) -> str:
-    return _explain_lead(answer) if _has_few_collections(answer) else f"more {answer.question.noun}s may not"
+def _say_more_may_not_decide(answer: ReportAnswer) -> str:
+    return (
+        _explain_lead_certainty(answer)
+        if _has_few_collections(answer)
+        else f"more {answer.question.noun}s may not"
+    )
 
 
-def _explain_lead(answer: Answer) -> str:
+def _explain_lead_certainty(answer: ReportAnswer) -> str:
     if answer.level == "not run":
         return f"embassay {answer.question.command}"
     noun = answer.question.noun
@@ -228,24 +239,24 @@ def _explain_lead(answer: Answer) -> str:
             return few
         return f"{few}; {more}" if more else f"more {noun}s may not decide; choose by price or speed"
     if answer.level == "likely" and more and not _has_few_collections(answer):
-        return f"clearly ahead in {_format_hundred(answer)} of 100; {more}"
-    return _add_sample_size(f"clearly ahead in {_format_hundred(answer)} of 100 resamples", answer)
+        return f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100; {more}"
+    return _add_sample_size(f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples", answer)
 
 
-def _format_hundred(answer: Answer) -> str:
+def _format_ahead_of_hundred(answer: ReportAnswer) -> str:
     return "over 99" if answer.ahead == 100 else str(answer.ahead)
 
 
-def _has_few_collections(answer: Answer) -> bool:
+def _has_few_collections(answer: ReportAnswer) -> bool:
     return answer.question.noun == "collection" and answer.n < LEAST_COLLECTIONS
 
 
-def _add_sample_size(ahead: str, answer: Answer) -> str:
-    few = tables.format_counted(answer.n, answer.question.noun)
+def _add_sample_size(ahead: str, answer: ReportAnswer) -> str:
+    few = tables.format_count_with_noun(answer.n, answer.question.noun)
     return f"{ahead.removesuffix(' resamples')}, from only {few}" if _has_few_collections(answer) else ahead
 
 
-def answer_questions(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
+def answer_report_questions(runs: Sequence[ReportRun]) -> tuple[ReportAnswer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
     # A sweep and a choice are told by their own recommendation, which knows the limits; beside others they answer too.
     if len(runs) == 1 and runs[0].record.kind in ("sweep", "choose"):
@@ -253,17 +264,17 @@ def answer_questions(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     evidence = {
         question.name: next(collect_evidence(question.name, runs), None) for question in QUESTIONS[:-1]
     }
-    answers = [_make_answer(question, evidence[question.name]) for question in QUESTIONS[:-1]]
+    answers = [_answer_from_evidence(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
         return ()
-    return (*answers, answer_time(runs, answers[0]))
+    return (*answers, answer_query_time(runs, answers[0]))
 
 
-def _make_answer(question: Question, evidence: Evidence | None) -> Answer:
+def _answer_from_evidence(question: ReportQuestion, evidence: QuestionEvidence | None) -> ReportAnswer:
     if evidence is None:
-        return Answer(question, "not run")
+        return ReportAnswer(question, "not run")
     contenders, slug = evidence.contenders, evidence.run.slug
-    blank = Answer(
+    blank = ReportAnswer(
         question, "not run", all=contenders, unit=evidence.unit, slug=slug, caption=evidence.means,
         basis=evidence.basis
     )  # fmt: skip
@@ -273,27 +284,27 @@ def _make_answer(question: Question, evidence: Evidence | None) -> Answer:
         note = evidence.uneven or f"{evidence.equal} scores as well"
         names = tuple(contender.name for contender in contenders)
         return replace(
-            blank, level="open", names=names, n=evidence.n, note=note, may=_possible_firsts(contenders)
+            blank, level="open", names=names, n=evidence.n, note=note, may=_list_possible_leaders(contenders)
         )
-    names = evidence.may or _possible_firsts(contenders, evidence.floor)
-    ahead = _count_ahead(evidence) if evidence.chance is None else evidence.chance
-    level = _grade_evidence(question, evidence, ahead)
+    names = evidence.may or _list_possible_leaders(contenders, evidence.floor)
+    ahead = _count_resamples_ahead(evidence) if evidence.chance is None else evidence.chance
+    level = _rate_answer_certainty(question, evidence, ahead)
     told = names if level == "open" else names[:1]
     return replace(
         blank, level=level, names=told, n=evidence.n, ahead=ahead,
-        more=evidence.needed or _items_needed(evidence, names),
+        more=evidence.needed or _count_items_needed(evidence, names),
         note=evidence.told, people=evidence.people, beside=evidence.beside, may=names
     )  # fmt: skip
 
 
-def _possible_firsts(contenders: Sequence[Contender], floor: float | None = None) -> tuple[str, ...]:
+def _list_possible_leaders(contenders: Sequence[Contender], floor: float | None = None) -> tuple[str, ...]:
     """Who may be first; without tests everybody may. Who does not pass a reference, which knows nothing, may not."""
     able = [row.name for row in contenders if row.ranks is None or row.ranks[0] == 1]
     above = {row.name for row in contenders if floor is None or row.point > floor}
     return tuple(name for name in able if name in above) or tuple(able)
 
 
-def _grade_evidence(question: Question, evidence: Evidence, ahead: int | None) -> Level:
+def _rate_answer_certainty(question: ReportQuestion, evidence: QuestionEvidence, ahead: int | None) -> Level:
     collections = question.noun == "collection"
     if ahead is None or (evidence.n < LEAST_ITEMS and not collections):
         return "open"
@@ -303,7 +314,7 @@ def _grade_evidence(question: Question, evidence: Evidence, ahead: int | None) -
     return "likely" if ahead >= LIKELY else "open"
 
 
-def _count_ahead(evidence: Evidence) -> int | None:
+def _count_resamples_ahead(evidence: QuestionEvidence) -> int | None:
     """Of 100 resamples those in which the first is clearly above every other, rounded down; 100 from 99.5 on."""
     defined = evidence.replicates[:, np.isfinite(evidence.replicates).all(axis=0)]
     if defined.shape[1] < 2:
@@ -312,7 +323,7 @@ def _count_ahead(evidence: Evidence) -> int | None:
     return 100 if share >= NEARLY_ALL else math.floor(share)
 
 
-def _items_needed(evidence: Evidence, names: Sequence[str]) -> int | None:
+def _count_items_needed(evidence: QuestionEvidence, names: Sequence[str]) -> int | None:
     """How many more items would tell the leader from the next, by the run's own tests, in 80 of 100 studies or more;
     two digits."""
     if len(names) < 2 or not evidence.has_outlook:
@@ -332,15 +343,15 @@ def _items_needed(evidence: Evidence, names: Sequence[str]) -> int | None:
     return math.ceil(wanted / step) * step
 
 
-def answer_time(runs: Sequence[ReportRun], search: Answer) -> Answer:
+def answer_query_time(runs: Sequence[ReportRun], search: ReportAnswer) -> ReportAnswer:
     """How long a query takes, of a sweep: each encoder's fastest stack. A system that search rules out is not chosen,
     however fast it is."""
     question = QUESTIONS[-1]
     swept = next(((run, result) for run in runs if (result := read_sweep_findings(run)) is not None), None)
     if swept is None:
-        return Answer(question, "not run")
+        return ReportAnswer(question, "not run")
     run, findings = swept
-    fastest: dict[str, StackFacts] = {}
+    fastest: dict[str, StackSummary] = {}
     for stack in findings.parts[0].stacks:
         name = str(stack.axes.get("encoder") or "")
         # The fastest stack of each: the question is what an encoder can cost, not what one of its stacks does.
@@ -358,8 +369,8 @@ def answer_time(runs: Sequence[ReportRun], search: Answer) -> Answer:
     )
     able = [row for row in top if search.level == "not run" or row.name in search.may]
     if not able:
-        return Answer(question, "not run")
-    words = _describe_times(able, fastest)
+        return ReportAnswer(question, "not run")
+    words = _describe_query_times(able, fastest)
     beaten = {row.name for row in search.all} - {*search.may}
     ruled = [row.name for row in top if row.name in beaten and row.point < able[0].point]
     if ruled:
@@ -367,7 +378,7 @@ def answer_time(runs: Sequence[ReportRun], search: Answer) -> Answer:
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
     level, percentile = _rate_time_certainty(able), findings.asked.percentile
-    return Answer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
+    return ReportAnswer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
 
 
 def _rate_time_certainty(able: Sequence[Contender]) -> Level:
@@ -379,10 +390,10 @@ def _rate_time_certainty(able: Sequence[Contender]) -> Level:
     return "sure" if first.high < second.low else "open"
 
 
-def _describe_times(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -> str:
+def _describe_query_times(able: Sequence[Contender], stacks: Mapping[str, StackSummary]) -> str:
     times = [
-        f"{_format_time(able[0])} a query",
-        *(f"{contender.name} {_format_time(contender)}" for contender in able[1:2]),
+        f"{_format_query_time(able[0])} a query",
+        *(f"{contender.name} {_format_query_time(contender)}" for contender in able[1:2]),
     ]
     usd = {contender.name: stacks[contender.name].cost for contender in able[:2]}
     if not any(usd.values()):
@@ -392,8 +403,8 @@ def _describe_times(able: Sequence[Contender], stacks: Mapping[str, StackFacts])
     )
 
 
-def _format_time(contender: Contender) -> str:
-    write = MILLISECONDS.text if contender.point < 10 else MILLISECONDS.write_value
+def _format_query_time(contender: Contender) -> str:
+    write = MILLISECONDS.text if contender.point < 10 else MILLISECONDS.format_value_in_text
     return f"{write(contender.point)} ms"
 
 
@@ -407,15 +418,16 @@ class AnswerPlace:
     first: bool = False
 
 
-def place_systems(
-    answers: Sequence[Answer],
-) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[AnswerPlace, ...]], ...]]:
+def place_systems_in_answers(
+    answers: Sequence[ReportAnswer],
+) -> tuple[tuple[ReportAnswer, ...], tuple[tuple[str, str, tuple[AnswerPlace, ...]], ...]]:
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
     asked = tuple(answer for answer in answers if answer.all)
     kinds = {contender.name: contender.kind for answer in asked for contender in answer.all}
     by_run = [
-        {contender.name: _place_contender(answer, contender) for contender in answer.all} for answer in asked
+        {contender.name: _make_answer_place(answer, contender) for contender in answer.all}
+        for answer in asked
     ]
     return asked, tuple(
         (name, kind, tuple(by_name.get(name, AnswerPlace()) for by_name in by_run))
@@ -423,7 +435,7 @@ def place_systems(
     )
 
 
-def _place_contender(answer: Answer, contender: Contender) -> AnswerPlace:
+def _make_answer_place(answer: ReportAnswer, contender: Contender) -> AnswerPlace:
     rank = tables.format_rank(*contender.ranks) if contender.ranks else ""
     interval = "" if contender.low is None else answer.unit.interval(*contender.ends)
     return AnswerPlace(
@@ -434,7 +446,7 @@ def _place_contender(answer: Answer, contender: Contender) -> AnswerPlace:
     )
 
 
-def recommend_systems(answers: Sequence[Answer]) -> tuple[str, str]:
+def recommend_systems(answers: Sequence[ReportAnswer]) -> tuple[str, str]:
     """What to use, or why these runs do not say so; and what they leave open. Both empty without answers.
 
     It goes by the questions of quality that are decided narrowly, and never averages over them.
@@ -444,26 +456,26 @@ def recommend_systems(answers: Sequence[Answer]) -> tuple[str, str]:
     never = [answer for answer in answers if answer.level == "not run"]
     if not any(answer.level != "not run" for answer in quality):
         return "", ""
-    use = _say_use(quality) or _say_undecided(quality, answers)
-    return f"{use}.", " ".join(_say_rest(left, never))
+    use = _say_which_to_use(quality) or _say_no_system_chosen(quality, answers)
+    return f"{use}.", " ".join(_say_open_and_unasked(left, never))
 
 
-def recommendation_claims(answers: Sequence[Answer]) -> tuple[Claim, ...]:
+def recommendation_claims(answers: Sequence[ReportAnswer]) -> tuple[Claim, ...]:
     """What the recommendation rests on: of every system to use, that it leads on a question, or may be first there."""
     quality = [answer for answer in answers if answer.question.name in PROTOCOLS]
     return tuple(
         Claim(name, "may be first", answer.question.name, answer.may, kind=answer.level)
-        for name, grounds in _find_winners(quality).items()
+        for name, grounds in _find_recommended_systems(quality).items()
         for answer in grounds
     )
 
 
-def _find_winners(quality: Sequence[Answer]) -> dict[str, list[Answer]]:
+def _find_recommended_systems(quality: Sequence[ReportAnswer]) -> dict[str, list[ReportAnswer]]:
     """The systems to use, each with the questions that it leads: those that recommend it, then others that it leads. A
     system that the tests rule out for search is not one of them."""
     ruled = {name for answer in quality if answer.question.name == "search" for name in answer.out}
-    grounds = [answer for answer in quality if answer.recommends and answer.names[0] not in ruled]
-    winners: dict[str, list[Answer]] = {}
+    grounds = [answer for answer in quality if answer.can_recommend_leader and answer.names[0] not in ruled]
+    winners: dict[str, list[ReportAnswer]] = {}
     for answer in grounds:
         winners.setdefault(answer.names[0], []).append(answer)
     for answer in quality:
@@ -473,27 +485,27 @@ def _find_winners(quality: Sequence[Answer]) -> dict[str, list[Answer]]:
     return winners
 
 
-def _say_use(quality: Sequence[Answer]) -> str:
+def _say_which_to_use(quality: Sequence[ReportAnswer]) -> str:
     """What to use, and for what; empty where no question is ground enough."""
     winners = {
         name: [WHERE[answer.question.name] for answer in grounds]
-        for name, grounds in _find_winners(quality).items()
+        for name, grounds in _find_recommended_systems(quality).items()
     }
     if len(winners) == 1:
         ((name, where),) = winners.items()
         said = [IN_GROUPING if place == WHERE["groups"] else place for place in where]
-        return f"On texts like these, use {name}: it leads {_join_parts(said)}"
+        return f"On texts like these, use {name}: it leads {_join_with_and(said)}"
     return "On texts like these, use " + "; ".join(
-        f"{name} {_join_parts(where)}" for name, where in winners.items()
+        f"{name} {_join_with_and(where)}" for name, where in winners.items()
     ) if winners else ""  # fmt: skip
 
 
-def _say_undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
+def _say_no_system_chosen(quality: Sequence[ReportAnswer], answers: Sequence[ReportAnswer]) -> str:
     """That these data do not choose: who may be first, who is out, and what would decide."""
     answered = [answer for answer in quality if answer.level != "not run"]
     main = next((answer for answer in answered if answer.basis in ("quality", "choice")), None)
     if main is None:
-        return _say_unasked(quality, answered)
+        return _say_quality_unasked(quality, answered)
     names = main.may
     if main.basis == "choice" and main.level == "likely":
         return f"No search was tested; `choose` picks {main.names[0]} ({main.note})"
@@ -502,28 +514,28 @@ def _say_undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
             f"{names[0]} may be first {WHERE[main.question.name]}, but that is not certain: {main.how_sure}"
         )
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
-    among = f"{'between' if len(names) == 2 else 'among'} {_join_parts(many)}"
+    among = f"{'between' if len(names) == 2 else 'among'} {_join_with_and(many)}"
     fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
-    out = f"; out: {_join_parts(_name_first_few(main.out))}" if main.out else ""
+    out = f"; out: {_join_with_and(_name_first_few(main.out))}" if main.out else ""
     decide = f"; about {main.more:,} more {main.question.noun}s would decide" if main.more else ""
     faster = f"; take the faster, {fast}" if fast in names and not decide else ""
     return f"These data do not decide {among}{out}{decide}{faster}"
 
 
-def _say_unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
+def _say_quality_unasked(quality: Sequence[ReportAnswer], answered: Sequence[ReportAnswer]) -> str:
     """That nobody asked how good systems are, who may be first at what was asked, who is out, and what would decide."""
-    first = "; ".join(f"{WHERE[answer.question.name]} {_say_leaders(answer)}" for answer in answered)
+    first = "; ".join(f"{WHERE[answer.question.name]} {_say_possible_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
     out = [name for name in answered[0].out if name in never_first]
-    ruled = f"; out everywhere: {_join_parts(_name_first_few(out))}" if out else ""
+    ruled = f"; out everywhere: {_join_with_and(_name_first_few(out))}" if out else ""
     command = f"embassay {quality[0].question.command}"
     opening = "These runs do not show which system finds most, so none is recommended"
     return f"{opening}: {first}{ruled}. To choose, run {command}"
 
 
-def _say_leaders(answer: Answer) -> str:
+def _say_possible_leaders(answer: ReportAnswer) -> str:
     """Who may be first, or that nobody leads."""
-    return "nobody leads" if answer.note else f"{_join_parts(_name_first_few(answer.may))} may be first"
+    return "nobody leads" if answer.note else f"{_join_with_and(_name_first_few(answer.may))} may be first"
 
 
 def _name_first_few(names: Sequence[str], most: int = 3) -> list[str]:
@@ -541,12 +553,12 @@ IN_GROUPING = "in grouping documents"
 """What a system leads in, which is not what it is used for."""
 
 
-def _say_rest(left: Sequence[Answer], never: Sequence[Answer]) -> Iterator[str]:
+def _say_open_and_unasked(left: Sequence[ReportAnswer], never: Sequence[ReportAnswer]) -> Iterator[str]:
     if left:
         yield f"Still open: {', '.join(answer.question.name for answer in left)}."
     if never:
         yield f"Not asked: {', '.join(answer.question.name for answer in never)}."
 
 
-def _join_parts(parts: Sequence[str]) -> str:
+def _join_with_and(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

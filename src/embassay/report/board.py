@@ -13,23 +13,32 @@ from embassay.document.blocks import (
     Block,
     Box,
     Column,
-    Entry,
     Heading,
-    Line,
     Link,
-    Name,
     Sentence,
+    StyledWords,
+    SystemNamePart,
     Table,
-    Text,
-    Words,
-    step_of,
+    TableCell,
+    TableLine,
+    TextBlock,
+    choose_heat_step,
 )
-from embassay.document.marks import Scale, interval_mark, kind_shape, scale_of
+from embassay.document.marks import Scale, draw_interval_mark, draw_kind_shape, fit_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import select_above_references
-from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
+from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
 from embassay.records import Result
-from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, label_names
+from embassay.report.record import (
+    APART,
+    FEW,
+    KINDS,
+    OVERALL,
+    RecordCell,
+    RecordSystem,
+    RunRecord,
+    shorten_names_to_labels,
+)
 
 PLACES = {
     "sage": "embassay.report.sage.tables",
@@ -58,7 +67,7 @@ class BoardTask:
     trivial: float | None = None
     trivial_label: str = ""
     trivial_system: str = ""
-    printed: Unit = SCORE
+    printed: MeasureFormat = SCORE
 
 
 def has_board(kind: str) -> bool:
@@ -66,10 +75,10 @@ def has_board(kind: str) -> bool:
     return kind in PLACES or kind in DECLARED or kind not in KINDS
 
 
-def list_tasks(record: Record) -> tuple[BoardTask, ...]:
+def list_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
-        return tuple(_declared_tasks(record)) if has_board(record.kind) else ()
+        return tuple(_list_external_tasks(record)) if has_board(record.kind) else ()
     place = import_module(PLACES[record.kind])
     tasks: tuple[BoardTask, ...] = (
         place.describe_tasks(record) if hasattr(place, "describe_tasks") else place.TASKS
@@ -77,7 +86,7 @@ def list_tasks(record: Record) -> tuple[BoardTask, ...]:
     return tasks
 
 
-def _declared_tasks(record: Record) -> Iterator[BoardTask]:
+def _list_external_tasks(record: RunRecord) -> Iterator[BoardTask]:
     """The tasks of a protocol of another package as its rows name them: the measure is that of scores over datasets."""
     names = dict.fromkeys([cell.task for cell in record.cells] + [key[0] for key in record.rows])
     for name in names:
@@ -98,12 +107,12 @@ def _declared_tasks(record: Record) -> Iterator[BoardTask]:
             )
 
 
-def list_present_tasks(record: Record) -> tuple[BoardTask, ...]:
+def list_present_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """The tasks that the run has, in the order of the page."""
     return tuple(task for task in list_tasks(record) if record.datasets(task.name))
 
 
-def count_items(record: Record, task: BoardTask, system: str) -> int:
+def count_task_items(record: RunRecord, task: BoardTask, system: str) -> int:
     """How many items a system's score on a task rests on: the sum over its datasets."""
     rows = (
         record.find(task.name, system, task.headline, dataset=data) for data in record.datasets(task.name)
@@ -120,7 +129,7 @@ WORDS: dict[State, str] = {
 
 
 @dataclass(frozen=True)
-class Value:
+class BoardValue:
     """A cell of the board: a value with its interval, or the state that stands there, with its reason."""
 
     state: State
@@ -129,7 +138,7 @@ class Value:
     reason: str = ""
     few: bool = False
     """Whether so few items stand behind the value that it is shown grey."""
-    unit: Unit = SCORE
+    unit: MeasureFormat = SCORE
 
     @property
     def value(self) -> float | None:
@@ -168,30 +177,30 @@ class Value:
         """Its text; of one that is missing the word of its state, and why."""
         if self.value is not None:
             return (self.text,)
-        word = Words(self.text, f"state {self.state.replace(' ', '-')}")
-        return (word, *((" ", Words(self.reason, "small")) if self.reason else ()))
+        word = StyledWords(self.text, f"state {self.state.replace(' ', '-')}")
+        return (word, *((" ", StyledWords(self.reason, "small")) if self.reason else ()))
 
 
-def collect_ends(values: Iterable[Value]) -> list[float]:
+def collect_interval_ends(values: Iterable[BoardValue]) -> list[float]:
     """All values and ends of intervals, for a scale."""
     rows = [value.row for value in values if value.row is not None]
     return [end for row in rows for end in (row.value, row.ci_low, row.ci_high) if end is not None]
 
 
 @dataclass(frozen=True)
-class Row:
+class BoardRow:
     """One system on the board; `rank` is empty for an unranked one, `note` stands in for its score."""
 
-    system: System
+    system: RecordSystem
     label: str
     rank: str
-    lead: Value
-    tasks: tuple[Value, ...]
+    lead: BoardValue
+    tasks: tuple[BoardValue, ...]
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Board:
+class SystemBoard:
     """The systems: ranked ones best first, those ranked apart because another method stands behind their score, those
     with a task missing, references.
 
@@ -201,14 +210,14 @@ class Board:
     lead: str
     lead_title: str
     tasks: tuple[BoardTask, ...]
-    ranked: tuple[Row, ...]
-    unranked: tuple[Row, ...]
-    references: tuple[Row, ...]
-    apart: tuple[Row, ...] = ()
-    unit: Unit = SCORE
+    ranked: tuple[BoardRow, ...]
+    unranked: tuple[BoardRow, ...]
+    references: tuple[BoardRow, ...]
+    apart: tuple[BoardRow, ...] = ()
+    unit: MeasureFormat = SCORE
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[BoardRow, ...]:
         """All rows, in the order of the board."""
         return self.ranked + self.apart + self.unranked + self.references
 
@@ -217,53 +226,53 @@ class Board:
         """Whether the tests allowed ranks."""
         return any(row.rank for row in self.ranked)
 
-    def row(self, system: str) -> Row:
+    def row(self, system: str) -> BoardRow:
         """The row of the system called `system`."""
         return next(row for row in self.rows if row.system.name == system)
 
-    def naming(self, system: str) -> Name:
+    def name_system(self, system: str) -> SystemNamePart:
         """The system's name, for a sentence."""
-        return name_row(self.row(system))
+        return name_row_system(self.row(system))
 
-    def by_task(self, name: str) -> tuple[Row, ...]:
+    def sort_rows_by_task(self, name: str) -> tuple[BoardRow, ...]:
         """The rows by their value on a task, best first; then those without one; references last."""
         place = next(i for i, task in enumerate(self.tasks) if task.name == name)
 
-        def order(row: Row) -> tuple[bool, bool, float]:
+        def make_sort_key(row: BoardRow) -> tuple[bool, bool, float]:
             value = row.tasks[place].value
             return (not row.system.ranked, value is None, -(value or 0.0))
 
-        return tuple(sorted(self.rows, key=order))
+        return tuple(sorted(self.rows, key=make_sort_key))
 
 
-def passing_systems(board: Board, names: Sequence[str], task: str = "") -> tuple[str, ...]:
+def list_systems_above_reference(board: SystemBoard, names: Sequence[str], task: str = "") -> tuple[str, ...]:
     """Of the systems that the tests let be first, on a task or by the leading score, those that score above every
     reference, which knows nothing; all of them where none does."""
     place = next((i for i, other in enumerate(board.tasks) if other.name == task), None)
 
-    def value(row: Row) -> float | None:
+    def value(row: BoardRow) -> float | None:
         return row.lead.value if place is None or task == board.lead else row.tasks[place].value
 
     floor = max((known for row in board.references if (known := value(row)) is not None), default=None)
     return select_above_references(names, lambda name: value(board.row(name)), floor)
 
 
-def make_board(record: Record) -> Board:
+def build_record_board(record: RunRecord) -> SystemBoard:
     """The board of a record."""
     tasks = list_present_tasks(record)
-    lead = leading_scope(record)
+    lead = choose_leading_scope(record)
     title = (
         "Overall" if lead == OVERALL else next((task.short for task in tasks if task.name == lead), "Overall")
     )
-    label_of = label_names([system.name for system in record.systems])
-    rows = [_make_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
+    label_of = shorten_names_to_labels([system.name for system in record.systems])
+    rows = [_make_board_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
     complete = [row for row in rows if row.system.ranked and row.lead.value is not None]
     # The tests' own order and not the values': a page and comparisons.json must agree in ties.
     complete = _order_rows(record, lead, complete)
     aside = () if record.scope(lead).name.endswith(APART) else record.scope(lead + APART).systems
     missing = [row for row in rows if row.system.ranked and row.lead.value is None]
     references = [row for row in rows if not row.system.ranked]
-    return Board(
+    return SystemBoard(
         lead, title, tasks,
         tuple(row for row in complete if row.system.name not in aside),
         tuple(missing), tuple(references),
@@ -272,7 +281,7 @@ def make_board(record: Record) -> Board:
     )  # fmt: skip
 
 
-def _order_rows(record: Record, lead: str, rows: list[Row]) -> list[Row]:
+def _order_rows(record: RunRecord, lead: str, rows: list[BoardRow]) -> list[BoardRow]:
     """Complete rows in the order of their scope, then by value."""
     names = (*record.scope(lead).systems, *record.scope(lead + APART).systems)
     # Backwards, so that a name in both scopes keeps its first place.
@@ -280,7 +289,7 @@ def _order_rows(record: Record, lead: str, rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (order.get(row.system.name, len(order)), -(row.lead.value or 0)))
 
 
-def leading_scope(record: Record) -> str:
+def choose_leading_scope(record: RunRecord) -> str:
     """`overall`; in a run whose tasks are too few for one, the first that a ranked system has finished."""
     tasks, names = list_present_tasks(record), [system.name for system in record.ranked_systems]
     beyond = getattr(import_module(PLACES[record.kind]), "BEYOND", ()) if record.kind in PLACES else ()
@@ -296,64 +305,66 @@ def leading_scope(record: Record) -> str:
     return next(done, OVERALL)
 
 
-def task_value(record: Record, system: System, task: BoardTask) -> Value:
+def find_task_value(record: RunRecord, system: RecordSystem, task: BoardTask) -> BoardValue:
     """A system's headline on a task, or the state that stands there instead."""
     row = record.find(task.name, system.name, task.headline)
     if row is not None and row.value is not None:
         best = system.ranked and system.name in record.scope(task.name).best
-        few = count_items(record, task, system.name) < FEW
-        return Value("value", row, best, few=few, unit=task.printed)
-    return missing_value(record, record.cells_of(task.name, system.name), row)
+        few = count_task_items(record, task, system.name) < FEW
+        return BoardValue("value", row, best, few=few, unit=task.printed)
+    return explain_missing_value(record, record.list_cells(task.name, system.name), row)
 
 
-def missing_value(record: Record, cells: Sequence[Cell], row: Result | None) -> Value:
+def explain_missing_value(record: RunRecord, cells: Sequence[RecordCell], row: Result | None) -> BoardValue:
     """Why there is no value: a failed cell first, then one not done, then the measure's own reason."""
     failed = [cell for cell in cells if cell.status == "failed"]
     waiting = [cell for cell in cells if cell.status == "not run"]
     if failed:
         where = f"{failed[0].dataset}: " if len(cells) > 1 else ""
-        return Value("failed", reason=where + (failed[0].reason or "no reason was recorded"))
+        return BoardValue("failed", reason=where + (failed[0].reason or "no reason was recorded"))
     if waiting:
         running = record.manifest.get("status") == "running"
         state: State = "running" if running else "partial" if len(waiting) < len(cells) else "not run"
         done = f"{len(cells) - len(waiting)} of {len(cells)} datasets" if len(cells) > 1 else ""
-        return Value(state, reason=done)
+        return BoardValue(state, reason=done)
     if not cells and row is None:
-        return Value("none", reason="not part of the run")
-    return Value(
+        return BoardValue("none", reason="not part of the run")
+    return BoardValue(
         "undefined", reason=row.reason if row is not None and row.reason else "no value was recorded"
     )
 
 
-def _make_row(record: Record, system: System, lead: str, tasks: tuple[BoardTask, ...], label: str) -> Row:
-    values = tuple(task_value(record, system, task) for task in tasks)
+def _make_board_row(
+    record: RunRecord, system: RecordSystem, lead: str, tasks: tuple[BoardTask, ...], label: str
+) -> BoardRow:
+    values = tuple(find_task_value(record, system, task) for task in tasks)
     ranges = record.rank_range(lead, system.name)
     rank = numbers.format_rank(*ranges) if ranges and system.ranked else ""
     if lead != OVERALL:
         place = [task.name for task in tasks].index(lead)
-        return Row(system, label, rank, values[place], values)
+        return BoardRow(system, label, rank, values[place], values)
     row = record.find(OVERALL, system.name, OVERALL)
     if row is not None and row.value is not None:
         best = system.ranked and system.name in record.scope(OVERALL).best
         unit = tasks[0].printed if tasks else SCORE
-        return Row(system, label, rank, Value("value", row, best, unit=unit), values)
-    return Row(
+        return BoardRow(system, label, rank, BoardValue("value", row, best, unit=unit), values)
+    return BoardRow(
         system,
         label,
         "",
-        Value("undefined", reason=row.reason if row else ""),
+        BoardValue("undefined", reason=row.reason if row else ""),
         values,
-        _partial_mean(record, system, tasks, values),
+        _describe_partial_mean(record, system, tasks, values),
     )
 
 
-def _partial_mean(
-    record: Record, system: System, tasks: tuple[BoardTask, ...], values: tuple[Value, ...]
+def _describe_partial_mean(
+    record: RunRecord, system: RecordSystem, tasks: tuple[BoardTask, ...], values: tuple[BoardValue, ...]
 ) -> str:
     row = record.find(OVERALL, system.name, "mean_of_present")
     if row is None or row.value is None:
         if finished := sum(value.value is not None for value in values):
-            return f"{finished} of {numbers.format_counted(len(tasks), 'task')} finished"
+            return f"{finished} of {numbers.format_count_with_noun(len(tasks), 'task')} finished"
         headlines = {task.name: task.headline for task in tasks}
         some = any(
             dataset and not variant and name == system.name and headlines.get(of) == measure
@@ -380,7 +391,7 @@ TOP = 12
 MOST_MISSING = 12
 
 
-def list_missing_values(record: Record, board: Board) -> Iterator[Block]:
+def list_missing_values(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
     """Every value of the board that is missing, with its reason, and how to go on; nothing where all are there."""
     missing = [
         (row, task, value)
@@ -393,17 +404,24 @@ def list_missing_values(record: Record, board: Board) -> Iterator[Block]:
     blocks: list[Block] = []
     for row, task, value in missing[:MOST_MISSING]:
         of = task.short if task.printed is POINTS else task.short.lower()
-        blocks.append(Text((kind_shape(row.system.kind), Name(row.label), f", {of}: ", *value.sentence), ""))
+        blocks.append(
+            TextBlock(
+                (draw_kind_shape(row.system.kind), SystemNamePart(row.label), f", {of}: ", *value.sentence),
+                "",
+            )
+        )
     if more := len(missing) - MOST_MISSING if len(missing) > MOST_MISSING else 0:
-        blocks.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
+        blocks.append(TextBlock((f"and {more} more: ", Link("all notes", "method-notes")), ""))
     if command := record.manifest.get("command", ""):
-        blocks.append(Text((Words(command, "command"), " continues from the last finished cell."), ""))
+        blocks.append(
+            TextBlock((StyledWords(command, "command"), " continues from the last finished cell."), "")
+        )
     yield Box("panel", (Heading("Missing here", level=3), *blocks))
 
 
-def name_row(row: Row) -> Name:
+def name_row_system(row: BoardRow) -> SystemNamePart:
     """The row's system, for a sentence."""
-    return Name(row.label, row.system.index)
+    return SystemNamePart(row.label, row.system.index)
 
 
 @dataclass(frozen=True)
@@ -424,26 +442,28 @@ class WantedColumn:
 
 
 def value_table(
-    record: Record, board: Board, task: BoardTask, wanted: Sequence[WantedColumn], *, name: str, title: str,
+    record: RunRecord, board: SystemBoard, task: BoardTask, wanted: Sequence[WantedColumn], *, name: str, title: str,
     is_shaded: bool = False
 ) -> Table | None:  # fmt: skip
     """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
     ground by their place in the column; None if there is none."""
-    rows = board.by_task(task.name)
+    rows = board.sort_rows_by_task(task.name)
     shown = [
         column
         for column in wanted
-        if any(_find_result(record, task, row, column) is not None for row in rows)
+        if any(_find_column_result(record, task, row, column) is not None for row in rows)
     ]
-    looked_up = [[_find_value(record, task, row, column) for column in shown] for row in rows]
+    looked_up = [[_find_column_value(record, task, row, column) for column in shown] for row in rows]
     scales = [
-        scale_of(collect_ends(values), factor=task.printed.factor) for values in zip(*looked_up, strict=True)
+        fit_scale(collect_interval_ends(values), factor=task.printed.factor)
+        for values in zip(*looked_up, strict=True)
     ]
     lines = tuple(
-        make_line(
+        make_system_line(
             row,
             tuple(
-                _shaded_entry(value, scale, column) if is_shaded else _marked_entry(value, scale, row.system.kind)
+                _make_entry_with_shade(value, scale, column) if is_shaded else _make_entry_with_mark(value,
+                    scale, row.system.kind)
                 for value, scale, column in zip(values, scales, shown, strict=True)
             ),
             i, rows,
@@ -455,14 +475,14 @@ def value_table(
         for column, scale in zip(shown, scales, strict=True)
     )
     style = "heat grid lines" if is_shaded else "values"
-    note = _explain_undefined(rows, looked_up) if is_shaded else ""
+    note = _explain_undefined_cells(rows, looked_up) if is_shaded else ""
     made = Table(
         name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False, note=note
     )
     return made if shown else None
 
 
-def _explain_undefined(rows: Sequence[Row], columns: Sequence[Sequence[Value]]) -> str:
+def _explain_undefined_cells(rows: Sequence[BoardRow], columns: Sequence[Sequence[BoardValue]]) -> str:
     """Why cells say n/a, each reason once with the systems that it holds of."""
     reasons: dict[str, list[str]] = {}
     for row, values in zip(rows, columns, strict=True):
@@ -473,40 +493,44 @@ def _explain_undefined(rows: Sequence[Row], columns: Sequence[Sequence[Value]]) 
     return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in reasons.items())
 
 
-def make_line(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row]) -> Line:
+def make_system_line(
+    row: BoardRow, entries: tuple[TableCell, ...], place: int, rows: Sequence[BoardRow]
+) -> TableLine:
     """A system's line at its place among the rows: those beyond the first twelve are shown when asked for."""
     contenders = sum(row.system.ranked for row in rows)
     more = "more" if TOP <= place < contenders else "reference" if not row.system.ranked else ""
-    return Line(row.label, entries, row.system.kind, more, row.system.name)
+    return TableLine(row.label, entries, row.system.kind, more, row.system.name)
 
 
-def _find_result(record: Record, task: BoardTask, row: Row, want: WantedColumn) -> Result | None:
+def _find_column_result(
+    record: RunRecord, task: BoardTask, row: BoardRow, want: WantedColumn
+) -> Result | None:
     return record.find(task.name, row.system.name, want.measure, dataset=want.dataset, variant=want.variant)
 
 
-def _find_value(record: Record, task: BoardTask, row: Row, column: WantedColumn) -> Value:
-    result = _find_result(record, task, row, column)
+def _find_column_value(record: RunRecord, task: BoardTask, row: BoardRow, column: WantedColumn) -> BoardValue:
+    result = _find_column_result(record, task, row, column)
     if result is not None and result.value is not None:
-        return Value("value", result, unit=task.printed)
-    cells = [cell for cell in record.cells_of(task.name, row.system.name) if cell.dataset == column.dataset]
-    return missing_value(record, cells, result)
+        return BoardValue("value", result, unit=task.printed)
+    cells = [cell for cell in record.list_cells(task.name, row.system.name) if cell.dataset == column.dataset]
+    return explain_missing_value(record, cells, result)
 
 
-def _marked_entry(value: Value, scale: Scale, kind: Kind) -> Entry:
+def _make_entry_with_mark(value: BoardValue, scale: Scale, kind: Kind) -> TableCell:
     """Value, mark and interval, one under the other."""
     if value.value is None:
-        return Entry(value.sentence, why=value.reason or value.text, style="task")
-    mark = interval_mark(value.row, kind, scale, width=72, few=value.few)
+        return TableCell(value.sentence, why=value.reason or value.text, style="task")
+    mark = draw_interval_mark(value.row, kind, scale, width=72, few=value.few)
     parts = (value.text, mark, value.interval or "no interval")
-    return Entry(parts, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
+    return TableCell(parts, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
 
 
-def _shaded_entry(value: Value, scale: Scale, column: WantedColumn) -> Entry:
+def _make_entry_with_shade(value: BoardValue, scale: Scale, column: WantedColumn) -> TableCell:
     """The ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
         text = value.text if value.state == "undefined" else value.sentence
-        return Entry(text, why=value.reason or value.text)
-    step = step_of(scale.at(value.value) / 100)
+        return TableCell(text, why=value.reason or value.text)
+    step = choose_heat_step(scale.at(value.value) / 100)
     if column.is_less_better:
         step = -step if value.value > 0 else 0
-    return Entry(value.text, value.interval or "no interval", value.exact, step)
+    return TableCell(value.text, value.interval or "no interval", value.exact, step)

@@ -8,16 +8,24 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from embassay.contracts import Kind
-from embassay.document.blocks import Block, Bullets, Column, Table, join_names, number_columns, plain_text
-from embassay.document.marks import Scale, scale_of
-from embassay.document.terminal import fits_width
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Table,
+    join_names,
+    join_sentence_text,
+    make_number_columns,
+)
+from embassay.document.marks import Scale, fit_scale
+from embassay.document.terminal import is_table_within_width
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
-from embassay.protocols.kernel.tables import Unit
+from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.records import Result
-from embassay.report.board import Value, collect_ends, has_board
-from embassay.report.record import APART, OVERALL, Record, System
-from embassay.report.runs import ReportRun, number_systems, read_hume_summary, score_of
+from embassay.report.board import BoardValue, collect_interval_ends, has_board
+from embassay.report.record import APART, OVERALL, RecordSystem, RunRecord
+from embassay.report.runs import ReportRun, number_systems, read_hume_summary, read_scoring
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.record import Summary
@@ -27,13 +35,13 @@ KINDS = ("embedding", "classical", "llm", "reference")
 
 
 @dataclass(frozen=True)
-class Leader:
+class SystemLeadFigure:
     """A system's figure in one run. `rank` are the places that the run's own paired tests leave it among the systems
     that one method scored, None without tests; `apart`: these are not the first of its fields. `note` stands beside a
     figure that is missing."""
 
     kind: Kind
-    value: Value
+    value: BoardValue
     rank: tuple[int, int] | None = None
     apart: bool = False
     note: str = ""
@@ -45,21 +53,21 @@ class Leader:
 
 
 @dataclass(frozen=True)
-class Leading:
+class RunHeadlines:
     """The figures of one run, systems in its order. `measure` is what they are; `people` says, in a study, what people
     score and their place, which is by the mean: the tests are of systems, people are none."""
 
     run: str
     measure: str
-    unit: Unit
-    leaders: Mapping[str, Leader]
+    unit: MeasureFormat
+    leaders: Mapping[str, SystemLeadFigure]
     people: str = ""
 
     @property
     def scale(self) -> Scale:
         """Of the run's column, in its unit."""
-        return scale_of(
-            collect_ends(leader.value for leader in self.leaders.values()), factor=self.unit.factor
+        return fit_scale(
+            collect_interval_ends(leader.value for leader in self.leaders.values()), factor=self.unit.factor
         )
 
     @property
@@ -68,13 +76,17 @@ class Leading:
         return self.unit.factor != 1
 
 
-def leading_record(run: ReportRun) -> Leading | None:
+def find_run_headlines(run: ReportRun) -> RunHeadlines | None:
     """The record of a run; None where it ranks or places nothing."""
-    made = _board_leading(run) if has_board(run.record.kind) else _scoring_leading(run) or _hume_leading(run)
+    made = (
+        _collect_board_headlines(run)
+        if has_board(run.record.kind)
+        else _collect_scoring_headlines(run) or _collect_hume_headlines(run)
+    )
     return made if made is not None and made.leaders else None
 
 
-def list_shared_systems(every: Sequence[Leading]) -> Mapping[str, Kind]:
+def list_shared_systems(every: Sequence[RunHeadlines]) -> Mapping[str, Kind]:
     """The systems that a table of several runs shows, with their kind, references last: those of the first run, and
     those in two or more. The others are left to the table of their run, unless no two runs share any."""
     kinds: dict[str, list[Kind]] = {}
@@ -92,37 +104,37 @@ def list_shared_systems(every: Sequence[Leading]) -> Mapping[str, Kind]:
     return dict(sorted(found.items(), key=lambda pair: pair[1] == "reference"))
 
 
-def _board_leading(run: ReportRun) -> Leading:
+def _collect_board_headlines(run: ReportRun) -> RunHeadlines:
     """SAGE and PTEB: overall, or the only task; ranks are those of the board."""
     board = run.board
     what = "overall" if board.lead == OVERALL else board.lead_title
     leaders = {
-        row.system.name: _make_leader(run.record, board.lead, row.system, row.lead, row.note)
+        row.system.name: _make_system_headline(run.record, board.lead, row.system, row.lead, row.note)
         for row in board.rows
         if row.system.ranked or row.lead.value is not None
     }
-    return Leading(run.title, what, board.unit, leaders)
+    return RunHeadlines(run.title, what, board.unit, leaders)
 
 
-def _scoring_leading(run: ReportRun) -> Leading | None:
+def _collect_scoring_headlines(run: ReportRun) -> RunHeadlines | None:
     """RAG: the measure that the scoring leads with; ranks are those of its paired bootstrap (specification 1.9)."""
-    score = score_of(run)
+    score = read_scoring(run)
     if score is None:
         return None
-    from embassay.report.rag.tables import TASK, choose_unit
+    from embassay.report.rag.tables import TASK, choose_measure_unit
 
-    record, unit, best = run.record, choose_unit(score.headline), run.record.scope(TASK).best
+    record, unit, best = run.record, choose_measure_unit(score.headline), run.record.scope(TASK).best
     leaders = {}
     for system in record.systems:
         row = record.find(TASK, system.name, score.headline, dataset=score.judgements.name)
         if row is not None and row.value is not None:
-            leaders[system.name] = _make_leader(
-                record, TASK, system, Value("value", row, system.name in best, unit=unit)
+            leaders[system.name] = _make_system_headline(
+                record, TASK, system, BoardValue("value", row, system.name in best, unit=unit)
             )
-    return Leading(run.title, score.headline, unit, leaders)
+    return RunHeadlines(run.title, score.headline, unit, leaders)
 
 
-def _hume_leading(run: ReportRun) -> Leading | None:
+def _collect_hume_headlines(run: ReportRun) -> RunHeadlines | None:
     """HUME: the mean over all pairs. Models are ranked by paired tests over the items, like everywhere; people stand
     among them by the mean, as the study's table has it (specification 8)."""
     summary = read_hume_summary(run)
@@ -145,13 +157,15 @@ def _hume_leading(run: ReportRun) -> Leading | None:
             "hume", OVERALL, "", "", "", "", place.system, OVERALL, bar.value, bar.n, *ends_of, bar.method,
             summary.seed or 0, ""
         )  # fmt: skip
-        value = Value("value", row, place.system in best, unit=POINTS)
-        leaders[place.system] = _make_leader(record, OVERALL, System(0, place.system, place.kind), value)
-    measure = f"mean of {numbers.format_counted(len(summary.pairs), 'pair')}"
-    return Leading(run.title, measure, POINTS, leaders, _name_people(summary))
+        value = BoardValue("value", row, place.system in best, unit=POINTS)
+        leaders[place.system] = _make_system_headline(
+            record, OVERALL, RecordSystem(0, place.system, place.kind), value
+        )
+    measure = f"mean of {numbers.format_count_with_noun(len(summary.pairs), 'pair')}"
+    return RunHeadlines(run.title, measure, POINTS, leaders, _say_people_score_and_place(summary))
 
 
-def _name_people(summary: Summary) -> str:
+def _say_people_score_and_place(summary: Summary) -> str:
     from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 
     human = next((place for place in summary.places if place.kind == "human"), None)
@@ -162,30 +176,32 @@ def _name_people(summary: Summary) -> str:
     return f"{name_answerers(summary)} {POINTS.text(human.mean.value)}{place}"
 
 
-def _make_leader(record: Record, scope: str, system: System, value: Value, note: str = "") -> Leader:
+def _make_system_headline(
+    record: RunRecord, scope: str, system: RecordSystem, value: BoardValue, note: str = ""
+) -> SystemLeadFigure:
     rank = record.rank_range(scope, system.name) if value.value is not None and system.ranked else None
     main = record.scope(scope)
     apart = rank is not None and not main.name.endswith(APART) and system.name not in main.ranges
-    return Leader(system.kind, value, rank, apart, note)
+    return SystemLeadFigure(system.kind, value, rank, apart, note)
 
 
-def list_leading(runs: Sequence[ReportRun]) -> Iterator[Leading]:
+def list_run_headlines(runs: Sequence[ReportRun]) -> Iterator[RunHeadlines]:
     """Those of the runs that have one."""
-    yield from (made for run in runs if (made := leading_record(run)) is not None)
+    yield from (made for run in runs if (made := find_run_headlines(run)) is not None)
 
 
 _APART = "*"
 
 
-def headlines_view(found: Sequence[Leading], width: int = 80) -> Iterator[Block]:
+def headlines_view(found: Sequence[RunHeadlines], width: int = 80) -> Iterator[Block]:
     """A row per system, two columns per run; side by side as far as `width` allows, then in tables below one another,
     so that nothing is hidden."""
     systems = tuple(list_shared_systems(found))
-    yield from (_leaders_table(part, systems) for part in _split_runs(found, systems, width))
-    yield Bullets(tuple(_leaders_notes(found)))
+    yield from (_headlines_table(part, systems) for part in _split_runs_by_width(found, systems, width))
+    yield Bullets(tuple(_headline_notes(found)))
 
 
-def leader_cells(run: Leading, system: str) -> tuple[str, str]:
+def format_headline_cells(run: RunHeadlines, system: str) -> tuple[str, str]:
     """Value with interval, and rank range; a dash for a system that the run has not."""
     leader = run.leaders.get(system)
     if leader is None:
@@ -194,33 +210,37 @@ def leader_cells(run: Leading, system: str) -> tuple[str, str]:
     return value, leader.rank_range + _APART * leader.apart if leader.rank else numbers.NONE
 
 
-def _column_title(run: Leading) -> str:
+def _column_title(run: RunHeadlines) -> str:
     """`SAGE, 95%`: what is overall goes without saying, and a study's mean stands in the notes."""
     return f"{run.run}, 95%" if run.people or run.measure == "overall" else f"{run.run} {run.measure}, 95%"
 
 
-def _leaders_table(leads: Sequence[Leading], systems: Sequence[str]) -> Table:
-    heads = [column for run in leads for column in (*number_columns(_column_title(run)), Column("Rank"))]
+def _headlines_table(leads: Sequence[RunHeadlines], systems: Sequence[str]) -> Table:
+    heads = [column for run in leads for column in (*make_number_columns(_column_title(run)), Column("Rank"))]
     rows = (
-        [name, *(cell for run in leads for cell in leader_cells(run, name))]
+        [name, *(cell for run in leads for cell in format_headline_cells(run, name))]
         for name in systems
         if any(name in run.leaders for run in leads)
     )
     return Table.of("headlines", ("System", *heads), rows)
 
 
-def _split_runs(leads: Sequence[Leading], systems: Sequence[str], width: int) -> Iterator[Sequence[Leading]]:
+def _split_runs_by_width(
+    leads: Sequence[RunHeadlines], systems: Sequence[str], width: int
+) -> Iterator[Sequence[RunHeadlines]]:
     """The runs in as few equal parts as fit."""
     for count in range(1, len(leads) + 1):
         size = ceil(len(leads) / count)
         parts = [leads[i : i + size] for i in range(0, len(leads), size)]
-        if count == len(leads) or all(fits_width(_leaders_table(part, systems), width) for part in parts):
+        if count == len(leads) or all(
+            is_table_within_width(_headlines_table(part, systems), width) for part in parts
+        ):
             yield from parts
             return
 
 
-def _leaders_notes(leads: Sequence[Leading]) -> Iterator[str]:
-    points = plain_text(join_names([run.run for run in leads if run.has_points]))
+def _headline_notes(leads: Sequence[RunHeadlines]) -> Iterator[str]:
+    points = join_sentence_text(join_names([run.run for run in leads if run.has_points]))
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
         ("Rank: the ranks that paired tests allow, within each run. Overlapping intervals are not a test.")
@@ -234,7 +254,7 @@ def _leaders_notes(leads: Sequence[Leading]) -> Iterator[str]:
             yield f"{run.run}: {run.measure}; {run.people}."
     alone = len({name for run in leads for name in run.leaders} - set(list_shared_systems(leads)))
     if alone:
-        yield f"{numbers.format_counted(alone, 'system')} only in a later run: see that run's table."
+        yield f"{numbers.format_count_with_noun(alone, 'system')} only in a later run: see that run's table."
 
 
 MOST_ROWS = 300
@@ -249,13 +269,13 @@ class RunColumn:
 
 
 @dataclass(frozen=True)
-class Line:
+class HeadlineRow:
     """A system by its label and number; a leader per column, None where the run has not got it."""
 
     label: str
     index: int
     kind: Kind
-    leaders: tuple[Leader | None, ...]
+    leaders: tuple[SystemLeadFigure | None, ...]
 
 
 @dataclass(frozen=True)
@@ -263,7 +283,7 @@ class JointHeadlines:
     """The table, and a sentence on the people of each study."""
 
     columns: tuple[RunColumn, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[HeadlineRow, ...]
     people: tuple[str, ...]
 
     @property
@@ -272,9 +292,9 @@ class JointHeadlines:
         return any(leader is not None and leader.apart for line in self.lines for leader in line.leaders)
 
 
-def combine_leaders(runs: Sequence[ReportRun]) -> JointHeadlines | None:
+def combine_run_headlines(runs: Sequence[ReportRun]) -> JointHeadlines | None:
     """The table; None where fewer than two runs have a figure of a system."""
-    leads = list(list_leading(runs))
+    leads = list(list_run_headlines(runs))
     if len(leads) < 2:
         return None
     kinds = list_shared_systems(leads)
@@ -282,14 +302,14 @@ def combine_leaders(runs: Sequence[ReportRun]) -> JointHeadlines | None:
     names = list(kinds)[:MOST_ROWS]
     columns = [run for run in leads if any(name in run.leaders for name in names)]
     return JointHeadlines(
-        tuple(RunColumn(_run_title(column), column.scale) for column in columns),
+        tuple(RunColumn(_title_run_with_measure(column), column.scale) for column in columns),
         tuple(
-            Line(*labels[name], kinds[name], tuple(column.leaders.get(name) for column in columns))
+            HeadlineRow(*labels[name], kinds[name], tuple(column.leaders.get(name) for column in columns))
             for name in names
         ),
         tuple(f"{column.run}: {column.people}." for column in columns if column.people),
     )
 
 
-def _run_title(run: Leading) -> str:
+def _title_run_with_measure(run: RunHeadlines) -> str:
     return f"{run.run}, {run.measure}{', points' if run.has_points else ''}"

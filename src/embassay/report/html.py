@@ -18,19 +18,19 @@ from markupsafe import Markup, escape
 
 from embassay.document import html as pages
 from embassay.document import marks
-from embassay.document.blocks import clip_text, fold_table, with_brackets
-from embassay.document.html import read_assets, tighten_html
+from embassay.document.blocks import append_bracketed_interval, clip_text, fold_table
+from embassay.document.html import minify_html, read_assets
 from embassay.document.marks import SHARES, Scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.registry import import_attribute
-from embassay.report.board import Value
+from embassay.report.board import BoardValue
 from embassay.report.record import APART, KINDS
-from embassay.report.runs import ReportRun, declared_page, number_systems
+from embassay.report.runs import ReportRun, find_declared_page, number_systems
 from embassay.runs.folder import write_atomic
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A page: its place in the address (`#slug`), its name in the navigation, and where its content is made.
 
     `builder` is "module:function". A page of one `kind` of run is called with that run, and whether the report is of it
@@ -48,11 +48,13 @@ class Section:
     group: str = ""
 
     @classmethod
-    def of(cls, kind: str) -> Section:
+    def of(cls, kind: str) -> ReportSection:
         """That of a kind of run as it is declared in PAGES; of a kind of another package, with what it brings."""
-        entry = declared_page(kind)
+        entry = find_declared_page(kind)
         facts = dict(entry.facts) if entry else {}
-        builder = str(entry.factory) if entry and kind in KINDS else "embassay.report.overview:brought_page"
+        builder = (
+            str(entry.factory) if entry and kind in KINDS else "embassay.report.overview:build_external_page"
+        )
         return cls(
             kind,
             facts.get("title", kind),
@@ -62,26 +64,28 @@ class Section:
             group=facts.get("group", ""),
         )
 
-    def pages(self, runs: Sequence[ReportRun]) -> list[Page]:
+    def pages(self, runs: Sequence[ReportRun]) -> list[ReportPage]:
         """The pages, one per run of its kind or one of all; none where there is nothing to show."""
         if not self.kind:
-            made = [(runs[0], self._content(runs))]
+            made = [(runs[0], self._build_page_content(runs))]
         else:
             shown = [run for run in runs if run.record.kind == self.kind and run.record.rows]
             arguments = [(run.record, run.board) if self.template else (run, len(runs) == 1) for run in shown]
-            made = [(run, self._content(*given)) for run, given in zip(shown, arguments, strict=True)]
-        return [Page(self, run, content) for run, content in made if content]
+            made = [
+                (run, self._build_page_content(*given)) for run, given in zip(shown, arguments, strict=True)
+            ]
+        return [ReportPage(self, run, content) for run, content in made if content]
 
-    def _content(self, *arguments: Any) -> Any:
+    def _build_page_content(self, *arguments: Any) -> Any:
         made = import_attribute(self.builder)(*arguments)
         return made if self.template else tuple(made)
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """A section with its content and the run it is of: the first one where it is of all."""
 
-    section: Section
+    section: ReportSection
     run: ReportRun
     content: Any
 
@@ -110,13 +114,16 @@ class Page:
 
 TEMPLATES = {"pteb": "pteb.html", "sweep": "sweep.html", "hume": "hume.html"}
 """Of the pages of kinds of run that are more than blocks."""
-FIRST = Section("overview", "Overview", "embassay.report.overview:make_overview", template="overview.html")
+FIRST = ReportSection(
+    "overview", "Overview", "embassay.report.overview:make_overview_page", template="overview.html"
+)
 LAST = (
-    Section("watch", "Watch", "embassay.report.watch.timeline:watch_page"),
-    Section("systems", "Systems", "embassay.report.cards.card:make_cards", template="systems.html"),
-    Section("items", "Items", "embassay.report.items:make_item_pages", data=True, template="items.html"),
-    Section("reading", "Reading", "embassay.report.kinds:explain_reading", group="How to read"),
-    Section("method", "Method", "embassay.report.method:make_methods_page", template="method.html", group="How to read")
+    ReportSection("watch", "Watch", "embassay.report.watch.timeline:watch_page"),
+    ReportSection("systems", "Systems", "embassay.report.cards.card:make_system_cards", template="systems.html"),
+    ReportSection("items", "Items", "embassay.report.items:make_item_pages", data=True, template="items.html"),
+    ReportSection("reading", "Reading", "embassay.report.kinds:explain_how_to_read", group="How to read"),
+    ReportSection("method", "Method", "embassay.report.method:make_methods_page", template="method.html",
+        group="How to read")
 )  # fmt: skip
 """The pages of every report, before and after those of its kinds of run."""
 
@@ -130,39 +137,39 @@ SCRIPTS, COMPARE, SWEEP = ("frame.js", "tables.js", "items.js"), ("compare.js",)
 """Of every report, of one that compares two systems, and of one with a sweep."""
 
 
-def write_page(runs: Sequence[ReportRun], target: Path) -> Path:
+def write_report_page(runs: Sequence[ReportRun], target: Path) -> Path:
     """Write the report of the runs to `target`, in one step."""
-    write_atomic(target, render_page(runs))
+    write_atomic(target, render_report_page(runs))
     return target
 
 
-def list_sections(runs: Sequence[ReportRun]) -> tuple[Section, ...]:
+def list_report_sections(runs: Sequence[ReportRun]) -> tuple[ReportSection, ...]:
     """Those of a report, in the order of the navigation: the kinds of other packages after ours."""
     kinds = dict.fromkeys(run.record.kind for run in runs)
     ours, others = filter(kinds.__contains__, KINDS), (kind for kind in kinds if kind not in KINDS)
-    return (FIRST, *map(Section.of, (*ours, *others)), *LAST)
+    return (FIRST, *map(ReportSection.of, (*ours, *others)), *LAST)
 
 
-def navigation_entries(pages: Sequence[Page]) -> dict[str, list[Page]]:
+def group_navigation_entries(pages: Sequence[ReportPage]) -> dict[str, list[ReportPage]]:
     """The entries of the navigation, in order: what stands there, and the pages below it."""
-    entries: dict[str, list[Page]] = {}
+    entries: dict[str, list[ReportPage]] = {}
     for page in pages:
         entries.setdefault(page.section.group or page.title, []).append(page)
     return {pages[0].title if len(pages) == 1 else name: pages for name, pages in entries.items()}
 
 
-def render_page(runs: Sequence[ReportRun]) -> str:
+def render_report_page(runs: Sequence[ReportRun]) -> str:
     """The whole page."""
-    pages = [page for section in list_sections(runs) for page in section.pages(runs)]
-    html = tighten_html(
-        make_environment()
+    pages = [page for section in list_report_sections(runs) for page in section.pages(runs)]
+    html = minify_html(
+        make_template_environment()
         .get_template("frame.html")
         .render(
             runs=runs,
             name=" and ".join(dict.fromkeys(run.record.manifest.get("name", "") for run in runs)),
             pages=pages,
-            entries=navigation_entries(pages),
-            data=escape_json_block(page_data(runs)),
+            entries=group_navigation_entries(pages),
+            data=escape_json_block(collect_script_data(runs)),
         )
     )
     styles = (*STYLES, *ANSWERS) if len(runs) > 1 or "<table class=answers>" in html else STYLES
@@ -172,20 +179,20 @@ def render_page(runs: Sequence[ReportRun]) -> str:
     sweeps = SWEEP if any(page.section.slug == "sweep" for page in pages) else ()
     scripts = (*SCRIPTS, *compares, *sweeps, *grids)
     style, script = (
-        read_assets("embassay.report", styles) + marks.place_rules(html),
+        read_assets("embassay.report", styles) + marks.write_place_css(html),
         read_assets("embassay.report", scripts),
     )
     # Before the first two places and after the last no text of data stands, which could hold the same words.
-    html = html.replace(POLICY_PLACE, security_policy(style, script), 1).replace(STYLE_PLACE, style, 1)
+    html = html.replace(POLICY_PLACE, build_security_policy(style, script), 1).replace(STYLE_PLACE, style, 1)
     before, _, after = html.rpartition(SCRIPT_PLACE)
     return before + script + after
 
 
-def security_policy(style: str, script: str) -> str:
+def build_security_policy(style: str, script: str) -> str:
     """The content security policy: nothing may be loaded or run but this style and this script."""
     return (
-        f"default-src 'none'; style-src '{_hash_source(style)}'; script-src '{_hash_source(script)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{_hash_for_security_policy(style)}'; "
+        f"script-src '{_hash_for_security_policy(script)}'; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -203,7 +210,7 @@ def pack_json(value: Any) -> str:
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
 
 
-def page_data(runs: Sequence[ReportRun]) -> dict[str, Any]:
+def collect_script_data(runs: Sequence[ReportRun]) -> dict[str, Any]:
     """What the script needs on every page: the systems and the paired comparisons, systems by their index."""
     return {
         "run": runs[0].record.manifest.get("name", ""),
@@ -212,11 +219,11 @@ def page_data(runs: Sequence[ReportRun]) -> dict[str, Any]:
             {"name": system.name, "label": label, "kind": marks.CLASSES[system.kind]}
             for system, label in number_systems(runs)
         ],
-        "scopes": [scope for run in runs for scope in _scopes_data(run, several=len(runs) > 1)],
+        "scopes": [scope for run in runs for scope in _list_scope_comparisons(run, several=len(runs) > 1)],
     }
 
 
-def _scopes_data(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
+def _list_scope_comparisons(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
     record, board = run.record, run.board
     index = {system.name: system.index for system in record.systems}
     titles = {"overall": "Overall"} | {task.name: task.title for task in board.tasks}
@@ -241,24 +248,24 @@ def _scopes_data(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)
-def make_environment() -> Environment:
+def make_template_environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
-    made = pages.block_environment(PackageLoader("embassay.report", "templates"))
+    made = pages.make_block_environment(PackageLoader("embassay.report", "templates"))
     made.globals.update(
         numbers=numbers, folded=fold_table, unit_scale=Scale(0.0, 1.0, 1.0), unit_percent=SHARES
     )
     made.filters.update(
-        exact=exact_attribute,
+        exact=exact_value_attribute,
         packed=pack_json,
         clipped=clip_text,
         ended=suffix_ids,
-        beside=with_brackets,
+        beside=append_bracketed_interval,
         quoted=quote_json,
     )
     return made
 
 
-def exact_attribute(value: Value | None) -> Markup:
+def exact_value_attribute(value: BoardValue | None) -> Markup:
     """A value (and its interval) as an attribute for sorting and CSV; else the reason."""
     if value is None or value.value is None:
         return Markup(' data-why="{}"').format(value.reason or value.text if value else "")
@@ -280,13 +287,13 @@ def suffix_ids(html: Markup, ending: str, beginning: str = "") -> Markup:
         return html
     ids = set(IDS.findall(html))
 
-    def renamed(var: re.Match[str]) -> str:
+    def rename_id(var: re.Match[str]) -> str:
         if var[1] not in ids:
             return var[0]
         return var[0][: -len(var[1])] + ("" if var[1].startswith(beginning) else beginning) + var[1] + ending
 
-    return Markup(IDS_AND_LINKS.sub(renamed, html))
+    return Markup(IDS_AND_LINKS.sub(rename_id, html))
 
 
-def _hash_source(text: str) -> str:
+def _hash_for_security_policy(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

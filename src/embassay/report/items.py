@@ -16,8 +16,8 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.randomness import make_generator
 from embassay.registry import import_attribute
-from embassay.report.board import Board
-from embassay.report.record import Record, System
+from embassay.report.board import SystemBoard
+from embassay.report.record import RecordSystem, RunRecord
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
@@ -59,10 +59,10 @@ class ItemKind:
     measures: tuple[Measure, ...]
 
 
-def edit_words(edit: str) -> str:
+def describe_edit(edit: str) -> str:
     """An edit in words.
 
-    >>> edit_words("negate"), edit_words("removal:p=0.15,q=0.5")
+    >>> describe_edit("negate"), describe_edit("removal:p=0.15,q=0.5")
     ('negated', '15% removed in the middle')
     """
     span = next((edits for edits in SPANS if edits[0] == edit), None)
@@ -74,7 +74,7 @@ def edit_words(edit: str) -> str:
 
 
 def _similarity_measures(edits: tuple[str, ...]) -> tuple[Measure, ...]:
-    return tuple(Measure(("similarity", edit), f"similarity, {edit_words(edit)}", edit) for edit in edits)
+    return tuple(Measure(("similarity", edit), f"similarity, {describe_edit(edit)}", edit) for edit in edits)
 
 
 REPLACED = (*SUPERFICIAL, *SEMANTIC, *(span[0] for span in SPANS if span[2] < 0.9))
@@ -99,7 +99,7 @@ KINDS = (
     ItemKind("retrieval", "retrieval", "Retrieval", "query", (
         Measure(("ndcg@10", "augmented"), "nDCG@10, with all copies"),
         Measure(("ndcg@10", "original"), "nDCG@10, clean corpus"),
-        *(Measure(("ndcg@10", f"replaced:{edit}"), f"nDCG@10, {edit_words(edit)}", edit)
+        *(Measure(("ndcg@10", f"replaced:{edit}"), f"nDCG@10, {describe_edit(edit)}", edit)
           for edit in REPLACED),
     ))
 )  # fmt: skip
@@ -113,7 +113,7 @@ class ItemGroup:
     dataset: str
     lang: str
     ids: tuple[str, ...]
-    systems: tuple[System, ...]
+    systems: tuple[RecordSystem, ...]
     measures: tuple[Measure, ...]
     values: Values
 
@@ -127,19 +127,19 @@ class ItemGroup:
         return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan))
 
 
-def read_groups(record: Record) -> tuple[ItemGroup, ...]:
+def read_item_groups(record: RunRecord) -> tuple[ItemGroup, ...]:
     """Every kind of item on every dataset that a ranked system has values for."""
     if record.kind == "pteb":
-        from embassay.report.pteb.drops import pteb_groups
+        from embassay.report.pteb.drops import list_pteb_item_groups
 
-        return pteb_groups(record)
+        return list_pteb_item_groups(record)
     if record.kind in ("score", "names", "noise", "hume"):
-        return tuple(measured_groups(record))
+        return tuple(list_measured_groups(record))
     if record.kind != "sage":
         return ()
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
     groups = (
-        read_values(record, kind, dataset, langs.get(dataset, ""))
+        read_item_values(record, kind, dataset, langs.get(dataset, ""))
         for kind in KINDS
         for dataset in record.datasets(kind.task)
     )
@@ -149,15 +149,17 @@ def read_groups(record: Record) -> tuple[ItemGroup, ...]:
 Columns = dict[tuple[str, str], tuple[list[str], Values]]
 
 
-def read_values(record: Record, kind: ItemKind, dataset: str, lang: str) -> ItemGroup | None:
+def read_item_values(record: RunRecord, kind: ItemKind, dataset: str, lang: str) -> ItemGroup | None:
     """The values of a kind of item on a dataset; None where no system has any of its measures."""
     folder = RunFolder(record.path)
-    offered = [(system, _read_columns(folder, kind, dataset, system)) for system in record.ranked_systems]
+    offered = [
+        (system, _read_system_values(folder, kind, dataset, system)) for system in record.ranked_systems
+    ]
     if kind.name == "sensitivity":
-        from embassay.report.sage.tables import is_linear
+        from embassay.report.sage.tables import is_linear_expected
 
         for _, read in offered:
-            _add_sensitivity(read or {}, linear=is_linear(record))
+            _add_sensitivity_scores(read or {}, linear=is_linear_expected(record))
     systems = tuple(system for system, read in offered if read is not None)
     columns = [read for _, read in offered if read is not None]
     measures = tuple(measure for measure in kind.measures if any(measure.key in read for read in columns))
@@ -184,7 +186,9 @@ def _align_column(names: list[str], column: Values, ids: list[str], place: dict[
     return values
 
 
-def _read_columns(folder: RunFolder, kind: ItemKind, dataset: str, system: System) -> Columns | None:
+def _read_system_values(
+    folder: RunFolder, kind: ItemKind, dataset: str, system: RecordSystem
+) -> Columns | None:
     """The values of a system by measure and variant; None where it has no items on the dataset."""
     import polars as pl
 
@@ -201,7 +205,7 @@ def _read_columns(folder: RunFolder, kind: ItemKind, dataset: str, system: Syste
     return columns
 
 
-def _add_sensitivity(read: Columns, *, linear: bool) -> None:
+def _add_sensitivity_scores(read: Columns, *, linear: bool) -> None:
     """A document's own score: 1 - the mean distance from the expected curve over its variants."""
     spans = [span for span in SPANS if ("similarity", span[0]) in read]
     if not spans:
@@ -228,7 +232,7 @@ LENGTHS = {
 SHORT = 200
 
 
-class Excerpts:
+class ExcerptStore:
     """Excerpts by number; a text has one, as long as the longest that was asked for, but never over `longest`
     characters. `cut` holds the full length of those that were shortened; `is_short` where a report of several runs
     has fewer of a set's members."""
@@ -254,7 +258,7 @@ class Excerpts:
                 self.cut[place] = len(text)
         return place
 
-    def packed(self) -> dict[str, list[Any]]:
+    def pack_excerpts(self) -> dict[str, list[Any]]:
         """The texts sorted, so that those that begin alike stand together and compress well, and the place of each."""
         order = sorted(range(len(self.texts)), key=lambda place: self.texts[place])
         places = {place: i for i, place in enumerate(order)}
@@ -303,12 +307,12 @@ Part = dict[str, Any]
 class ItemSource:
     """Where the parts of a group's items come from; `ids` are the items that go into the page."""
 
-    record: Record
+    record: RunRecord
     folder: RunFolder
     group: ItemGroup
     ids: Sequence[str]
     judged: JudgedTexts
-    excerpts: Excerpts
+    excerpts: ExcerptStore
 
     def texts(self, field: str) -> list[int]:
         """The excerpt of each item's field, by number."""
@@ -342,7 +346,7 @@ class _TaskOnDataset:
     dataset: str
 
 
-def measured_groups(record: Record) -> Iterator[ItemGroup]:
+def list_measured_groups(record: RunRecord) -> Iterator[ItemGroup]:
     """The items of every task and dataset that have a value of the measures shown."""
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
     pairs = dict.fromkeys(_TaskOnDataset(cell.task, cell.dataset) for cell in record.cells)
@@ -353,14 +357,14 @@ def measured_groups(record: Record) -> Iterator[ItemGroup]:
                 TITLES.get(record.kind) or TITLES.get(pair.task) or pair.task.replace("_", " ").capitalize()
             )
             kind = ItemKind("values", pair.task, title, NOUNS.get(record.kind, "item"), measures)
-            group = read_values(record, kind, pair.dataset, langs.get(pair.dataset, ""))
+            group = read_item_values(record, kind, pair.dataset, langs.get(pair.dataset, ""))
             if group is not None:
                 yield group
 
 
 def make_values_part(source: ItemSource) -> Part:
     """The texts of every item by field, none where the run and its study have none."""
-    texts = _read_texts(source)
+    texts = _read_item_texts(source)
     names = [name for name in texts if any(texts[name].values())]
     add = source.excerpts.add
     return {
@@ -372,7 +376,7 @@ def make_values_part(source: ItemSource) -> Part:
     }
 
 
-def _list_measures(record: Record, pair: _TaskOnDataset) -> tuple[Measure, ...]:
+def _list_measures(record: RunRecord, pair: _TaskOnDataset) -> tuple[Measure, ...]:
     """The measures and variants that any system has, in the order of its file."""
     folder, wanted = RunFolder(record.path), MEASURES.get(record.kind)
     measures: dict[tuple[str, str], None] = {}
@@ -386,10 +390,10 @@ def _list_measures(record: Record, pair: _TaskOnDataset) -> tuple[Measure, ...]:
                 measures.setdefault((measure, variant))
     order = {name: i for i, name in enumerate(wanted or ())}
     keys = sorted(measures, key=lambda key: order.get(key[0], 0))
-    return tuple(Measure(key, _measure_words(record.kind, *key)) for key in keys)
+    return tuple(Measure(key, _write_measure_title(record.kind, *key)) for key in keys)
 
 
-def _measure_words(kind: str, measure: str, variant: str) -> str:
+def _write_measure_title(kind: str, measure: str, variant: str) -> str:
     name = WORDS.get(measure, measure)
     if not variant:
         return f"{name}, as written" if kind == "names" else name
@@ -401,27 +405,27 @@ def _field_title(field: str) -> str:
     return {"text1": "Text 1", "text2": "Text 2"}.get(field, field.replace("_", " ").capitalize())
 
 
-def _read_texts(source: ItemSource) -> dict[str, dict[str, str]]:
+def _read_item_texts(source: ItemSource) -> dict[str, dict[str, str]]:
     """By field and item."""
     if source.record.kind != "hume":
         return {}
     by_id: dict[str, dict[str, str]] = {}
-    for item in _study_items(str(source.record.arguments.get("study") or "")):
+    for item in _read_study_items(str(source.record.arguments.get("study") or "")):
         if item.task != source.group.dataset:
             continue
-        for field, text in _payload_fields(item.payload):
+        for field, text in _list_payload_texts(item.payload):
             by_id.setdefault(field, {})[item.id] = text
     return by_id
 
 
-def _payload_fields(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _list_payload_texts(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((name, str(payload[name])) for name in FIELDS if payload.get(name))
     for place, document in enumerate(payload.get("documents", ())[:DOCUMENTS], start=1):
         yield f"document_{place}", str(document.get("text", ""))
 
 
 @lru_cache(maxsize=4)
-def _study_items(path: str) -> tuple[Any, ...]:
+def _read_study_items(path: str) -> tuple[Any, ...]:
     """The items of the study beside the run; none where it is not there or cannot be read."""
     from embassay.protocols.hume.study import read_study
 
@@ -443,7 +447,9 @@ BYTES_PER_VALUE = 5
 BYTES_PER_ITEM = 1_500
 
 
-def share_budget(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = FEWEST) -> list[int]:
+def share_item_budget(
+    needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = FEWEST
+) -> list[int]:
     """How many items of each group fit the page's budget, from (items, values per item) of the groups.
 
     What a small group does not need is shared by the larger ones. A group never has more than 4,000 items, and
@@ -460,7 +466,7 @@ def share_budget(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest:
     return room
 
 
-def pick_items(group: ItemGroup, most: int, seed: int) -> NDArray[np.int64]:
+def pick_items_for_page(group: ItemGroup, most: int, seed: int) -> NDArray[np.int64]:
     """Indices of the items that go into the page, in their order.
 
     All of them if they fit. Else one half the worst (measure by measure in turn, lowest mean over systems
@@ -514,53 +520,58 @@ class ItemPage:
     data: dict[str, Any]
 
 
-def item_page(record: Record, board: Board) -> ItemPage | None:
+def item_page(record: RunRecord, board: SystemBoard) -> ItemPage | None:
     """The page of a record; None when the run kept no items."""
     return make_item_pages((ReportRun(record, board),))
 
 
 def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
     """The page of all runs; None when none kept items."""
-    offered = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
+    offered = [(run, group) for run in runs for group in read_item_groups(run.record) if group.ids]
     if not offered:
         return None
     groups = [group for _, group in offered]
     seed = runs[0].record.arguments.get("seed") or 0
-    excerpts = Excerpts() if len(runs) == 1 else Excerpts(SHORTEST, is_short=True)
+    excerpts = ExcerptStore() if len(runs) == 1 else ExcerptStore(SHORTEST, is_short=True)
     needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
-    sizes = share_budget(needs) if len(runs) == 1 else share_budget(needs, SHARED, LEAST)
-    chosen = [pick_items(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
+    sizes = share_item_budget(needs) if len(runs) == 1 else share_item_budget(needs, SHARED, LEAST)
+    chosen = [pick_items_for_page(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
     made = [
-        _group_data(run, group, rows, excerpts, several=len(runs) > 1)
+        _pack_group_for_script(run, group, rows, excerpts, several=len(runs) > 1)
         for (run, group), rows in zip(offered, chosen, strict=True)
     ]
     worst = [
         item
         for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
-        for item in _worst_items(
+        for item in _find_worst_items(
             i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES
         )
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
     return ItemPage(
-        facts=(numbers.format_counted(total, "item"), numbers.format_counted(len(systems), "system")),
+        facts=(
+            numbers.format_count_with_noun(total, "item"),
+            numbers.format_count_with_noun(len(systems), "system"),
+        ),
         left_out=tuple(
-            _describe_left_out(groups, chosen) if len(runs) == 1 else _summarise_left_out(groups, chosen)
+            _describe_partial_groups(groups, chosen)
+            if len(runs) == 1
+            else _summarise_partial_groups(groups, chosen)
         ),
         worst=tuple(worst),
         data={
-            **excerpts.packed(),
+            **excerpts.pack_excerpts(),
             "cut": excerpts.cut,
-            "edits": {edit: edit_words(edit) for edit in (*REPLACED, *(span[0] for span in SPANS))},
+            "edits": {edit: describe_edit(edit) for edit in (*REPLACED, *(span[0] for span in SPANS))},
             "copies": ["", *REPLACED],
             "groups": made,
         },
     )
 
 
-def _group_data(
-    run: ReportRun, group: ItemGroup, rows: NDArray[np.int64], excerpts: Excerpts, *, several: bool
+def _pack_group_for_script(
+    run: ReportRun, group: ItemGroup, rows: NDArray[np.int64], excerpts: ExcerptStore, *, several: bool
 ) -> dict[str, Any]:
     """A group as the script reads it."""
     record = run.record
@@ -577,7 +588,8 @@ def _group_data(
         "measures": [{"title": measure.title, "edit": measure.edit} for measure in group.measures],
         "ids": ids,
         "values": [
-            [_scale_integers(column) for column in measure] for measure in group.values[:, :, rows].tolist()
+            [_scale_to_integers(column) for column in measure]
+            for measure in group.values[:, :, rows].tolist()
         ],
         **_part_builder(group.kind.name)(ItemSource(record, folder, group, ids, judged, excerpts)),
     }
@@ -589,25 +601,25 @@ def _part_builder(name: str) -> Callable[[ItemSource], Part]:
     return import_attribute(f"embassay.report.{module}:make_{name}_part")  # type: ignore[no-any-return]
 
 
-def _scale_integers(column: Sequence[float]) -> list[int | None]:
+def _scale_to_integers(column: Sequence[float]) -> list[int | None]:
     """Ten-thousandths, None where missing."""
     return [None if value != value else round(value * SCALE) for value in column]
 
 
-def _describe_left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
     """Which groups are shown in part, and which part."""
     return [
         (
             f"{group.kind.title}, {group.dataset}: {numbers.format_count(len(rows))} of "
-            f"{numbers.format_counted(len(group.ids), group.kind.noun)}, half of them the worst by every measure, "
-            "half drawn at random with the seed. All are in items/."
+            f"{numbers.format_count_with_noun(len(group.ids), group.kind.noun)}, half of them the worst by every "
+            "measure, half drawn at random with the seed. All are in items/."
         )
         for group, rows in zip(groups, chosen, strict=True)
         if len(rows) < len(group.ids)
     ]
 
 
-def _summarise_left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+def _summarise_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
     """The same in one sentence."""
     shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
     if shown == total:
@@ -615,18 +627,18 @@ def _summarise_left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np
     return [
         (
             f"This report of several runs shows {numbers.format_count(shown)} of "
-            f"{numbers.format_counted(total, 'item')}: where not all, half of them the worst by every measure, half "
-            "drawn at random with the seed. The report of each run has more; its folder items/ has all."
+            f"{numbers.format_count_with_noun(total, 'item')}: where not all, half of them the worst by every measure, "
+            "half drawn at random with the seed. The report of each run has more; its folder items/ has all."
         )
     ]
 
 
-def _worst_items(
+def _find_worst_items(
     index: int,
     group: ItemGroup,
     rows: NDArray[np.int64],
     texts: dict[str, Any],
-    excerpts: Excerpts,
+    excerpts: ExcerptStore,
     *,
     most: int | None,
 ) -> list[WorstItem]:
@@ -640,12 +652,12 @@ def _worst_items(
         worst.append(
             WorstItem(
                 index, m, texts["title"], measure.title, texts["ids"][place],
-                numbers.format_score(float(means[place])), _first_text(texts, place, excerpts),
+                numbers.format_score(float(means[place])), _excerpt_first_text(texts, place, excerpts),
             )
         )  # fmt: skip
     return worst
 
 
-def _first_text(texts: dict[str, Any], place: int, excerpts: Excerpts) -> str:
+def _excerpt_first_text(texts: dict[str, Any], place: int, excerpts: ExcerptStore) -> str:
     field = next((name for name in FIRST_FIELDS if name in texts["fields"]), None)
     return "" if field is None else shorten_text(excerpts.texts[texts["fields"][field][place]], EXCERPT)

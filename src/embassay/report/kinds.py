@@ -7,9 +7,20 @@ from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any
 
-from embassay.document.blocks import Block, Bullets, Facts, Heading, Link, Term, Terms, Text, Verdict, Words
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    Heading,
+    Link,
+    PageFactsLine,
+    StyledWords,
+    Term,
+    Terms,
+    TextBlock,
+    Verdict,
+)
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.record import FEW, KINDS, Record
+from embassay.report.record import FEW, KINDS, RunRecord
 from embassay.report.runs import ReportRun, kind_title
 
 FILES = (
@@ -19,7 +30,7 @@ FILES = (
 
 
 @dataclass(frozen=True)
-class Wording:
+class ProtocolWording:
     """What the page says of a protocol: how its overall score is made, its page of choices, its files."""
 
     overall: str
@@ -29,7 +40,7 @@ class Wording:
 
 
 WORDINGS = {
-    "sage": Wording(
+    "sage": ProtocolWording(
         "The unweighted mean of the five tasks. A system with a missing task has none; the mean of "
         "its finished tasks is shown but not ranked. A task’s score is the mean over its datasets.",
         "95%, bootstrap over the items of each dataset, corrected for bias and for few items; the results name what "
@@ -37,7 +48,7 @@ WORDINGS = {
         "resampled over its texts: its interval does not cover other sets.",
         "docs/sage.md",
     ),
-    "pteb": Wording(
+    "pteb": ProtocolWording(
         "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets, a dataset’s the "
         "mean over the runs of the paraphraser; a dataset of several languages is the mean over them.",
         "95%, corrected for bias and for few items. For the score and drop of a dataset: bootstrap on two levels, "
@@ -47,13 +58,13 @@ WORDINGS = {
         "docs/pteb.md",
     ),
 }
-WORDINGS["mteb"] = Wording(
+WORDINGS["mteb"] = ProtocolWording(
     "The main score of each task as it was published. Nothing was run here, and there are no values for single items.",
     "None: published results lack the items needed for an interval.",
     "docs/interchange.md",
     "results.jsonl (every score) and the published files, unchanged",
 )
-WORDINGS["calibration"] = Wording(
+WORDINGS["calibration"] = ProtocolWording(
     "Skill: 1 minus the log loss of the fitted probabilities on held-out pairs, divided by the log loss of the base "
     "rate; mean over datasets. Thresholds and curves are for one system on one dataset.",
     "For a probability: exact, from the binomial bounds of the nearest lower-scoring and higher-scoring pairs. For "
@@ -61,7 +72,7 @@ WORDINGS["calibration"] = Wording(
     "docs/calibration.md",
     f"{FILES}, calibrations/ (a file per system and dataset, for `eb.calibration`)",
 )
-WORDINGS["choose"] = Wording(
+WORDINGS["choose"] = ProtocolWording(
     "Each system’s chance of being best on these documents, and its expected regret, from signals "
     "whose weights were fitted on labelled public collections; labels update both.",
     "Of a difference: 95%, from the prediction errors on left-out collections; wider if systems disagree.",
@@ -110,7 +121,7 @@ WORDINGS |= {
         intervals="95%, bootstrap over pairs; shares by Wilson.",
     ),
 }
-WORDINGS["score"] = Wording(
+WORDINGS["score"] = ProtocolWording(
     "The mean over queries where a measure is defined; the others are counted. RA-nWG weighs grades 5, 4 and 3 by "
     "how rare they are in a query’s judgements, summed over the first K and divided by the best sum that any K "
     "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is the "
@@ -175,7 +186,7 @@ WORDINGS["noise"] = replace(
     "its meaning (the bare request, or the best passage) minus the noisy question’s. "
     "Recovered: the share of that drop that rewriting recovers. Retrieval measures use the same questions.",
 )
-WORDINGS["sessions"] = Wording(
+WORDINGS["sessions"] = ProtocolWording(
     "Evidence: the share of a question's documents with grade 4 or 5 that all calls of its session found together; "
     "after the first, second, third and last call. Mean over the questions that have evidence and a session; the "
     "others are counted. For a replay, bounds from the first call whose answer differs from the recording.",
@@ -184,21 +195,21 @@ WORDINGS["sessions"] = Wording(
     "docs/rag_score.md",
     "sessions.jsonl (every session's figures), retrieved/ (answers of a replay), tables/, results.jsonl",
 )
-WORDINGS["versions"] = Wording(
+WORDINGS["versions"] = ProtocolWording(
     "Current first: among questions whose first passages include either version, the share whose current passage "
     "ranks above its old version; ties count half. Copies: the share of the first passages that repeat another. "
     "Both are shown without a remedy, and after recency and deduplication of the same lists.",
     "95%, bootstrap over questions, corrected for bias and for few questions.",
     "docs/probes.md",
 )
-WORDINGS["trace"] = Wording(
+WORDINGS["trace"] = ProtocolWording(
     "The share of needed passages (grade 4 or 5) that are lost at each stage: found by no search, dropped by a "
     "later stage, or ranked too low for the prompt.",
     "95%, bootstrap over questions, each with all its passages; exact (Clopper-Pearson) if none or all are lost.",
     "docs/rag_score.md",
     "trace.json (every passage's ranks), tables/, results.jsonl",
 )
-WORDINGS["hume"] = Wording(
+WORDINGS["hume"] = ProtocolWording(
     "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
     "(classification); mean rating, then Spearman (STS); mean over annotators of V-measure (clustering) and of MAP "
     "with ties as blocks (reranking). Models are scored on the same items; they get the "
@@ -219,7 +230,7 @@ BY_PEOPLE = (
 """How the intervals of a scoring were made whose judge people’s grades correct."""
 
 
-def choose_wording(record: Record) -> Wording:
+def choose_protocol_wording(record: RunRecord) -> ProtocolWording:
     """What the page of methods says of a run: that of its kind, with the intervals that this run has."""
     wording = WORDINGS.get(record.kind, OTHER)
     if record.kind == "score" and (record.path / CORRECTED).is_file():
@@ -227,7 +238,7 @@ def choose_wording(record: Record) -> Wording:
     return wording
 
 
-OTHER = Wording(
+OTHER = ProtocolWording(
     "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets.",
     "95%, bootstrap over the items of each dataset, corrected for bias and for few items.",
     "the protocol’s own page",
@@ -263,7 +274,7 @@ OPTIONS = {
 """Where the options of the other commands say their defaults and what they decide."""
 
 
-def option_defaults(kind: str) -> Mapping[str, tuple[Any, str]]:
+def list_option_defaults(kind: str) -> Mapping[str, tuple[Any, str]]:
     """Every option of a kind of run with its default and what it decides."""
     if kind == "sage":
         return PAPER_DEFAULTS
@@ -469,11 +480,11 @@ SCALES = {
 """By the kinds of run."""
 
 
-def explain_reading(runs: Sequence[ReportRun]) -> Iterator[Block]:
+def explain_how_to_read(runs: Sequence[ReportRun]) -> Iterator[Block]:
     """The page of a report: marks and verbs, and the scales of the kinds of run that it has."""
     record = runs[0].record
     kinds = {run.record.kind for run in runs}
-    yield Facts(("How to read this", "marks, words and scales of this report"))
+    yield PageFactsLine(("How to read this", "marks, words and scales of this report"))
     yield Verdict(
         ("How to read this report",),
         ((
@@ -482,9 +493,9 @@ def explain_reading(runs: Sequence[ReportRun]) -> Iterator[Block]:
         ),)
     )  # fmt: skip
     yield Heading("Marks and numbers", "reading-marks")
-    yield Terms(tuple(_value_terms(record.correction.capitalize())))
+    yield Terms(tuple(_explain_value_marks(record.correction.capitalize())))
     yield Heading("Words with one meaning", "reading-verbs")
-    yield Terms(_verb_terms(record.alpha))
+    yield Terms(_explain_verbs(record.alpha))
     yield Heading("Where a value is missing", "reading-states")
     yield Terms(STATES)
     yield Heading("What each scale means, and what it does not", "reading-scales")
@@ -492,12 +503,12 @@ def explain_reading(runs: Sequence[ReportRun]) -> Iterator[Block]:
         if kind in kinds & set(SCALES):
             scale = SCALES[kind]
             yield Heading(kind_title(kind), f"reading-{kind}", 3)
-            yield Text((Words(scale.question, "b"), f" {scale.means}"), style="")
+            yield TextBlock((StyledWords(scale.question, "b"), f" {scale.means}"), style="")
             yield Bullets(scale.does_not, style="")
 
 
-def _value_terms(correction: str) -> Iterator[Term]:
-    yield _make_term(
+def _explain_value_marks(correction: str) -> Iterator[Term]:
+    yield _make_glossary_term(
         "reading-interval", "The tick and the bar",
         "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the "
         "same kind, about 95 contain the true value.",
@@ -506,68 +517,68 @@ def _value_terms(correction: str) -> Iterator[Term]:
         "lie. A value "
         "without a bar has no interval, such as a price."
     )  # fmt: skip
-    yield _make_term(
+    yield _make_glossary_term(
         "reading-rank", "Rank 1–2",
         "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the "
         f"same items, and p is corrected for the number of pairs ({correction}).",
         "Two systems of rank 1–2 may differ; these items cannot show which is better. More items narrow the range."
     )  # fmt: skip
-    yield _make_term(
+    yield _make_glossary_term(
         "reading-overlap",
         "Bars that overlap",
         "Overlap shows nothing: both systems saw the same items, and items that are hard for one are hard for the "
         "other. The difference has its own interval, which is what is tested.",
     )
-    yield _make_term(
+    yield _make_glossary_term(
         "reading-bold",
         "Bold",
         "The best value of a task before rounding, and all values that cannot be told apart from it.",
     )
-    yield _make_term(
+    yield _make_glossary_term(
         "reading-n",
         "n, and grey values",
         f"n is the number of items behind a value. With n under {FEW}, the value is grey and never leads a finding; "
         "under 50, an interval is only a rough guide.",
     )
-    yield _make_term(
+    yield _make_glossary_term(
         "reading-points",
         "Points and percent",
         "A point is a hundredth of the scale: 81.4 points are 0.814. A loss of 4 points is not a loss of 4 percent.",
     )
-    yield _make_term(
+    yield _make_glossary_term(
         "reading-reference",
         "constant and random",
         "Baselines that ignore the text: one always answers 1, the other draws at random. They are "
         "never ranked. A system that scores no higher has not proved anything on that task.",
     )
-    yield _make_term(
+    yield _make_glossary_term(
         "reading-items",
         "One item",
         "A single item helps you see why. It does not show which system is better: that takes all n items.",
     )
 
 
-def _make_term(place: str, title: str, means: str, does_not: str = "") -> Term:
+def _make_glossary_term(place: str, title: str, means: str, does_not: str = "") -> Term:
     """A word or mark of the report: what it means, and what it does not. `place` is its address on the page."""
     return Term(title, f"{means} {does_not}".strip(), place)
 
 
-def _verb_terms(alpha: float) -> tuple[Term, ...]:
+def _explain_verbs(alpha: float) -> tuple[Term, ...]:
     """The verbs with one meaning each."""
     return (
-        _make_term(
+        _make_glossary_term(
             "reading-beats", "beats", f"The corrected p of the difference is under {alpha}.",
             "The difference may be small: read its interval.",
         ),
-        _make_term(
+        _make_glossary_term(
             "reading-apart", "cannot be told apart from", f"The corrected p is {alpha} or more.",
             "The two are not shown to be equal.",
         ),
-        _make_term(
+        _make_glossary_term(
             "reading-first", "may be first", "Its rank range includes 1.",
             "Several systems may be first at once.",
         ),
-        _make_term(
+        _make_glossary_term(
             "reading-loses", "loses 4.1 points (3.3–4.9)", "The change, with its 95% interval.",
             "If the interval reaches 0, there may be no loss.",
         )
@@ -575,11 +586,17 @@ def _verb_terms(alpha: float) -> tuple[Term, ...]:
 
 
 STATES = (
-    _make_term("reading-failed", "✕ failed", "A cell failed, for the reason given with it. It is not 0."),
-    _make_term(
+    _make_glossary_term(
+        "reading-failed", "✕ failed", "A cell failed, for the reason given with it. It is not 0."
+    ),
+    _make_glossary_term(
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),
-    _make_term("reading-not-run", "not run", "Planned. The same command continues."),
-    _make_term("reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."),
-    _make_term("reading-none", numbers.NONE, "There is no such value, for example dimensions for bm25."),
+    _make_glossary_term("reading-not-run", "not run", "Planned. The same command continues."),
+    _make_glossary_term(
+        "reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."
+    ),
+    _make_glossary_term(
+        "reading-none", numbers.NONE, "There is no such value, for example dimensions for bm25."
+    ),
 )

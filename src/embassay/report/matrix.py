@@ -8,19 +8,19 @@ from pathlib import Path
 
 from embassay.document.blocks import (
     Block,
-    Entry,
     GridPassage,
     GridRow,
     Heading,
     QuestionGrid,
     Table,
-    Text,
+    TableCell,
+    TextBlock,
     clip_text,
-    number_columns,
+    make_number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.record import label_names
-from embassay.runs.matrix import BANDS, LOOKED_AT, Matrix, MatrixRow, read_matrices
+from embassay.report.record import shorten_names_to_labels
+from embassay.runs.matrix import BANDS, LOOKED_AT, QuestionMatrix, QuestionMatrixRow, read_matrices
 
 OUTCOMES = {"": "all", "differ": "systems differ", "fail": "all fail", "alike": "all alike"}
 """What rows are filtered by."""
@@ -34,43 +34,43 @@ MEANS = (
 )
 
 
-def matrix_blocks(run: Path) -> Iterator[Block]:
+def question_matrix_blocks(run: Path) -> Iterator[Block]:
     """The grids of a run's page; nothing where it has no matrix."""
     for number, matrix in enumerate(read_matrices(run)):
         if not number:
             yield Heading("Question by question", "matrix")
-        yield _make_grid(matrix, f"matrix-{number}" if number else "matrix-grid")
+        yield _make_question_grid(matrix, f"matrix-{number}" if number else "matrix-grid")
 
 
-def matrix_view(run: Path) -> Iterator[Block]:
+def question_matrix_view(run: Path) -> Iterator[Block]:
     """The first questions of each matrix on a terminal, those that tell systems apart before the others."""
     for matrix in read_matrices(run):
-        yield Text(_describe_totals(matrix))
+        yield TextBlock(_describe_outcome_totals(matrix))
         label = _label_systems(matrix)
         names = [label[system] for system in matrix.systems]
-        rows: list[list[str | Entry]] = [
-            [clip_text(row.text or row.id, 36), *(Entry(_format_rank(rank)) for rank in row.ranks)]
+        rows: list[list[str | TableCell]] = [
+            [clip_text(row.text or row.id, 36), *(TableCell(_format_rank(rank)) for rank in row.ranks)]
             for row in matrix.rows[:PRINTED]
         ]
-        yield Table.of("matrix", ["Question", *number_columns(*names)], rows)
+        yield Table.of("matrix", ["Question", *make_number_columns(*names)], rows)
         more = sum(matrix.total.values()) - len(rows)
         if more > 0:
-            yield Text(
-                f"{numbers.format_counted(more, 'more question')}: the report shows their passages, too."
+            yield TextBlock(
+                f"{numbers.format_count_with_noun(more, 'more question')}: the report shows their passages, too."
             )
 
 
-def _label_systems(matrix: Matrix) -> dict[str, str]:
+def _label_systems(matrix: QuestionMatrix) -> dict[str, str]:
     """The systems' names; of stacks what not all of them share, for the others stand in a narrow column."""
     parts = {system: system.split("/") for system in matrix.systems}
     shared = set[str]().union(*parts.values()).intersection(*parts.values()) if len(parts) > 1 else set()
     short = {system: "/".join(part for part in own if part not in shared) for system, own in parts.items()}
     if "/" not in "".join(matrix.systems) or len(set(short.values())) < len(short) or not all(short.values()):
-        return label_names(list(matrix.systems))
+        return shorten_names_to_labels(list(matrix.systems))
     return short
 
 
-def _make_grid(matrix: Matrix, id: str) -> QuestionGrid:
+def _make_question_grid(matrix: QuestionMatrix, id: str) -> QuestionGrid:
     label = _label_systems(matrix)
     names = tuple(label[system] for system in matrix.systems)
     total = sum(matrix.total.values())
@@ -83,41 +83,41 @@ def _make_grid(matrix: Matrix, id: str) -> QuestionGrid:
         id,
         f"Questions by systems on {matrix.dataset}",
         names,
-        tuple(_make_row(row, matrix, names) for row in matrix.rows),
+        tuple(_make_grid_row(row, matrix, names) for row in matrix.rows),
         tuple(outcomes),
-        " ".join((MEANS, *_describe_left_out(matrix))),
+        " ".join((MEANS, *_describe_left_out_questions(matrix))),
     )
 
 
-def _describe_left_out(matrix: Matrix) -> Iterator[str]:
+def _describe_left_out_questions(matrix: QuestionMatrix) -> Iterator[str]:
     if matrix.left_out:
         yield (
             f"The {len(matrix.rows):,} questions that matter most are shown, starting with those on which systems "
             f"differ; {matrix.left_out:,} are left out."
         )
     if matrix.more_systems:
-        yield f"{numbers.format_counted(matrix.more_systems, 'more system')} left out."
+        yield f"{numbers.format_count_with_noun(matrix.more_systems, 'more system')} left out."
 
 
-def _make_row(row: MatrixRow, matrix: Matrix, names: Sequence[str]) -> GridRow:
+def _make_grid_row(row: QuestionMatrixRow, matrix: QuestionMatrix, names: Sequence[str]) -> GridRow:
     right = set(row.right)
 
-    def passage(doc: str) -> GridPassage:
+    def make_passage(doc: str) -> GridPassage:
         return GridPassage(doc, matrix.passages.get(doc, ""), doc in right)
 
     # Variants of a system often have the same first passages, which are read once.
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, docs in zip(names, row.first, strict=True):
         alike.setdefault(docs, []).append(name)
-    first = tuple((", ".join(of), tuple(map(passage, docs))) for docs, of in alike.items())
+    first = tuple((", ".join(of), tuple(map(make_passage, docs))) for docs, of in alike.items())
     # What nobody has among the first is shown after them.
     is_shown = not right.isdisjoint(chain.from_iterable(row.first))
-    answer = None if is_shown or not row.right else passage(row.right[0])
-    ranks = tuple((rank, _step_of(rank)) for rank in row.ranks)
+    answer = None if is_shown or not row.right else make_passage(row.right[0])
+    ranks = tuple((rank, _pick_rank_shade(rank)) for rank in row.ranks)
     return GridRow(row.text or row.id, row.outcome, row.tag, row.document, ranks, first, answer)
 
 
-def _step_of(rank: int) -> int:
+def _pick_rank_shade(rank: int) -> int:
     return next((step for step, most in zip(STEPS, BANDS, strict=False) if 0 < rank <= most), STEPS[-1])
 
 
@@ -125,9 +125,9 @@ def _format_rank(rank: int) -> str:
     return str(rank) if rank else numbers.NONE
 
 
-def _describe_totals(matrix: Matrix) -> str:
+def _describe_outcome_totals(matrix: QuestionMatrix) -> str:
     """`200 questions on docs: 81 differ, 40 all fail, 79 alike`."""
-    counted = numbers.format_counted(sum(matrix.total.values()), "question")
+    counted = numbers.format_count_with_noun(sum(matrix.total.values()), "question")
     said = ", ".join(
         f"{matrix.total[name]:,} {words}" for name, words in OUTCOMES.items() if matrix.total.get(name)
     )

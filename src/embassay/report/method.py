@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.document.blocks import join_names, plain_text
+from embassay.document.blocks import join_names, join_sentence_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.outcome import Citation, list_citations
-from embassay.protocols.run_values import read_costs
-from embassay.report.board import Board, BoardTask, has_board
-from embassay.report.kinds import Wording, choose_wording, option_defaults
-from embassay.report.notes import Note, list_notes
-from embassay.report.record import Cell, Record, label_names
+from embassay.protocols.run_values import read_run_costs
+from embassay.report.board import BoardTask, SystemBoard, has_board
+from embassay.report.kinds import ProtocolWording, choose_protocol_wording, list_option_defaults
+from embassay.report.notes import RunNote, list_run_notes
+from embassay.report.record import RecordCell, RunRecord, shorten_names_to_labels
 from embassay.report.runs import ReportRun, UnreadFolder
 from embassay.runs.folder import MANIFEST
 from embassay.runs.memory import format_memory
@@ -39,9 +39,9 @@ class SystemEffort:
     vector: str
 
 
-def measure_taken(record: Record, board: Board) -> tuple[SystemEffort, ...]:
+def list_system_efforts(record: RunRecord, board: SystemBoard) -> tuple[SystemEffort, ...]:
     """Of every system with a finished cell, as the board has them; none where cells tell no time."""
-    costs = {(cost.system, cost.measure): cost for cost in read_costs(record.manifest)}
+    costs = {(cost.system, cost.measure): cost for cost in read_run_costs(record.manifest)}
     rows = []
     for row in board.rows:
         name = row.system.name
@@ -54,8 +54,8 @@ def measure_taken(record: Record, board: Board) -> tuple[SystemEffort, ...]:
             SystemEffort(
                 row.label,
                 row.lead.text,
-                f"{numbers.format_duration(time.value)} ({numbers.format_counted(time.n, 'cell')})",
-                _per_pair([cell for cell in paired if cell.seconds is not None]),
+                f"{numbers.format_duration(time.value)} ({numbers.format_count_with_noun(time.n, 'cell')})",
+                _format_time_per_pair([cell for cell in paired if cell.seconds is not None]),
                 numbers.NONE if memory is None else format_memory(int(memory * 2**20)),
                 numbers.NONE if vector is None else f"{vector:,g} bytes",
             )
@@ -63,7 +63,7 @@ def measure_taken(record: Record, board: Board) -> tuple[SystemEffort, ...]:
     return tuple(rows)
 
 
-def _per_pair(cells: Sequence[Cell]) -> str:
+def _format_time_per_pair(cells: Sequence[RecordCell]) -> str:
     pairs = sum(cell.counts["pairs"] for cell in cells)
     if not pairs:
         return numbers.NONE
@@ -72,7 +72,7 @@ def _per_pair(cells: Sequence[Cell]) -> str:
 
 
 @dataclass(frozen=True)
-class Cost:
+class SystemCost:
     """A system's planned and real figures, each as words: texts to encode, tokens, requests, cost, time."""
 
     system: str
@@ -90,32 +90,34 @@ class Cost:
         return f"{' '.join(filter(None, (self.system, self.calls)))}: {', '.join(parts)}"
 
 
-def list_costs(record: Record) -> tuple[Cost, ...]:
+def list_system_costs(record: RunRecord) -> tuple[SystemCost, ...]:
     """Of every ranked system, and of whoever else asked a server; none for a run that was not planned."""
     planned = {row["system"]: row for row in (record.manifest.get("forecast") or {}).get("systems", ())}
     spent = (record.manifest.get("spent") or {}).get("systems", {})
     others = [
-        name for name, plan in planned.items() if name not in record.by_name and plan["requests"] is not None
+        name
+        for name, plan in planned.items()
+        if name not in record.systems_by_name and plan["requests"] is not None
     ]
-    label = label_names([*record.by_name, *others])
+    label = shorten_names_to_labels([*record.systems_by_name, *others])
     return tuple(
-        Cost(
+        SystemCost(
             label[name],
-            _plan_figures(planned[name], _actual_use(record, name, spent)),
-            _say_calls(spent.get(name)),
+            _compare_plan_with_actual(planned[name], _sum_actual_use(record, name, spent)),
+            _say_server_calls(spent.get(name)),
         )
         for name in (*(system.name for system in record.ranked_systems), *others)
         if name in planned
     )
 
 
-def say_paid(record: Record) -> str:
+def say_total_paid(record: RunRecord) -> str:
     """What all sessions have paid, in one sentence; empty where nothing was sent."""
     spent = record.manifest.get("spent")
     return summarise_spending(spent) if spent else ""
 
 
-def _actual_use(record: Record, system: str, spent: Mapping[str, Any]) -> Mapping[str, Any]:
+def _sum_actual_use(record: RunRecord, system: str, spent: Mapping[str, Any]) -> Mapping[str, Any]:
     cells = [cell for cell in record.cells if cell.system == system and cell.status == "done"]
     own = spent.get(system, {})
     return {
@@ -127,8 +129,10 @@ def _actual_use(record: Record, system: str, spent: Mapping[str, Any]) -> Mappin
     }
 
 
-def _plan_figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    def both(key: str, words: Callable[[Any], str], about: str = "") -> tuple[str, str]:
+def _compare_plan_with_actual(
+    plan: Mapping[str, Any], actual: Mapping[str, Any]
+) -> tuple[tuple[str, str], ...]:
+    def format_planned_and_real(key: str, words: Callable[[Any], str], about: str = "") -> tuple[str, str]:
         expected, real = plan[key], actual[key]
         return (
             numbers.NONE if expected is None else about + words(expected),
@@ -144,19 +148,21 @@ def _plan_figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[t
     )
     return (
         texts if embeds else nothing,
-        both("tokens", numbers.format_count, about) if plan["requests"] is not None else nothing,
-        both("requests", numbers.format_count),
+        format_planned_and_real("tokens", numbers.format_count, about)
+        if plan["requests"] is not None
+        else nothing,
+        format_planned_and_real("requests", numbers.format_count),
         (money[0], money[1]),
-        both("seconds", numbers.format_duration, "about "),
+        format_planned_and_real("seconds", numbers.format_duration, "about "),
     )
 
 
-def _say_calls(spent: Mapping[str, Any] | None) -> str:
+def _say_server_calls(spent: Mapping[str, Any] | None) -> str:
     if not spent or not spent["requests"]:
         return ""
     parts = [
-        numbers.format_counted(spent["retries"], "retry"),
-        f"{numbers.format_counted(spent['failed'], 'call')} failed finally",
+        numbers.format_count_with_noun(spent["retries"], "retry"),
+        f"{numbers.format_count_with_noun(spent['failed'], 'call')} failed finally",
         f"{numbers.format_duration(spent['seconds'])} of waiting, summed over parallel requests",
     ]
     return ", ".join(parts)
@@ -176,16 +182,16 @@ def find_licence(source: str) -> str:
     if source == "sample" or source.startswith("bundled"):
         return SAMPLE
     if source.endswith(DESCRIPTIONS):
-        return _read_description(Path(source)) or OWN
+        return _read_dataset_licence(Path(source)) or OWN
     if not source or any(sign in source for sign in "/\\.:"):
         return OWN
-    from embassay.data.catalogue.entries import all_entries
+    from embassay.data.catalogue.entries import read_all_entries
 
-    record = all_entries().get(source.partition("?")[0])
+    record = read_all_entries().get(source.partition("?")[0])
     return record.licence if record is not None and record.licence else OWN
 
 
-def _read_description(path: Path) -> str:
+def _read_dataset_licence(path: Path) -> str:
     """What a description says of its data; empty where it is gone, broken or silent."""
     from embassay.data.yaml import read_yaml
 
@@ -214,7 +220,7 @@ class DatasetFacts:
 
 
 @dataclass(frozen=True)
-class OpenPoint:
+class PaperOpenPoint:
     """A point the paper leaves open: what it is, what this run took, whether that is the default."""
 
     name: str
@@ -224,7 +230,7 @@ class OpenPoint:
 
 
 @dataclass(frozen=True)
-class Session:
+class RunSession:
     """One attempt at the run."""
 
     started: str
@@ -240,13 +246,13 @@ class MethodPage:
 
     title: str
     mark: str
-    wording: Wording
+    wording: ProtocolWording
     datasets: tuple[DatasetFacts, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[RunNote, ...]
     tasks: tuple[BoardTask, ...]
-    choices: tuple[OpenPoint, ...]
-    sessions: tuple[Session, ...]
-    costs: tuple[Cost, ...]
+    choices: tuple[PaperOpenPoint, ...]
+    sessions: tuple[RunSession, ...]
+    costs: tuple[SystemCost, ...]
     taken: tuple[SystemEffort, ...]
     lead: str
     paid: str
@@ -259,21 +265,21 @@ class MethodPage:
     embassay: str
 
 
-def method_page(record: Record, board: Board, *, mark: str = "", title: str = "") -> MethodPage:
+def method_page(record: RunRecord, board: SystemBoard, *, mark: str = "", title: str = "") -> MethodPage:
     """The part of a record."""
     return MethodPage(
         title=title,
         mark=mark,
-        wording=choose_wording(record),
+        wording=choose_protocol_wording(record),
         datasets=tuple(_dataset_facts(dataset) for dataset in record.manifest.get("datasets", ())),
-        notes=list_notes(record),
+        notes=list_run_notes(record),
         tasks=board.tasks if has_board(record.kind) else (),
-        choices=_option_choices(record),
+        choices=_list_option_choices(record),
         sessions=tuple(_session_facts(session) for session in record.manifest.get("sessions", ())),
-        costs=list_costs(record),
-        taken=measure_taken(record, board),
+        costs=list_system_costs(record),
+        taken=list_system_efforts(record, board),
         lead=board.lead_title,
-        paid=say_paid(record),
+        paid=say_total_paid(record),
         facts=_run_facts(record),
         versions=tuple(record.manifest.get("versions", {}).items()),
         command=record.manifest.get("command", ""),
@@ -300,28 +306,33 @@ def _dataset_facts(plain: Mapping[str, Any]) -> DatasetFacts:
     )
 
 
-def _option_choices(record: Record) -> tuple[OpenPoint, ...]:
+def _list_option_choices(record: RunRecord) -> tuple[PaperOpenPoint, ...]:
     options = record.arguments.get("options") or {}
     choices = [
-        OpenPoint(name, words, _said_value(options.get(name, default)), options.get(name, default) == default)
-        for name, (default, words) in option_defaults(record.kind).items()
+        PaperOpenPoint(
+            name,
+            words,
+            _format_option_value(options.get(name, default)),
+            options.get(name, default) == default,
+        )
+        for name, (default, words) in list_option_defaults(record.kind).items()
     ]
     tokenizer = (record.manifest.get("tokenizer") or {}).get("name")
     if record.kind == "sage" and tokenizer:
         words = "tokens for classical metrics and spans; the paper uses cl100k"
-        choices.append(OpenPoint("tokenizer", words, str(tokenizer), tokenizer == PAPER_TOKENIZER))
+        choices.append(PaperOpenPoint("tokenizer", words, str(tokenizer), tokenizer == PAPER_TOKENIZER))
     return tuple(choices)
 
 
-def _said_value(value: Any) -> str:
+def _format_option_value(value: Any) -> str:
     if value is None:
         return "not given"
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _session_facts(plain: Mapping[str, Any]) -> Session:
+def _session_facts(plain: Mapping[str, Any]) -> RunSession:
     encoded, cached = plain.get("texts_encoded", 0), plain.get("texts_cached", 0)
-    return Session(
+    return RunSession(
         numbers.format_time(plain.get("started", "")),
         numbers.format_duration(plain.get("seconds") or 0),
         plain.get("workers", 1),
@@ -330,7 +341,7 @@ def _session_facts(plain: Mapping[str, Any]) -> Session:
     )
 
 
-def _run_facts(record: Record) -> tuple[tuple[str, str], ...]:
+def _run_facts(record: RunRecord) -> tuple[tuple[str, str], ...]:
     manifest, arguments = record.manifest, record.arguments
     hardware = manifest.get("hardware", {})
     tokenizer = manifest.get("tokenizer", {})
@@ -349,12 +360,12 @@ def _run_facts(record: Record) -> tuple[tuple[str, str], ...]:
         ("most memory held", _say_memory(record)),
         ("platform", hardware.get("platform")),
         ("embassay", manifest.get("embassay")),
-        ("manifest.json, SHA-256", _manifest_digest(record))
+        ("manifest.json, SHA-256", _hash_manifest(record))
     )  # fmt: skip
     return tuple((key, str(value)) for key, value in named if value is not None)
 
 
-def _say_memory(record: Record) -> str | None:
+def _say_memory(record: RunRecord) -> str | None:
     """What the processes of the run held together at most beside what was promised; without a promise, what a cell's
     process held."""
     promise = record.manifest.get("memory")
@@ -373,13 +384,13 @@ def _say_memory(record: Record) -> str | None:
     return f"{format_memory(max(peaks))}, by the process of a cell" if peaks else None
 
 
-def _manifest_digest(record: Record) -> str | None:
+def _hash_manifest(record: RunRecord) -> str | None:
     """What the manifest that this page was made of hashes to; None where it is not in a file."""
     path = record.path / MANIFEST
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else None
 
 
-def _paraphraser_facts(record: Record) -> list[tuple[str, Any]]:
+def _paraphraser_facts(record: RunRecord) -> list[tuple[str, Any]]:
     """Who paraphrased, told what, how often, and what was done with texts that have no wording."""
     if record.kind not in ("pteb", "hteb"):
         return []
@@ -389,7 +400,10 @@ def _paraphraser_facts(record: Record) -> list[tuple[str, Any]]:
     for source in record.manifest.get(what, {}).get("sources", ()):
         runs = max((len(seeds) for seeds in source.get("seeds", {}).values()), default=0)
         choices.append(
-            (f"{what}, {source['name']}", f"{numbers.format_counted(runs, 'run')}; {source['identity']}")
+            (
+                f"{what}, {source['name']}",
+                f"{numbers.format_count_with_noun(runs, 'run')}; {source['identity']}",
+            )
         )
         prompt = source.get("prompt")
         if isinstance(prompt, Mapping) and source.get("paraphraser") not in WITHOUT_PROMPT:
@@ -420,7 +434,7 @@ class RunSentence:
     @property
     def run_names(self) -> str:
         """`SAGE, PTEB and HUME`."""
-        return plain_text(join_names(self.runs))
+        return join_sentence_text(join_names(self.runs))
 
 
 @dataclass(frozen=True)
@@ -432,7 +446,7 @@ class SharedDataset:
 
 
 @dataclass(frozen=True)
-class Methods:
+class AllMethodsPage:
     """The content of the page: a part per run, folders that were left out, and the papers. The rest is of several runs:
     equal sentences are said once. `quiet` are the runs without a note."""
 
@@ -447,24 +461,24 @@ class Methods:
     files: tuple[RunSentence, ...]
 
 
-def make_methods_page(runs: Sequence[ReportRun]) -> Methods:
+def make_methods_page(runs: Sequence[ReportRun]) -> AllMethodsPage:
     """The page of all runs."""
     parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
-    later = [_without_repeats(parts[0], part) for part in parts[1:]]
-    return Methods(
+    later = [_drop_repeated_facts(parts[0], part) for part in parts[1:]]
+    return AllMethodsPage(
         parts=(*parts[:1], *later),
         left=runs[0].left,
         citations=list_citations({run.record.kind for run in runs}),
         commands=_group_sentences_by_run(parts, lambda page: page.command),
-        quiet=plain_text(join_names([part.title for part in parts if not part.notes])),
-        datasets=_shared_datasets(parts),
+        quiet=join_sentence_text(join_names([part.title for part in parts if not part.notes])),
+        datasets=_list_shared_datasets(parts),
         intervals=_group_sentences_by_run(parts, lambda page: page.wording.intervals),
-        tests=_group_sentences_by_run(parts, _test_sentence),
+        tests=_group_sentences_by_run(parts, _say_test_used),
         files=_group_sentences_by_run(parts, lambda page: page.wording.files),
     )
 
 
-def _without_repeats(first: MethodPage, page: MethodPage) -> MethodPage:
+def _drop_repeated_facts(first: MethodPage, page: MethodPage) -> MethodPage:
     """A part without the versions and the machine of the first, where they are the same."""
     machine = {fact for fact in first.facts if fact[0] in MACHINE}
     return replace(
@@ -474,7 +488,7 @@ def _without_repeats(first: MethodPage, page: MethodPage) -> MethodPage:
     )
 
 
-def _test_sentence(page: MethodPage) -> str:
+def _say_test_used(page: MethodPage) -> str:
     if not page.test:
         return ""
     return (
@@ -494,7 +508,7 @@ def _group_sentences_by_run(
     return tuple(RunSentence(tuple(titles), words) for words, titles in by_text.items())
 
 
-def _shared_datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:
+def _list_shared_datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:
     """The datasets of all parts: one that several took stands once."""
     runs_of: dict[DatasetFacts, list[str]] = {}
     for part in parts:

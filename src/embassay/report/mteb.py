@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from embassay.document.blocks import Block, Entry, Facts, Heading, Line, Name, Sentence, Table, Text, Verdict
+from embassay.document.blocks import (
+    Block,
+    Heading,
+    PageFactsLine,
+    Sentence,
+    SystemNamePart,
+    Table,
+    TableCell,
+    TableLine,
+    TextBlock,
+    Verdict,
+)
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
-from embassay.report.board import Board
-from embassay.report.notes import care_blocks, list_notes
-from embassay.report.record import OVERALL, Record, label_names
+from embassay.report.board import SystemBoard
+from embassay.report.notes import list_run_notes, show_gravest_notes
+from embassay.report.record import OVERALL, RunRecord, shorten_names_to_labels
 from embassay.report.runs import ReportRun
 
 MAIN = "main_score"
@@ -26,42 +37,42 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: means by type of task, then every task, a table per type."""
     del alone
     record = run.record
-    types, names, notes = _task_types(record), _name_order(record), list_notes(record)
-    yield Facts.of(
-        "mteb", "MTEB, published results", numbers.format_counted(len(names), "system"),
-        numbers.format_counted(sum(len(record.datasets(kind)) for kind in types), "task"),
+    types, names, notes = _list_task_types(record), _sort_systems_by_mean(record), list_run_notes(record)
+    yield PageFactsLine.of(
+        "mteb", "MTEB, published results", numbers.format_count_with_noun(len(names), "system"),
+        numbers.format_count_with_noun(sum(len(record.datasets(kind)) for kind in types), "task"),
         numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield mteb_verdict(record, run.board)
-    yield from care_blocks(notes, run.mark)
-    yield from map(Text, _left_out(record, names, types))
+    yield from show_gravest_notes(notes, run.mark)
+    yield from map(TextBlock, _note_left_out_results(record, names, types))
     yield Heading("Main scores", "mteb-tables")
-    yield Text(
+    yield TextBlock(
         "As published, higher is better. Systems are ordered by their mean over all tasks, those that lack a task "
         "come last. A mean over types of task is not a score for any of them."
     )
     if means := _means_table(record, names, types):
         yield means
-    yield from (_by_task(record, names, kind) for kind in types)
+    yield from (_scores_by_task_table(record, names, kind) for kind in types)
 
 
-def mteb_verdict(record: Record, _: Board) -> Verdict:
+def mteb_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """How much was published, and whose mean is the highest: a fact, no finding."""
-    tasks = sum(len(record.datasets(kind)) for kind in _task_types(record))
+    tasks = sum(len(record.datasets(kind)) for kind in _list_task_types(record))
     heading = (
-        f"{numbers.format_counted(len(_name_order(record)), 'system')} on "
-        f"{numbers.format_counted(tasks, 'task')}, as published"
+        f"{numbers.format_count_with_noun(len(_sort_systems_by_mean(record)), 'system')} on "
+        f"{numbers.format_count_with_noun(tasks, 'task')}, as published"
     )
     untested = (
         "Published scores come without the items behind them: no interval, no test, no rank."
         if not record.scope(OVERALL).pairs
         else f"Ranks are {UNPAIRED}.",
     )
-    claims = _highest_claims(record)
-    return Verdict((heading,), (*_highest_sentences(record, claims), untested), claims)
+    claims = _state_highest_mean(record)
+    return Verdict((heading,), (*_say_highest_mean(record, claims), untested), claims)
 
 
-def _highest_claims(record: Record) -> tuple[Claim, ...]:
+def _state_highest_mean(record: RunRecord) -> tuple[Claim, ...]:
     """Whose mean over all tasks is the highest, of two systems or more that have one."""
     values = {
         system.name: row.value for system in record.systems
@@ -74,20 +85,23 @@ def _highest_claims(record: Record) -> tuple[Claim, ...]:
     return (Claim(best, "most", OVERALL, others, values[best], of=len(values)),)
 
 
-def _highest_sentences(record: Record, claims: Sequence[Claim]) -> Iterator[Sentence]:
-    label = label_names([entry.name for entry in record.systems])
+def _say_highest_mean(record: RunRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
+    label = shorten_names_to_labels([entry.name for entry in record.systems])
     for claim in claims:
-        of, value = numbers.format_counted(claim.of, "system"), SCORE.write_value(claim.value or 0.0)
-        who = Name(label[claim.subject], record.by_name[claim.subject].index)
+        of, value = (
+            numbers.format_count_with_noun(claim.of, "system"),
+            SCORE.format_value_in_text(claim.value or 0.0),
+        )
+        who = SystemNamePart(label[claim.subject], record.systems_by_name[claim.subject].index)
         yield (f"Among {of} with every task, the highest mean is {value}, of ", who, ".")
 
 
-def _task_types(record: Record) -> tuple[str, ...]:
+def _list_task_types(record: RunRecord) -> tuple[str, ...]:
     """The types of task, in the order of the rows."""
     return tuple(dict.fromkeys(key[0] for key in record.rows if key[0] != OVERALL))
 
 
-def _name_order(record: Record) -> list[str]:
+def _sort_systems_by_mean(record: RunRecord) -> list[str]:
     """The systems with results: by their mean over all tasks, then those without one."""
     means = {system.name: record.value(OVERALL, system.name, OVERALL) for system in record.systems}
     having = {key[4] for key, row in record.rows.items() if row.value is not None}
@@ -95,11 +109,11 @@ def _name_order(record: Record) -> list[str]:
     return sorted(names, key=lambda name: (means[name] is None, -(means[name] or 0.0)))
 
 
-def _means_table(record: Record, names: Sequence[str], types: Sequence[str]) -> Table | None:
+def _means_table(record: RunRecord, names: Sequence[str], types: Sequence[str]) -> Table | None:
     """A row per system: the mean over all tasks, and by type where the run has it."""
     columns = [(OVERALL, OVERALL, "All tasks")]
     columns += [
-        (kind, MAIN, _type_word(kind))
+        (kind, MAIN, _format_task_type(kind))
         for kind in types
         if any(record.find(kind, name, MAIN) for name in names)
     ]
@@ -111,55 +125,57 @@ def _means_table(record: Record, names: Sequence[str], types: Sequence[str]) -> 
     return _scores_table(record, "mteb-means", "Means over tasks", [title for _, _, title in columns], rows)
 
 
-def _by_task(record: Record, names: Sequence[str], kind: str) -> Table:
+def _scores_by_task_table(record: RunRecord, names: Sequence[str], kind: str) -> Table:
     datasets = record.datasets(kind)[:MOST_COLUMNS]
     rows = {
         name: [record.find(kind, name, MAIN, dataset=dataset) for dataset in datasets]
         for name in names[:MOST_ROWS]
     }
     filled = {name: row for name, row in rows.items() if any(result is not None for result in row)}
-    return _scores_table(record, f"mteb-{kind.replace('_', '-')}", _type_word(kind), list(datasets), filled)
+    return _scores_table(
+        record, f"mteb-{kind.replace('_', '-')}", _format_task_type(kind), list(datasets), filled
+    )
 
 
 def _scores_table(
-    record: Record, id: str, title: str, columns: Sequence[str], rows: dict[str, list[Result | None]]
+    record: RunRecord, id: str, title: str, columns: Sequence[str], rows: dict[str, list[Result | None]]
 ) -> Table:
-    label = label_names([system.name for system in record.systems])
+    label = shorten_names_to_labels([system.name for system in record.systems])
     lines = tuple(
-        Line(label[name], tuple(_score_entry(row) for row in row_of), record.by_name[name].kind)
+        TableLine(label[name], tuple(_score_entry(row) for row in row_of), record.systems_by_name[name].kind)
         for name, row_of in rows.items()
     )
     return Table(id, title, "System", tuple(columns), lines, digits=3)
 
 
-def _score_entry(row: Result | None) -> Entry:
+def _score_entry(row: Result | None) -> TableCell:
     """A score; with its interval where a run of ours published it with one."""
     if row is None:
-        return Entry("not run", why="not published")
+        return TableCell("not run", why="not published")
     if row.value is None:
-        return Entry("n/a", why=row.reason or "no value was recorded")
+        return TableCell("n/a", why=row.reason or "no value was recorded")
     bounded = row.ci_low is not None and row.ci_high is not None
     interval = SCORE.interval(row.ci_low or 0.0, row.ci_high or 0.0) if bounded else ""
     ends = f",{row.ci_low:.6g},{row.ci_high:.6g}" if bounded else ""
-    return Entry(SCORE.text(row.value), interval, f"{row.value:.6g}{ends}")
+    return TableCell(SCORE.text(row.value), interval, f"{row.value:.6g}{ends}")
 
 
-def _left_out(record: Record, names: Sequence[str], types: Sequence[str]) -> list[str]:
+def _note_left_out_results(record: RunRecord, names: Sequence[str], types: Sequence[str]) -> list[str]:
     notes = []
     if len(names) > MOST_ROWS:
         notes.append(
-            f"{numbers.format_count(len(names) - MOST_ROWS)} of {numbers.format_counted(len(names), 'system')}"
+            f"{numbers.format_count(len(names) - MOST_ROWS)} of {numbers.format_count_with_noun(len(names), 'system')}"
         )
     wide = [kind for kind in types if len(record.datasets(kind)) > MOST_COLUMNS]
     notes += [
         f"{len(record.datasets(kind)) - MOST_COLUMNS} of "
-        f"{numbers.format_counted(len(record.datasets(kind)), 'task')} of "
-        f"{_type_word(kind).lower()}"
+        f"{numbers.format_count_with_noun(len(record.datasets(kind)), 'task')} of "
+        f"{_format_task_type(kind).lower()}"
         for kind in wide
     ]
     return [f"{what} are not shown here; all are in results.jsonl." for what in notes]
 
 
-def _type_word(kind: str) -> str:
+def _format_task_type(kind: str) -> str:
     word = kind.replace("_", " ")
     return word.upper() if kind == "sts" else word[:1].upper() + word[1:]

@@ -6,14 +6,23 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from embassay.document.blocks import Care, Entry, Line, Link, Table, join_names, number_columns, plain_text
+from embassay.document.blocks import (
+    CautionNotes,
+    Link,
+    Table,
+    TableCell,
+    TableLine,
+    join_names,
+    join_sentence_text,
+    make_number_columns,
+)
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
-from embassay.protocols.kernel.quantities import forecast_undecided
-from embassay.report.board import leading_scope, list_tasks
-from embassay.report.record import FEW, OVERALL, Record, label_names
+from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
+from embassay.report.board import choose_leading_scope, list_tasks
+from embassay.report.record import FEW, OVERALL, RunRecord, shorten_names_to_labels
 from embassay.report.runs import ReportRun
-from embassay.stats.few_labels import Outlook
+from embassay.stats.few_labels import MoreLabelsOutlook
 
 SMALL = 30
 MOST_PLACES = 4
@@ -27,7 +36,7 @@ GRAVITY = ("simulated", "control", "left out", "failed", "not run", "partial", "
 
 
 @dataclass(frozen=True)
-class Note:
+class RunNote:
     """One thing to know: what happened (with its count), what follows, and what mends it; `slug` is the page of the run
     that it is of, empty where it is of all or of the only one."""
 
@@ -43,17 +52,17 @@ class Note:
         return " ".join(part for part in (self.what, self.consequence, self.mend) if part)
 
 
-def care_blocks(notes: Sequence[Note], mark: str = "", most: int = 3) -> Iterator[Care]:
+def show_gravest_notes(notes: Sequence[RunNote], mark: str = "", most: int = 3) -> Iterator[CautionNotes]:
     """The gravest notes on a page, with the way to all; nothing where there are none."""
     if notes:
         more = (Link(f"See all {len(notes)} notes", f"method-notes{mark}"),) if len(notes) > most else ()
-        yield Care(tuple(note.plain for note in notes[:most]), more=(more,) if more else ())
+        yield CautionNotes(tuple(note.plain for note in notes[:most]), more=(more,) if more else ())
 
 
-def gather_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
+def gather_run_notes(runs: Sequence[ReportRun]) -> tuple[RunNote, ...]:
     """The notes of all runs, each with its run where there are several; the gravest first."""
-    notes = [(run, note) for run in runs for note in list_notes(run.record)]
-    left = [Note("left out", f"{folder.path} is left out: {folder.reason}.") for folder in runs[0].left]
+    notes = [(run, note) for run in runs for note in list_run_notes(run.record)]
+    left = [RunNote("left out", f"{folder.path} is left out: {folder.reason}.") for folder in runs[0].left]
     if len(runs) == 1:
         return (*left, *(note for _, note in notes))
     named = [replace(note, what=f"{run.title}: {note.what}", slug=run.slug) for run, note in notes]
@@ -65,39 +74,43 @@ def gather_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
     )
 
 
-def weigh_notes(notes: Sequence[Note], slugs: Collection[str]) -> tuple[tuple[Note, ...], int]:
+def put_decisive_notes_first(
+    notes: Sequence[RunNote], slugs: Collection[str]
+) -> tuple[tuple[RunNote, ...], int]:
     """The notes with those first that can change an answer, and how many these are: grave ones, of the runs that the
     answers rest on (`slugs`) or of all."""
     first = [note for note in notes if note.kind in GRAVITY and note.slug in {"", *slugs}]
     return (*first, *(note for note in notes if note not in first)), len(first)
 
 
-def list_notes(record: Record) -> tuple[Note, ...]:
+def list_run_notes(record: RunRecord) -> tuple[RunNote, ...]:
     """All notes, the gravest first."""
     if record.kind in RAG:
         from embassay.report.rag.tables import rag_notes
 
-        return tuple(Note(*parts) for parts in rag_notes(record))
+        return tuple(RunNote(*parts) for parts in rag_notes(record))
     if record.kind == "hume":
         return tuple(_hume_notes(record))
     if record.kind == "mteb":
         return tuple(_mteb_notes(record))
     return (
-        *_suite_notes(record),
-        *_failed_notes(record), *_waiting_notes(record), *_unwritten_notes(record), *_missing_overall_notes(record),
+        *_missing_suite_notes(record),
+        *_failed_cell_notes(record), *_waiting_cell_notes(record), *_unwritten_question_notes(record),
+        *_missing_overall_notes(record),
         *_protocol_notes(record),
-        *_truncated_notes(record),
-        *_small_notes(record),
-        *_few_sets_notes(record), *_skipped_notes(record), *_warning_notes(record), *_comparison_notes(record)
+        *_truncated_text_notes(record),
+        *_few_items_notes(record),
+        *_few_cluster_sets_notes(record), *_skipped_item_notes(record), *_warning_notes(record),
+        *_missing_ranks_notes(record)
     )  # fmt: skip
 
 
-def _mteb_notes(record: Record) -> Iterator[Note]:
+def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
     """What is known of published results: files that could not be read, tasks with several versions of their data."""
     imported = record.manifest.get("imported") or {}
     if faults := imported.get("faults"):
-        what = f"{numbers.format_counted(faults, 'file')} could not be read."
-        yield Note("lost", what, "Their scores are missing.", "`embassay import` names them.")
+        what = f"{numbers.format_count_with_noun(faults, 'file')} could not be read."
+        yield RunNote("lost", what, "Their scores are missing.", "`embassay import` names them.")
     warned = [
         f"{dataset['name']}: {warning}"
         for dataset in record.manifest.get("datasets", ())
@@ -107,69 +120,73 @@ def _mteb_notes(record: Record) -> Iterator[Note]:
     if len(warned) > MOST_WARNINGS:
         tasks = {warning.partition(":")[0] for warning in warned}
         what = (
-            f"{len(tasks)} of {numbers.format_counted(len(record.manifest['datasets']), 'task')} have "
+            f"{len(tasks)} of {numbers.format_count_with_noun(len(record.manifest['datasets']), 'task')} have "
             "warnings, the first:"
         )
-        yield Note(
+        yield RunNote(
             "warning", f"{what} {warned[0]}.", "Scores on other versions of the data cannot be compared."
         )
-    yield from (Note("warning", f"{text}.") for text in warned[: 0 if len(warned) > MOST_WARNINGS else None])
+    yield from (
+        RunNote("warning", f"{text}.") for text in warned[: 0 if len(warned) > MOST_WARNINGS else None]
+    )
     missing = [
         system.name for system in record.systems if record.value(OVERALL, system.name, OVERALL) is None
     ]
     if missing and len(missing) < len(record.systems):
-        what = f"{len(missing)} of {numbers.format_counted(len(record.systems), 'system')} lack a task."
-        yield Note("partial", what, "They have no mean over all tasks and come last.")
+        what = (
+            f"{len(missing)} of {numbers.format_count_with_noun(len(record.systems), 'system')} lack a task."
+        )
+        yield RunNote("partial", what, "They have no mean over all tasks and come last.")
     for warning in record.manifest.get("warnings", ()):
-        yield Note("warning", str(warning))
+        yield RunNote("warning", str(warning))
 
 
-def _hume_notes(record: Record) -> Iterator[Note]:
+def _hume_notes(record: RunRecord) -> Iterator[RunNote]:
     """Those of its record; what its datasets warn of is among them."""
     from embassay.protocols.hume.record import FILE, read_summary
     from embassay.report.hume.conclusions import hume_notes
 
     notes = (
-        [Note(*parts) for parts in hume_notes(read_summary(record.path))]
+        [RunNote(*parts) for parts in hume_notes(read_summary(record.path))]
         if (record.path / FILE).exists()
         else []
     )
     yield from (note for note in notes if note.kind == "simulated")
-    yield from (*_failed_notes(record), *_waiting_notes(record))
+    yield from (*_failed_cell_notes(record), *_waiting_cell_notes(record))
     yield from (note for note in notes if note.kind != "simulated")
-    yield from _truncated_notes(record)
+    yield from _truncated_text_notes(record)
     yield from _cell_warnings(record)
 
 
-def _failed_notes(record: Record) -> Iterator[Note]:
-    label = label_names([system.name for system in record.systems])
+def _failed_cell_notes(record: RunRecord) -> Iterator[RunNote]:
+    label = shorten_names_to_labels([system.name for system in record.systems])
     failed = sorted((c for c in record.cells if c.status == "failed"), key=lambda c: (c.system, c.reason))
     for (system, reason), group in groupby(failed, key=lambda cell: (cell.system, cell.reason)):
         cells = list(group)
         places = list(dict.fromkeys(f"{cell.task} on {cell.dataset}" for cell in cells))
         where = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
-        yield Note(
+        yield RunNote(
             "failed",
-            f"{len(cells)} of {numbers.format_counted(len(record.cells), 'cell')} failed: "
+            f"{len(cells)} of {numbers.format_count_with_noun(len(record.cells), 'cell')} failed: "
             f"{label.get(system, system)}, {where} ({reason or 'no reason was recorded'}).",
             "The system is not ranked where a value is missing.",
             "Repeat the command to try again.",
         )
 
 
-def _suite_notes(record: Record) -> Iterator[Note]:
+def _missing_suite_notes(record: RunRecord) -> Iterator[RunNote]:
     """What a run lacks of the suites that it names."""
     from embassay.protocols.kernel.plan import list_suite_notes
 
     for what, consequence, mend in list_suite_notes(record.manifest.get("suites") or ()):
-        yield Note("partial", what, consequence, mend)
+        yield RunNote("partial", what, consequence, mend)
 
 
-def _unwritten_notes(record: Record) -> Iterator[Note]:
+def _unwritten_question_notes(record: RunRecord) -> Iterator[RunNote]:
     """Noisy questions that a rewriter of a probe made nothing of."""
     for name, failed in (record.manifest.get("rewriting_failures") or {}).items():
-        what = numbers.format_counted(failed["texts"], "noisy question")
-        yield Note(
+        what = numbers.format_count_with_noun(failed["texts"], "noisy question")
+        yield RunNote(
             "lost",
             f"{what} could not be rewritten by {name} ({failed['first']}).",
             "They are left out, before and after rewriting; if over 5% fail, there is no value.",
@@ -177,12 +194,12 @@ def _unwritten_notes(record: Record) -> Iterator[Note]:
         )
 
 
-def _waiting_notes(record: Record) -> Iterator[Note]:
+def _waiting_cell_notes(record: RunRecord) -> Iterator[RunNote]:
     waiting = sum(cell.status == "not run" for cell in record.cells)
     if waiting:
-        yield Note(
+        yield RunNote(
             "not run",
-            f"{waiting} of {numbers.format_counted(len(record.cells), 'cell')} "
+            f"{waiting} of {numbers.format_count_with_noun(len(record.cells), 'cell')} "
             + ("has" if waiting == 1 else "have")
             + " not run yet.",
             "Scores over all datasets are missing wherever a cell is missing.",
@@ -190,25 +207,25 @@ def _waiting_notes(record: Record) -> Iterator[Note]:
         )
 
 
-def _missing_overall_notes(record: Record) -> Iterator[Note]:
+def _missing_overall_notes(record: RunRecord) -> Iterator[RunNote]:
     absent = [task.name for task in list_tasks(record) if not record.datasets(task.name)]
-    if record.kind == "sage" and absent and leading_scope(record) != OVERALL:
+    if record.kind == "sage" and absent and choose_leading_scope(record) != OVERALL:
         verb = "was" if len(absent) == 1 else "were"
-        what = f"No overall score: {plain_text(join_names(absent))} {verb} not part of the run."
-        yield Note("partial", what, "Overall is the mean of all five tasks.")
+        what = f"No overall score: {join_sentence_text(join_names(absent))} {verb} not part of the run."
+        yield RunNote("partial", what, "Overall is the mean of all five tasks.")
 
 
-def _protocol_notes(record: Record) -> Iterator[Note]:
+def _protocol_notes(record: RunRecord) -> Iterator[RunNote]:
     """What only this protocol has to say."""
     if record.kind == "pteb":
         from embassay.report.pteb.notes import pteb_notes
 
         for kind, what, consequence, mend in pteb_notes(record):
-            yield Note(kind, what, consequence, mend)
+            yield RunNote(kind, what, consequence, mend)
 
 
-def _truncated_notes(record: Record) -> Iterator[Note]:
-    label = label_names([system.name for system in record.systems])
+def _truncated_text_notes(record: RunRecord) -> Iterator[RunNote]:
+    label = shorten_names_to_labels([system.name for system in record.systems])
     for system in record.ranked_systems:
         cells = [cell for cell in record.cells if cell.system == system.name]
         cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)
@@ -218,7 +235,7 @@ def _truncated_notes(record: Record) -> Iterator[Note]:
         tasks = ", ".join(dict.fromkeys(cell.task for cell in cells if cell.counts.get("texts_truncated")))
         limit = system.facts.get("max_tokens")
         how_many = numbers.format_share(cut / seen, seen) if seen >= cut else numbers.format_count(cut)
-        yield Note(
+        yield RunNote(
             "truncated",
             f"{how_many} texts were cut at the input limit of {label[system.name]}"
             + (f", {numbers.format_count(limit)} tokens" if limit else "")
@@ -227,7 +244,7 @@ def _truncated_notes(record: Record) -> Iterator[Note]:
         )
 
 
-def _small_notes(record: Record) -> Iterator[Note]:
+def _few_items_notes(record: RunRecord) -> Iterator[RunNote]:
     """Headlines of few items: one note of those whose values are grey, one of those whose intervals are wide."""
     tasks: dict[tuple[int, str], set[str]] = {}
     by_name = {task.name: task for task in list_tasks(record)}
@@ -241,18 +258,18 @@ def _small_notes(record: Record) -> Iterator[Note]:
         places.setdefault((n, ", ".join(sorted(names))), []).append(dataset)
     for grey, few in ((True, "Their values are shown in grey."), (False, "Intervals are wide.")):
         told = [
-            f"n = {n} on {plain_text(join_names(datasets))} ({names})"
+            f"n = {n} on {join_sentence_text(join_names(datasets))} ({names})"
             for (n, names), datasets in places.items()
             if (n < FEW) is grey
         ]
         if told:
             more = f"; and {len(told) - MOST_PLACES} more" if len(told) > MOST_PLACES else ""
-            yield Note(
+            yield RunNote(
                 "small n", f"{'; '.join(told[:MOST_PLACES])}{more}.", few, "Use more items if you can."
             )
 
 
-def _few_sets_notes(record: Record) -> Iterator[Note]:
+def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
     """Clustering is resampled over sets: with few of them its intervals and tests are rough. One set alone is resampled
     over its texts, and its n counts them."""
     rows = [
@@ -264,17 +281,17 @@ def _few_sets_notes(record: Record) -> Iterator[Note]:
         row.n for row in rows if row is not None and row.value is not None and ONE_SET not in row.method
     }
     if counts and max(counts) < FEW:
-        what = f"Clustering intervals come from {numbers.format_counted(max(counts), 'set')}."
-        yield Note("small n", what, "They and the ranks are rough.", "More sets help, not more texts.")
+        what = f"Clustering intervals come from {numbers.format_count_with_noun(max(counts), 'set')}."
+        yield RunNote("small n", what, "They and the ranks are rough.", "More sets help, not more texts.")
 
 
-def _skipped_notes(record: Record) -> Iterator[Note]:
+def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
     lost: dict[tuple[str, str, str], int] = {}
     for dataset in record.manifest.get("datasets", ()):
         for task, facts in (dataset.get("tasks") or {}).items():
             for skip in facts.get("skipped", ()):
                 lost[task, dataset["name"], skip["reason"]] = skip["count"]
-    of_systems = _skipped_by_systems(record)
+    of_systems = _count_skipped_by_system(record)
     for key, counts in of_systems.items():
         done = [
             cell for cell in record.cells if cell.status == "done" and (cell.task, cell.dataset) == key[:2]
@@ -282,18 +299,18 @@ def _skipped_notes(record: Record) -> Iterator[Note]:
         if {cell.system for cell in done} == set(counts):
             lost[key] = max(lost.get(key, 0), *counts.values())
     for (task_name, dataset, reason), count in lost.items():
-        yield Note(
+        yield RunNote(
             "skipped",
-            f"{numbers.format_counted(count, 'item')} of {dataset} left out of {task_name}: {reason}.",
+            f"{numbers.format_count_with_noun(count, 'item')} of {dataset} left out of {task_name}: {reason}.",
         )
-    label = label_names([system.name for system in record.systems])
+    label = shorten_names_to_labels([system.name for system in record.systems])
     for (task_name, dataset, reason), counts in of_systems.items():
         for system, count in counts.items() if (task_name, dataset, reason) not in lost else ():
-            what = f"{numbers.format_counted(count, 'item')} of {dataset} left out of {task_name}"
-            yield Note("skipped", f"{what} for {label[system]} alone: {reason}.")
+            what = f"{numbers.format_count_with_noun(count, 'item')} of {dataset} left out of {task_name}"
+            yield RunNote("skipped", f"{what} for {label[system]} alone: {reason}.")
 
 
-def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, int]]:
+def _count_skipped_by_system(record: RunRecord) -> dict[tuple[str, str, str], dict[str, int]]:
     """What cells left out: task, dataset and reason to system to count."""
     by_reason: dict[tuple[str, str, str], dict[str, int]] = {}
     for cell in record.cells:
@@ -303,9 +320,9 @@ def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, 
     return by_reason
 
 
-def _warning_notes(record: Record) -> Iterator[Note]:
+def _warning_notes(record: RunRecord) -> Iterator[RunNote]:
     of_run = [str(warning) for warning in record.manifest.get("warnings", ())]
-    yield from (Note("warning", warning) for warning in dict.fromkeys(of_run))
+    yield from (RunNote("warning", warning) for warning in dict.fromkeys(of_run))
     where: dict[str, dict[str, None]] = {}
     for dataset in record.manifest.get("datasets", ()):
         for task, facts in (dataset.get("tasks") or {}).items():
@@ -315,8 +332,8 @@ def _warning_notes(record: Record) -> Iterator[Note]:
 
 
 def _cell_warnings(
-    record: Record, where: dict[str, dict[str, None]] | None = None, of_run: Collection[str] = ()
-) -> Iterator[Note]:
+    record: RunRecord, where: dict[str, dict[str, None]] | None = None, of_run: Collection[str] = ()
+) -> Iterator[RunNote]:
     """What cells warn of, after what is known already; each once with its places, and what the run says not again."""
     where = {} if where is None else where
     for cell in record.cells:
@@ -325,43 +342,43 @@ def _cell_warnings(
     for warning, places in where.items():
         if warning in of_run:
             continue
-        yield Note("warning", f"{warning.rstrip('.')} ({', '.join(places)}).")
+        yield RunNote("warning", f"{warning.rstrip('.')} ({', '.join(places)}).")
 
 
-def _comparison_notes(record: Record) -> Iterator[Note]:
+def _missing_ranks_notes(record: RunRecord) -> Iterator[RunNote]:
     for name, scope in record.scopes.items():
         if scope.reason and len(scope.systems) > 1:
-            yield Note("no ranks", f"No ranks on {name}: {scope.reason}.")
+            yield RunNote("no ranks", f"No ranks on {name}: {scope.reason}.")
 
 
-def outlook_table(
+def sample_size_outlook_table(
     title: str,
     of: str,
-    rows: Sequence[Outlook],
+    rows: Sequence[MoreLabelsOutlook],
     *,
     names: Sequence[str] = (),
     labels: Sequence[float] | None = None,
     price: float | None = None,
     chance: str = "Chance of telling them apart",
-    unit: numbers.Unit = numbers.SCORE,
+    unit: numbers.MeasureFormat = numbers.SCORE,
 ) -> Table:
     """A line per step, after what it is for in `names`; with the `labels` that each unit of it takes, and what these
     cost at a `price` in US dollars. `chance` is the head of that column, which is left out where it is empty."""
     takes = labels or [1.0] * len(rows)
     lines = tuple(
-        Line(
+        TableLine(
             f"{name}{outlook.more:,} more",
             (
-                *(() if labels is None else (Entry(f"about {outlook.more * each:,.0f}"),)),
-                *(() if price is None else (Entry(f"${outlook.more * each * price:,.2f}"),)),
-                Entry(f"± {unit.text(outlook.half)}"),
-                *((Entry(numbers.format_percent(outlook.chance)),) if chance else ()),
+                *(() if labels is None else (TableCell(f"about {outlook.more * each:,.0f}"),)),
+                *(() if price is None else (TableCell(f"${outlook.more * each * price:,.2f}"),)),
+                TableCell(f"± {unit.text(outlook.half)}"),
+                *((TableCell(numbers.format_percent(outlook.chance)),) if chance else ()),
             ),
         )
         for name, outlook, each in zip([f"{name}: " for name in names] or [""] * len(rows), rows, takes, strict=True)
     )  # fmt: skip
     heads = [*(["Labels"] if labels is not None else []), *(["Cost"] if price is not None else [])]
-    columns = number_columns(*heads, "Interval", *([chance] if chance else []))
+    columns = make_number_columns(*heads, "Interval", *([chance] if chance else []))
     return Table("next-labels", title, of, columns, lines, is_sortable=False)
 
 
@@ -378,20 +395,20 @@ class UndecidedDifference:
     labels: float = 0.0
 
 
-def open_table(
+def undecided_outlook_table(
     title: str, of: str, found: Sequence[UndecidedDifference], *, most: int | None = None, price: float | None = None,
-    chance: str = "Chance of telling them apart", unit: numbers.Unit = numbers.SCORE
+    chance: str = "Chance of telling them apart", unit: numbers.MeasureFormat = numbers.SCORE
 ) -> Table:  # fmt: skip
     """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""
     nearest = sorted(found, key=lambda gap: -abs(gap.difference) / gap.half)[:most]
     steps = [
         (gap, step)
         for gap in nearest
-        for step in forecast_undecided(gap.difference, gap.half, gap.n, gap.tests)
+        for step in forecast_more_items_for_pair(gap.difference, gap.half, gap.n, gap.tests)
     ]
     labelled = all(gap.labels for gap in nearest)
     names = [gap.name for gap, _ in steps if gap.name]
-    return outlook_table(
+    return sample_size_outlook_table(
         title, of, [step for _, step in steps], names=names, chance=chance, unit=unit,
         labels=[gap.labels for gap, _ in steps] if labelled else None, price=price if labelled else None
     )  # fmt: skip

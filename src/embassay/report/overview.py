@@ -7,50 +7,56 @@ from dataclasses import dataclass, replace
 
 from embassay.document.blocks import (
     Block,
-    Care,
-    Command,
-    Facts,
+    CautionNotes,
+    CommandText,
     Heading,
+    PageFactsLine,
     Panes,
     Part,
     Sentence,
-    Text,
+    TextBlock,
     Verdict,
     file_tables,
     fold_table,
     join_names,
-    plain_text,
+    join_sentence_text,
 )
-from embassay.document.claims import describe_first, describe_gap
-from embassay.document.marks import Scale, scale_of
+from embassay.document.claims import describe_first, describe_gap_of_best_two
+from embassay.document.marks import Scale, fit_scale
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, Relation, state_contenders, state_count, state_pair
+from embassay.protocols.kernel.claims import (
+    Claim,
+    Relation,
+    claim_count,
+    claim_pair_comparison,
+    claim_possible_leaders,
+)
 from embassay.protocols.kernel.comparisons import ALPHA, describe_undecided_pair
-from embassay.protocols.kernel.tables import POINTS, Unit
+from embassay.protocols.kernel.tables import POINTS, MeasureFormat
 from embassay.registry import import_attribute
 from embassay.report.answers import (
     LEAST_ITEMS,
-    Answer,
     AnswerPlace,
-    answer_questions,
-    place_systems,
+    ReportAnswer,
+    answer_report_questions,
+    place_systems_in_answers,
     recommend_systems,
 )
 from embassay.report.board import (
-    Board,
+    BoardRow,
     BoardTask,
-    Row,
+    SystemBoard,
     WantedColumn,
-    collect_ends,
+    collect_interval_ends,
     has_board,
-    name_row,
-    passing_systems,
+    list_systems_above_reference,
+    name_row_system,
     value_table,
 )
-from embassay.report.headlines import JointHeadlines, combine_leaders
-from embassay.report.notes import Note, gather_notes, weigh_notes
-from embassay.report.record import OVERALL, Pair, Record, Scope
-from embassay.report.runs import ReportRun, declared_page
+from embassay.report.headlines import JointHeadlines, combine_run_headlines
+from embassay.report.notes import RunNote, gather_run_notes, put_decisive_notes_first
+from embassay.report.record import OVERALL, ComparisonScope, PairedComparison, RunRecord
+from embassay.report.runs import ReportRun, find_declared_page
 
 
 @dataclass(frozen=True)
@@ -59,15 +65,21 @@ class BoardView:
 
     columns: tuple[tuple[int, BoardTask, Scale], ...]
     lead_scale: Scale
-    groups: tuple[tuple[str, tuple[Row, ...]], ...]
+    groups: tuple[tuple[str, tuple[BoardRow, ...]], ...]
 
 
-def show_board(board: Board) -> BoardView:
+def show_board(board: SystemBoard) -> BoardView:
     """What the board's table shows."""
     factor = board.unit.factor
     within = (0.0, 1.0) if factor == 1 else (-1.0, 1.0)
     columns = tuple(
-        (i, task, scale_of(collect_ends(row.tasks[i] for row in board.rows), within=within, factor=factor))
+        (
+            i,
+            task,
+            fit_scale(
+                collect_interval_ends(row.tasks[i] for row in board.rows), within=within, factor=factor
+            ),
+        )
         for i, task in enumerate(board.tasks)
         if task.name != board.lead
     )
@@ -83,45 +95,49 @@ def show_board(board: Board) -> BoardView:
     )
     return BoardView(
         columns,
-        scale_of(collect_ends(row.lead for row in board.rows), within=within, factor=factor),
+        fit_scale(collect_interval_ends(row.lead for row in board.rows), within=within, factor=factor),
         tuple((title, rows) for title, rows in groups if rows),
     )
 
 
 @dataclass(frozen=True)
-class ForestRow:
+class LeaderComparisonRow:
     """A system compared with the first one: `pair` is its value minus that one's."""
 
-    row: Row
-    pair: Pair
+    row: BoardRow
+    pair: PairedComparison
     word: str
 
 
 @dataclass(frozen=True)
-class Forest:
+class LeaderForest:
     """All systems against `base` in the scope `title`, printed in `unit`."""
 
-    base: Row
+    base: BoardRow
     title: str
     scale: Scale
-    rows: tuple[ForestRow, ...]
-    unit: Unit
+    rows: tuple[LeaderComparisonRow, ...]
+    unit: MeasureFormat
 
 
-def make_forest(record: Record, board: Board) -> Forest | None:
+def make_leader_forest(record: RunRecord, board: SystemBoard) -> LeaderForest | None:
     """The best system of the leading scope against each other ranked one; None where nothing is compared."""
     scope = record.scope(board.lead)
     if not scope.pairs or not board.ranked or not board.tasks:
         return None
     base = board.ranked[0]
     pairs = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
-    rows = [ForestRow(row, pair, choose_verb(pair, record.alpha)) for row, pair in pairs if pair is not None]
+    rows = [
+        LeaderComparisonRow(row, pair, choose_comparison_verb(pair, record.alpha))
+        for row, pair in pairs
+        if pair is not None
+    ]
     edges = [edge for row in rows for edge in (row.pair.ci_low, row.pair.ci_high)]
-    scale = scale_of([*edges, 0.0], within=None, factor=board.unit.factor)
-    return Forest(base, board.lead_title, scale, tuple(rows), board.unit)
+    scale = fit_scale([*edges, 0.0], within=None, factor=board.unit.factor)
+    return LeaderForest(base, board.lead_title, scale, tuple(rows), board.unit)
 
 
-def choose_verb(pair: Pair, alpha: float) -> str:
+def choose_comparison_verb(pair: PairedComparison, alpha: float) -> str:
     """What the test says of a - b, in the report's own verbs."""
     if pair.p_adjusted >= alpha:
         return "cannot be told apart"
@@ -154,40 +170,50 @@ PAGELESS = {"answer": "rag.questions:answers_verdict"}
 """Runs with a verdict of their own and no page."""
 
 
-def brought_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def build_external_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page that another package brings for its protocol, under the verdict of the board where it has none; without
     one, that of its tasks, and in a note why what it brings cannot be shown."""
-    blocks, why = run.brought
+    blocks, why = run.external_page_blocks
     if not blocks:
-        facts, verdict, *rest = tasks_page(run, alone)
-        yield from (facts, verdict, *([Care((why,), "Its own page cannot be shown.")] if why else ()), *rest)
+        facts, verdict, *rest = build_external_tasks_page(run, alone)
+        yield from (
+            facts,
+            verdict,
+            *([CautionNotes((why,), "Its own page cannot be shown.")] if why else ()),
+            *rest,
+        )
         return
     # Facts stand over the verdict, whoever wrote the page.
-    above = sum(isinstance(block, Facts) for block in blocks[:1])
+    above = sum(isinstance(block, PageFactsLine) for block in blocks[:1])
     yield from blocks[:above]
     if not any(isinstance(block, Verdict) for block in blocks):
         yield board_verdict(run.record, run.board)
     yield from blocks[above:]
 
 
-def tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def build_external_tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a protocol of another package: its finding, its tasks by dataset, and the tables it wrote."""
     record, board = run.record, run.board
     tasks, systems = len(board.tasks), len(record.ranked_systems)
-    yield Facts.of(
-        "", run.title, numbers.format_counted(tasks, "task"), numbers.format_counted(systems, "system")
+    yield PageFactsLine.of(
+        "",
+        run.title,
+        numbers.format_count_with_noun(tasks, "task"),
+        numbers.format_count_with_noun(systems, "system"),
     )
     yield board_verdict(record, board)
-    if panes := tuple(_by_dataset(record, board)):
+    if panes := tuple(_score_tables_by_dataset(record, board)):
         yield Heading("By dataset", f"{record.kind}-datasets")
-        yield Text("The score of each task on each dataset; the task’s score is their mean.")
+        yield TextBlock("The score of each task on each dataset; the task’s score is their mean.")
         yield Panes("Task", panes)
     if alone and (tables := file_tables(record.path)):
         yield Heading("Tables of the run", f"{record.kind}-tables")
         yield from map(fold_table, tables)
 
 
-def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block, ...]]]:
+def _score_tables_by_dataset(
+    record: RunRecord, board: SystemBoard
+) -> Iterator[tuple[str, tuple[Block, ...]]]:
     for task in board.tasks:
         wanted = [
             WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)
@@ -208,7 +234,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True)
-class Card:
+class OverviewCard:
     """What a protocol says, in one sentence, with the way to its page; no `slug` where it has none yet."""
 
     slug: str
@@ -218,55 +244,59 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Overview:
+class OverviewPage:
     """The content of the page: what several runs answer and what to `use` (a sentence, and what it leaves open), or one
     run's verdict and board; and what each run says. `changing` of the notes can change an answer; `conditions` are
     those that the recommendation holds under, and what was not tested."""
 
     facts: tuple[str, ...]
     verdict: Verdict
-    notes: tuple[Note, ...]
+    notes: tuple[RunNote, ...]
     more_notes: int
     names: tuple[str, ...]
     together: JointHeadlines | None
     shown: BoardView
-    cards: tuple[Card, ...]
-    forest: Forest | None
+    cards: tuple[OverviewCard, ...]
+    forest: LeaderForest | None
     unrounded: bool
     footer: tuple[str, ...]
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ReportAnswer, ...] = ()
     use: tuple[str, str] = ("", "")
     changing: int = 0
     conditions: tuple[Sentence, ...] = ()
 
     @property
-    def by_question(self) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[AnswerPlace, ...]], ...]]:
+    def by_question(
+        self,
+    ) -> tuple[tuple[ReportAnswer, ...], tuple[tuple[str, str, tuple[AnswerPlace, ...]], ...]]:
         """Every system's place in every answer."""
-        return place_systems(self.answers)
+        return place_systems_in_answers(self.answers)
 
 
-def make_overview(runs: Sequence[ReportRun]) -> Overview:
+def make_overview_page(runs: Sequence[ReportRun]) -> OverviewPage:
     """The page of a report."""
     from embassay.report.summary import describe_conditions
 
     first = runs[0]
-    notes = gather_notes(runs)
-    answers = answer_questions(runs)
+    notes = gather_run_notes(runs)
+    answers = answer_report_questions(runs)
     asked = tuple(answer for answer in answers if answer.level != "not run")
     if len(runs) == 1:
         # The finding of one run is its headline; that it depends on the question is worth saying from two on.
         answers = answers if len(asked) > 1 else ()
-    notes, changing = weigh_notes(notes, {answer.slug for answer in asked}) if len(runs) > 1 else (notes, 0)
-    return Overview(
+    notes, changing = (
+        put_decisive_notes_first(notes, {answer.slug for answer in asked}) if len(runs) > 1 else (notes, 0)
+    )
+    return OverviewPage(
         facts=_report_facts(runs),
         verdict=_report_verdict(runs),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
         names=tuple(run.record.manifest.get("name", "") for run in runs) if len(runs) <= NAMED else (),
-        together=combine_leaders(runs) if len(runs) > 1 else None,
+        together=combine_run_headlines(runs) if len(runs) > 1 else None,
         shown=show_board(first.board),
-        cards=tuple(card for run in runs for card in _run_cards(run, several=len(runs) > 1)),
-        forest=make_forest(first.record, first.board),
+        cards=tuple(card for run in runs for card in _make_overview_cards(run, several=len(runs) > 1)),
+        forest=make_leader_forest(first.record, first.board),
         unrounded=_rounding_hides_difference(first.board),
         footer=_page_footer(runs),
         answers=answers if len(runs) > 1 else asked if answers else (),
@@ -299,12 +329,12 @@ def _other_verdicts(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
             None,
         )
         if run is not None:
-            verdict = _own_verdict(run)
-            yield (f"{run.title}: ", *_lower_heading(verdict.heading), ".")
+            verdict = _load_kind_verdict(run)
+            yield (f"{run.title}: ", *_lowercase_heading(verdict.heading), ".")
             yield from verdict.lede[:1] if run.record.kind == "sweep" else ()
 
 
-def _lower_heading(sentence: Sentence) -> Sentence:
+def _lowercase_heading(sentence: Sentence) -> Sentence:
     """A heading inside a sentence: without a capital, where that is no name nor abbreviation."""
     first = sentence[0] if sentence else ""
     if not isinstance(first, str) or not first[:1].isupper() or first[1:2].isupper():
@@ -316,18 +346,18 @@ def run_verdict(run: ReportRun) -> Verdict:
     """What a run says: of SAGE its ranking, of the others the verdict of their page."""
     if run.record.kind == "sage" or not run.record.rows:
         return board_verdict(run.record, run.board)
-    return _own_verdict(run)
+    return _load_kind_verdict(run)
 
 
-def _own_verdict(run: ReportRun) -> Verdict:
+def _load_kind_verdict(run: ReportRun) -> Verdict:
     record, board = run.record, run.board
     if place := VERDICTS.get(record.kind) or PAGELESS.get(record.kind):
         return _qualify_by_suites(record, import_attribute(f"embassay.report.{place}")(record, board))
-    verdicts = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
+    verdicts = (verdict for verdict in run.external_page_blocks[0] if isinstance(verdict, Verdict))
     return next(verdicts, None) or board_verdict(record, board)
 
 
-def _qualify_by_suites(record: Record, verdict: Verdict) -> Verdict:
+def _qualify_by_suites(record: RunRecord, verdict: Verdict) -> Verdict:
     """The verdict, with what it rests on where the run lacks sets of a suite."""
     lacking = [
         suite["said"]
@@ -345,16 +375,20 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     datasets = list(
         dict.fromkeys(data["name"] for record in records for data in record.manifest.get("datasets", ()))
     )
-    named = ", ".join(datasets) if len(datasets) <= 3 else numbers.format_counted(len(datasets), "dataset")
+    named = (
+        ", ".join(datasets)
+        if len(datasets) <= 3
+        else numbers.format_count_with_noun(len(datasets), "dataset")
+    )
     suites = [suite["said"].rstrip(".") for run in records for suite in run.manifest.get("suites") or ()]
     named = ", ".join((*dict.fromkeys(suites), named))
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None
     scored = sum(len(record.systems) for record in records if record.kind == "score")
     facts = (
-        numbers.format_counted(len(systems), "system") if systems else "",
-        numbers.format_counted(scored, "retrieval run") if scored else "",
-        plain_text(join_names([run.title for run in runs])) if len(runs) > 1 else "",
+        numbers.format_count_with_noun(len(systems), "system") if systems else "",
+        numbers.format_count_with_noun(scored, "retrieval run") if scored else "",
+        join_sentence_text(join_names([run.title for run in runs])) if len(runs) > 1 else "",
         named,
         numbers.format_date(max(record.manifest.get("updated", "") for record in records)),
         f"seed {seed}" if seed is not None else "",
@@ -362,20 +396,20 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     return tuple(fact for fact in facts if fact)
 
 
-def _run_cards(run: ReportRun, *, several: bool) -> list[Card]:
+def _make_overview_cards(run: ReportRun, *, several: bool) -> list[OverviewCard]:
     """The card of a run; its verdict is that of its page. One without results says so beside others."""
-    page = declared_page(run.record.kind)
+    page = find_declared_page(run.record.kind)
     if page is None or not (run.record.rows or several):
         return []
     question = page.summary
     if run.record.kind == "original":  # its board is all there is
-        return [Card("", run.title, question, _own_verdict(run))] if several else []
+        return [OverviewCard("", run.title, question, _load_kind_verdict(run))] if several else []
     if not run.record.rows:
-        return [Card("", run.title, question, board_verdict(run.record, run.board))]
-    return [Card(run.slug, run.title, question, _own_verdict(run))]
+        return [OverviewCard("", run.title, question, board_verdict(run.record, run.board))]
+    return [OverviewCard(run.slug, run.title, question, _load_kind_verdict(run))]
 
 
-def _rounding_hides_difference(board: Board) -> bool:
+def _rounding_hides_difference(board: SystemBoard) -> bool:
     """Whether the printed difference of the first two is not the difference of their printed values."""
     if len(board.ranked) < 2:
         return False
@@ -396,7 +430,7 @@ def _page_footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     if seconds:
         parts.append(
             numbers.format_duration(seconds)
-            + (f" on {numbers.format_counted(cores, 'core')}" if cores else "")
+            + (f" on {numbers.format_count_with_noun(cores, 'core')}" if cores else "")
         )
     return tuple(parts)
 
@@ -404,56 +438,67 @@ def _page_footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
 NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "language model"}
 
 
-def board_verdict(record: Record, board: Board) -> Verdict:
+def board_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
     """The verdict on the whole run."""
     return _qualify_by_suites(record, _ranked_verdict(record, board))
 
 
-def _ranked_verdict(record: Record, board: Board) -> Verdict:
+def _ranked_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
     if not board.ranked:
         return _unfinished_verdict(record)
     scope = record.scope(board.lead)
     if len(board.ranked) == 1:
-        return _single_verdict(board)
+        return _single_system_verdict(board)
     if not board.has_ranks:
         return _unranked_verdict(board, scope)
-    if 0 < (items := _count_items(record, board.lead)) < LEAST_ITEMS:
+    if 0 < (items := _count_measured_items(record, board.lead)) < LEAST_ITEMS:
         return _make_too_few_verdict(record, board, items)
-    first, gap = first_claims(record, board), _gap_claim(record, board, scope)
-    classical, leaders = _classical_claims(board, scope, first), _leader_claims(record, board, first)
-    every = name_group(board.ranked) if board.apart else "system"
-    noun = name_group([board.row(claim.subject) for claim in first])
-    heading = describe_first(first, board.naming, _ranking_place(record, board), every=every, noun=noun)
+    first, gap = state_possible_leaders(record, board), _state_gap_to_second(record, board, scope)
+    classical, leaders = (
+        _state_classical_beaten(board, scope, first),
+        _state_task_leaders(record, board, first),
+    )
+    every = name_system_group(board.ranked) if board.apart else "system"
+    noun = name_system_group([board.row(claim.subject) for claim in first])
+    heading = describe_first(
+        first, board.name_system, _say_where_ranked(record, board), every=every, noun=noun
+    )
     lede = [
-        _gap_sentence(board, scope, gap, first),
-        _classical_sentence(classical),
-        _leaders_sentence(board, leaders),
+        _say_gap_to_second(board, scope, gap, first),
+        _say_classical_beaten(classical),
+        _say_task_leaders(board, leaders),
     ]
     claims = (*first, *gap, *classical, *leaders)
     return Verdict(heading, tuple(sentence for sentence in lede if sentence), claims)
 
 
-def first_claims(record: Record, board: Board, task: str = "") -> tuple[Claim, ...]:
+def state_possible_leaders(record: RunRecord, board: SystemBoard, task: str = "") -> tuple[Claim, ...]:
     """Who may be first, on a task or by the leading score."""
     scope = record.scope(task or board.lead)
-    first = passing_systems(board, scope.first, task)
+    first = list_systems_above_reference(board, scope.first, task)
     alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
     ranked = scope.systems if task else [row.system.name for row in board.ranked]
     below = len(scope.first) - len(first)
-    return state_contenders(task or board.lead, first, ranked, alone=alone, below=below)
+    return claim_possible_leaders(task or board.lead, first, ranked, alone=alone, below=below)
 
 
-def _gap_claim(record: Record, board: Board, scope: Scope) -> tuple[Claim, ...]:
+def _state_gap_to_second(record: RunRecord, board: SystemBoard, scope: ComparisonScope) -> tuple[Claim, ...]:
     """What the test says of the two best by value; none where it says nothing."""
     best, second = (row.system.name for row in board.ranked[:2])
     pair = scope.pair(best, second)
     if pair is None:
         return ()
     apart = pair.p_adjusted < record.alpha
-    return (state_pair(board.lead, best, second, pair.difference, pair.ci_low, pair.ci_high, apart=apart),)
+    return (
+        claim_pair_comparison(
+            board.lead, best, second, pair.difference, pair.ci_low, pair.ci_high, apart=apart
+        ),
+    )
 
 
-def _classical_claims(board: Board, scope: Scope, first: Sequence[Claim]) -> tuple[Claim, ...]:
+def _state_classical_beaten(
+    board: SystemBoard, scope: ComparisonScope, first: Sequence[Claim]
+) -> tuple[Claim, ...]:
     """That the first systems beat every classical metric, when the tests say so for each pair."""
     metrics = [row.system.name for row in board.ranked if row.system.kind == "classical"]
     names = [claim.subject for claim in first]
@@ -466,31 +511,34 @@ def _classical_claims(board: Board, scope: Scope, first: Sequence[Claim]) -> tup
     return tuple(Claim(name, "beats", board.lead, tuple(metrics), kind="classical") for name in names)
 
 
-def _leader_claims(record: Record, board: Board, first: Sequence[Claim]) -> tuple[Claim, ...]:
+def _state_task_leaders(record: RunRecord, board: SystemBoard, first: Sequence[Claim]) -> tuple[Claim, ...]:
     """Who alone may be first on a task, when it is not who is first over all."""
     names = [claim.subject for claim in first]
     alone: dict[str, list[Claim]] = {}
     for task in board.tasks:
-        leaders = first_claims(record, board, task.name)
+        leaders = state_possible_leaders(record, board, task.name)
         if task.name != board.lead and len(leaders) == 1 and names != [leaders[0].subject]:
             alone.setdefault(leaders[0].subject, []).append(replace(leaders[0], kind="leader"))
     return tuple(claim for claims in alone.values() for claim in claims)
 
 
-def _count_items(record: Record, task: str) -> int:
+def _count_measured_items(record: RunRecord, task: str) -> int:
     """The items that a task was measured on, over its datasets; 0 for overall, or where it is not recorded."""
     datasets = record.manifest.get("datasets", ())
     return sum(int(((dataset.get("tasks") or {}).get(task) or {}).get("n") or 0) for dataset in datasets)
 
 
-def _make_too_few_verdict(record: Record, board: Board, items: int) -> Verdict:
+def _make_too_few_verdict(record: RunRecord, board: SystemBoard, items: int) -> Verdict:
     """The ranks stay in the table; no system is said to beat another, as in the answers of several runs."""
-    said = numbers.format_counted(items, "item")
-    heading = f"{said} {'is' if items == 1 else 'are'} too few to show which is first{_ranking_place(record, board)}"
+    said = numbers.format_count_with_noun(items, "item")
+    heading = f"{said} {'is' if items == 1 else 'are'} too few to show which is first{_say_where_ranked(record, board)}"
     rest = tuple(row.system.name for row in board.ranked[2:])
-    claims = [replace(_score_claim(board, row), relation="most", others=rest) for row in board.ranked[:2]]
+    claims = [
+        replace(_state_system_score(board, row), relation="most", others=rest) for row in board.ranked[:2]
+    ]
     values = [
-        (board.naming(claim.subject), f" {board.unit.write_value(claim.value or 0.0)}") for claim in claims
+        (board.name_system(claim.subject), f" {board.unit.format_value_in_text(claim.value or 0.0)}")
+        for claim in claims
     ]
     lede: Sentence = (
         *values[0],
@@ -501,13 +549,13 @@ def _make_too_few_verdict(record: Record, board: Board, items: int) -> Verdict:
     return Verdict((heading,), (lede,), tuple(claims))
 
 
-def name_group(rows: Sequence[Row]) -> str:
+def name_system_group(rows: Sequence[BoardRow]) -> str:
     """What a group of systems is called: by its kind when they share one, else systems."""
     kinds = {row.system.kind for row in rows}
     return NOUNS.get(kinds.pop(), "system") if len(kinds) == 1 else "system"
 
 
-def _ranking_place(record: Record, board: Board) -> str:
+def _say_where_ranked(record: RunRecord, board: SystemBoard) -> str:
     """What a ranking is on; nothing for SAGE's overall."""
     task = "" if board.lead == OVERALL else board.lead_title
     if record.kind == "pteb":
@@ -515,19 +563,21 @@ def _ranking_place(record: Record, board: Board) -> str:
     return f" on {task if board.unit is POINTS else task.lower()}" if task else ""
 
 
-def _gap_sentence(board: Board, scope: Scope, gap: Sequence[Claim], first: Sequence[Claim]) -> Sentence:
+def _say_gap_to_second(
+    board: SystemBoard, scope: ComparisonScope, gap: Sequence[Claim], first: Sequence[Claim]
+) -> Sentence:
     """The difference between the two best by value, with what the test says of it."""
     if not gap:
         return ()
     [claim] = gap
     pair = scope.pair(claim.subject, claim.others[0])
     apart = "" if pair is None else describe_undecided_pair(pair.p, pair.p_adjusted, len(scope.ranges))
-    return describe_gap(
-        claim, board.naming, lambda system: board.row(system).lead.value or 0.0, board.unit, apart, first
+    return describe_gap_of_best_two(
+        claim, board.name_system, lambda system: board.row(system).lead.value or 0.0, board.unit, apart, first
     )
 
 
-def _classical_sentence(claims: Sequence[Claim]) -> Sentence:
+def _say_classical_beaten(claims: Sequence[Claim]) -> Sentence:
     if not claims:
         return ()
     who = {1: "It beats", 2: "Both beat"}.get(len(claims), f"All {numbers.spell_count(len(claims))} beat")
@@ -535,7 +585,7 @@ def _classical_sentence(claims: Sequence[Claim]) -> Sentence:
     return (f"{who} {what}.",)
 
 
-def _leaders_sentence(board: Board, claims: Sequence[Claim]) -> Sentence:
+def _say_task_leaders(board: SystemBoard, claims: Sequence[Claim]) -> Sentence:
     """`a retrieves best and clusters best; b ...`: a system with all tasks that it leads."""
     superlatives = {task.name: task.superlative for task in board.tasks}
     tasks_of: dict[str, list[str]] = {}
@@ -543,19 +593,21 @@ def _leaders_sentence(board: Board, claims: Sequence[Claim]) -> Sentence:
         tasks_of.setdefault(claim.subject, []).append(superlatives[claim.measure])
     sentence: list[Part] = []
     for leader, what in tasks_of.items():
-        sentence += [*(["; "] if sentence else []), board.naming(leader), " ", *join_names(what)]
+        sentence += [*(["; "] if sentence else []), board.name_system(leader), " ", *join_names(what)]
     return (*sentence, ".") if sentence else ()
 
 
-def _single_verdict(board: Board) -> Verdict:
+def _single_system_verdict(board: SystemBoard) -> Verdict:
     row = board.ranked[0]
     on = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
     interval = f"The 95% interval is {row.lead.interval}. " if row.lead.interval else ""
-    heading = (name_row(row), f" scores {row.lead.text} {on}")
-    return Verdict(heading, ((f"{interval}Add a second system to compare.",),), (_score_claim(board, row),))
+    heading = (name_row_system(row), f" scores {row.lead.text} {on}")
+    return Verdict(
+        heading, ((f"{interval}Add a second system to compare.",),), (_state_system_score(board, row),)
+    )
 
 
-def _score_claim(board: Board, row: Row, relation: Relation = "is") -> Claim:
+def _state_system_score(board: SystemBoard, row: BoardRow, relation: Relation = "is") -> Claim:
     """What a system scores, alone or as the highest or lowest of the ranked ones."""
     result = row.lead.row
     ends = (None, None) if result is None else (result.ci_low, result.ci_high)
@@ -566,20 +618,20 @@ def _score_claim(board: Board, row: Row, relation: Relation = "is") -> Claim:
     )  # fmt: skip
 
 
-def _unranked_verdict(board: Board, scope: Scope) -> Verdict:
+def _unranked_verdict(board: SystemBoard, scope: ComparisonScope) -> Verdict:
     values = sorted(board.ranked, key=lambda row: row.lead.value or 0.0)
     low, high = values[0], values[-1]
     title = board.lead_title.lower()
     reason = scope.reason or "no test compares them"
     lede = (f"Values lie between {low.lead.text} and {high.lead.text}, but {reason}.",)
-    claims = (_score_claim(board, low, "least"), _score_claim(board, high, "most"))
+    claims = (_state_system_score(board, low, "least"), _state_system_score(board, high, "most"))
     return Verdict((f"No ranking on {title}: differences cannot be tested",), (lede,), claims)
 
 
-def _unfinished_verdict(record: Record) -> Verdict:
-    claim = state_count("finished", sum(cell.status == "done" for cell in record.cells), len(record.cells))
-    cells = f"{numbers.format_count(claim.n)} of {numbers.format_counted(claim.of, 'cell')}"
-    command = Command(record.manifest.get("command", ""))
+def _unfinished_verdict(record: RunRecord) -> Verdict:
+    claim = claim_count("finished", sum(cell.status == "done" for cell in record.cells), len(record.cells))
+    cells = f"{numbers.format_count(claim.n)} of {numbers.format_count_with_noun(claim.of, 'cell')}"
+    command = CommandText(record.manifest.get("command", ""))
     if not claim.n:
         lede = (f"{cells}. Run ", command, " again: this page fills as cells finish.")
         return Verdict(("Nothing finished yet",), (lede,), (claim,))

@@ -11,7 +11,7 @@ from typing import Any
 
 from embassay.contracts import Kind
 from embassay.errors import DataError
-from embassay.limits import read_bounded, record_json
+from embassay.limits import parse_record_json, read_bounded_file
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, shorten_folder_names
 
@@ -29,7 +29,7 @@ FEW = 10
 
 
 @dataclass(frozen=True)
-class System:
+class RecordSystem:
     """A system of the run; `index` is its place in the manifest, which names it in the page's data."""
 
     index: int
@@ -45,7 +45,7 @@ class System:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairedComparison:
     """A paired comparison: `difference` = a - b with its 95% interval, p and p adjusted over the scope."""
 
     a: str
@@ -56,20 +56,22 @@ class Pair:
     p: float
     p_adjusted: float
 
-    def turned(self) -> Pair:
+    def swap_sides(self) -> PairedComparison:
         """The same comparison as b - a."""
-        return Pair(self.b, self.a, -self.difference, -self.ci_high, -self.ci_low, self.p, self.p_adjusted)
+        return PairedComparison(
+            self.b, self.a, -self.difference, -self.ci_high, -self.ci_low, self.p, self.p_adjusted
+        )
 
 
 @dataclass(frozen=True)
-class Scope:
+class ComparisonScope:
     """Who can be told apart from whom on one task or overall; `reason` says why there are no comparisons."""
 
     name: str
     systems: tuple[str, ...] = ()
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     best: frozenset[str] = frozenset()
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[PairedComparison, ...] = ()
     reason: str = ""
 
     @property
@@ -78,17 +80,17 @@ class Scope:
         return tuple(name for name in self.systems if self.ranges.get(name, (0, 0))[0] == 1)
 
     @cached_property
-    def _by_names(self) -> dict[tuple[str, str], Pair]:
+    def _pairs_by_names(self) -> dict[tuple[str, str], PairedComparison]:
         pairs = {(pair.a, pair.b): pair for pair in self.pairs}
-        return pairs | {(pair.b, pair.a): pair.turned() for pair in self.pairs}
+        return pairs | {(pair.b, pair.a): pair.swap_sides() for pair in self.pairs}
 
-    def pair(self, a: str, b: str) -> Pair | None:
+    def pair(self, a: str, b: str) -> PairedComparison | None:
         """The comparison a - b, whichever way round it is stored."""
-        return self._by_names.get((a, b))
+        return self._pairs_by_names.get((a, b))
 
 
 @dataclass(frozen=True)
-class Cell:
+class RecordCell:
     """One system on one dataset for one task: done, failed or not run."""
 
     task: str
@@ -108,15 +110,15 @@ Key = tuple[str, str, str, str, str, str]
 
 
 @dataclass(frozen=True)
-class Record:
+class RunRecord:
     """One run. `rows` are keyed by task, dataset, subset, variant, system and measure."""
 
     path: Path
     manifest: Mapping[str, Any]
-    systems: tuple[System, ...]
-    cells: tuple[Cell, ...]
+    systems: tuple[RecordSystem, ...]
+    cells: tuple[RecordCell, ...]
     rows: Mapping[Key, Result]
-    scopes: Mapping[str, Scope]
+    scopes: Mapping[str, ComparisonScope]
     alpha: float = 0.05
     correction: str = "holm"
     test: str = ""
@@ -124,17 +126,17 @@ class Record:
     """All of comparisons.json, for what only one protocol has."""
 
     @property
-    def ranked_systems(self) -> tuple[System, ...]:
+    def ranked_systems(self) -> tuple[RecordSystem, ...]:
         """All systems but the references."""
         return tuple(system for system in self.systems if system.ranked)
 
     @property
-    def references(self) -> tuple[System, ...]:
+    def references(self) -> tuple[RecordSystem, ...]:
         """`constant` and `random`."""
         return tuple(system for system in self.systems if not system.ranked)
 
     @cached_property
-    def by_name(self) -> dict[str, System]:
+    def systems_by_name(self) -> dict[str, RecordSystem]:
         """The systems by name."""
         return {system.name: system for system in self.systems}
 
@@ -152,7 +154,9 @@ class Record:
     @cached_property
     def kind(self) -> str:
         """One of KINDS: the protocol, or for PTEB and RAG the command that made the run."""
-        return run_kind({**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols[0]})
+        return find_run_kind(
+            {**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols[0]}
+        )
 
     def find(
         self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = "", subset: str = ""
@@ -168,7 +172,7 @@ class Record:
         return None if row is None else row.value
 
     @cached_property
-    def _datasets(self) -> dict[str, tuple[str, ...]]:
+    def _datasets_by_task(self) -> dict[str, tuple[str, ...]]:
         by_task: dict[str, dict[str, None]] = {}
         # Cells first: a dataset that failed everywhere has no row and stands in the page all the same.
         for task, dataset in [(c.task, c.dataset) for c in self.cells] + [(k[0], k[1]) for k in self.rows]:
@@ -178,15 +182,15 @@ class Record:
 
     def datasets(self, task: str) -> tuple[str, ...]:
         """The datasets of a task, in the order of the run."""
-        return self._datasets.get(task, ())
+        return self._datasets_by_task.get(task, ())
 
-    def scope(self, name: str) -> Scope:
+    def scope(self, name: str) -> ComparisonScope:
         """The comparisons of a task or `overall`; without any when there are none."""
         tested = self.scopes.get(name)
         # Everybody may have been scored by the other method, and the scope itself be empty.
         if tested is None or not tested.systems:
             tested = self.scopes.get(name + APART) or tested
-        return tested or Scope(name, reason="the run has no comparisons yet")
+        return tested or ComparisonScope(name, reason="the run has no comparisons yet")
 
     def rank_range(self, name: str, system: str) -> tuple[int, int] | None:
         """The places that the tests allow a system: among all of the scope, or among those compared its way."""
@@ -195,22 +199,22 @@ class Record:
                 return scope.ranges[system]
         return None
 
-    def cells_of(self, task: str, system: str) -> tuple[Cell, ...]:
+    def list_cells(self, task: str, system: str) -> tuple[RecordCell, ...]:
         """The cells of a system for a task, one per dataset."""
-        return self._cells_by.get((task, system), ())
+        return self._cells_by_task_and_system.get((task, system), ())
 
     @cached_property
-    def _cells_by(self) -> dict[tuple[str, str], tuple[Cell, ...]]:
-        groups: dict[tuple[str, str], list[Cell]] = {}
+    def _cells_by_task_and_system(self) -> dict[tuple[str, str], tuple[RecordCell, ...]]:
+        groups: dict[tuple[str, str], list[RecordCell]] = {}
         for cell in self.cells:
             groups.setdefault((cell.task, cell.system), []).append(cell)
         return {key: tuple(cells) for key, cells in groups.items()}
 
 
-def run_kind(manifest: Mapping[str, Any]) -> str:
+def find_run_kind(manifest: Mapping[str, Any]) -> str:
     """The protocol, or for PTEB and RAG the command that made the run.
 
-    >>> run_kind({"protocol": "sage"}), run_kind({"protocol": "rag", "kind": "score"})
+    >>> find_run_kind({"protocol": "sage"}), find_run_kind({"protocol": "rag", "kind": "score"})
     ('sage', 'score')
     """
     protocol = str(manifest["protocol"])
@@ -220,7 +224,7 @@ def run_kind(manifest: Mapping[str, Any]) -> str:
     return protocol if step == "run" else step
 
 
-def read_record(path: Path) -> Record:
+def read_run_record(path: Path) -> RunRecord:
     """Read a run folder. DataError when it holds no run, a damaged one, or one of another schema."""
     folder = RunFolder(path)
     manifest = folder.read_manifest()
@@ -231,17 +235,17 @@ def read_record(path: Path) -> Record:
         )  # fmt: skip
     compared = _read_comparisons(path / "comparisons.json")
     try:
-        return Record(
+        return RunRecord(
             path=path,
             manifest=manifest,
             systems=tuple(
-                System(
+                RecordSystem(
                     i, system["name"], system["kind"], system.get("identity", ""), system.get("facts") or {}
                 )
                 for i, system in enumerate(manifest["systems"])
             ),
             cells=tuple(_read_cell(cell) for cell in manifest["cells"]),
-            rows=key_rows(folder.read_results()),
+            rows=index_rows_by_key(folder.read_results()),
             scopes={name: _read_scope(name, scope) for name, scope in compared.get("scopes", {}).items()},
             alpha=compared.get("alpha", 0.05),
             correction=compared.get("correction", "holm"),
@@ -255,7 +259,7 @@ def read_record(path: Path) -> Record:
         ) from error  # fmt: skip
 
 
-def count_outcomes(sources: Iterable[Mapping[str, Any]]) -> Counter[str]:
+def count_text_outcomes(sources: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """How many texts came to what, over the sources of a run, their datasets and seeds."""
     counts: Counter[str] = Counter()
     for source in sources:
@@ -265,7 +269,7 @@ def count_outcomes(sources: Iterable[Mapping[str, Any]]) -> Counter[str]:
     return counts
 
 
-def key_rows(rows: Iterable[Result]) -> dict[Key, Result]:
+def index_rows_by_key(rows: Iterable[Result]) -> dict[Key, Result]:
     """Rows by their key; of two with the same key the later one holds."""
     return {(r.task, r.dataset, r.subset, r.variant, r.system, r.measure): r for r in rows}
 
@@ -274,7 +278,7 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        return dict(record_json(read_bounded(path).decode("utf-8")))
+        return dict(parse_record_json(read_bounded_file(path).decode("utf-8")))
     except (ValueError, TypeError) as error:
         raise DataError(
             "the comparisons cannot be read", path=path, found=str(error),
@@ -282,18 +286,18 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
         ) from error  # fmt: skip
 
 
-def _read_scope(name: str, plain: Mapping[str, Any]) -> Scope:
+def _read_scope(name: str, plain: Mapping[str, Any]) -> ComparisonScope:
     systems = tuple(plain["systems"])
     ranges = {
         system: (int(low), int(high))
         for system, low, high in zip(systems, plain["rank_low"], plain["rank_high"], strict=False)
     }
-    pairs = tuple(Pair(**pair) for pair in plain["pairs"])
-    return Scope(name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", ""))
+    pairs = tuple(PairedComparison(**pair) for pair in plain["pairs"])
+    return ComparisonScope(name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", ""))
 
 
-def _read_cell(plain: Mapping[str, Any]) -> Cell:
-    return Cell(
+def _read_cell(plain: Mapping[str, Any]) -> RecordCell:
+    return RecordCell(
         plain["task"], plain["dataset"], plain["system"], plain["status"], plain.get("reason") or "",
         plain.get("seconds"), plain.get("counts") or {}, tuple(plain.get("skipped") or ()),
         tuple(plain.get("warnings") or ()), plain.get("variant") or "", plain.get("peak_bytes")
@@ -319,18 +323,18 @@ SERVING = {
 """Parameters that say where and how a model is asked, and not what it answers."""
 
 
-def label_names(names: Sequence[str]) -> dict[str, str]:
+def shorten_names_to_labels(names: Sequence[str]) -> dict[str, str]:
     """A label per name: names over 28 characters lose the organisation and how the model is served first, then
     their end, or their middle where they begin alike.
 
     Labels are distinct: names that would share one keep more, or get their number.
 
-    >>> list(label_names(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
+    >>> list(shorten_names_to_labels(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
     ['bm25', 'all-MiniLM-L6-v2']
-    >>> list(label_names([f"a-model-that-was-tuned-on-our-tickets-step-{n}00" for n in (1, 2)]).values())
+    >>> list(shorten_names_to_labels([f"a-model-that-was-tuned-on-our-tickets-step-{n}00" for n in (1, 2)]).values())
     ['a-model-that-was-tuned-on-…-tickets-step-100', 'a-model-that-was-tuned-on-…-tickets-step-200']
     """
-    short = {name: _without_organisation(name) for name in names}
+    short = {name: _strip_organisation(name) for name in names}
     shared = Counter(short.values())
     kept = {name: short[name] if shared[short[name]] == 1 else name for name in names}
     ends = {name: _cut_label(label, 0) for name, label in kept.items()}
@@ -353,7 +357,7 @@ def _cut_label(label: str, tail: int) -> str:
     return f"{label[: LONGEST - 1 - tail]}…{label[len(label) - tail :]}"
 
 
-def _without_organisation(name: str) -> str:
+def _strip_organisation(name: str) -> str:
     if len(name) <= LONG:
         return name
     target, question, parameters = name.partition("?")
@@ -361,12 +365,12 @@ def _without_organisation(name: str) -> str:
     return target.rstrip("/").rpartition("/")[2] + (question + kept if kept else "")
 
 
-def run_names(kind: str, folders: Sequence[Path]) -> list[str]:
+def name_runs_by_folder(kind: str, folders: Sequence[Path]) -> list[str]:
     """A name per run of one kind: that of its folder, with as many of the folders above it as tell them apart.
 
-    >>> run_names("sage", [Path("runs/sage-news"), Path("runs/sage-law")])
+    >>> name_runs_by_folder("sage", [Path("runs/sage-news"), Path("runs/sage-law")])
     ['news', 'law']
-    >>> run_names("sage", [Path("may/sage"), Path("june/sage")])
+    >>> name_runs_by_folder("sage", [Path("may/sage"), Path("june/sage")])
     ['may/sage', 'june/sage']
     """
     names = list(shorten_folder_names(folders))

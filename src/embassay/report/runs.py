@@ -12,13 +12,20 @@ from embassay.contracts import Kind
 from embassay.document.blocks import Block, Verdict
 from embassay.errors import DataError, EmbassayError
 from embassay.registry import Registry, RegistryEntry
-from embassay.report.board import Board, Row, has_board, make_board
-from embassay.report.record import KINDS, Record, System, label_names, read_record, run_names
-from embassay.runs.folder import MANIFEST, run_folders
+from embassay.report.board import BoardRow, SystemBoard, build_record_board, has_board
+from embassay.report.record import (
+    KINDS,
+    RecordSystem,
+    RunRecord,
+    name_runs_by_folder,
+    read_run_record,
+    shorten_names_to_labels,
+)
+from embassay.runs.folder import MANIFEST, find_run_folders
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.record import Summary
-    from embassay.protocols.rag.scoring.score import Score
+    from embassay.protocols.rag.scoring.score import ScoringRecord
     from embassay.protocols.rag.sweep.findings.record import Findings
 
 
@@ -34,38 +41,38 @@ class UnreadFolder:
 class RunCollection:
     """The runs, and the folders beside them that cannot be read."""
 
-    records: tuple[Record, ...]
+    records: tuple[RunRecord, ...]
     left: tuple[UnreadFolder, ...] = ()
 
 
-def find_records(paths: Sequence[Path]) -> RunCollection:
+def find_run_records(paths: Sequence[Path]) -> RunCollection:
     """The runs that `paths` are, or that lie anywhere in them, each once.
 
     A damaged run fails where it was named itself; found in a folder of runs it is left out and told of, if there are
     others. DataError where a path holds no run.
     """
-    records: dict[Path, Record] = {}
+    records: dict[Path, RunRecord] = {}
     left: dict[Path, UnreadFolder] = {}
     for path in paths:
         for folder, record in _find_runs(path):
-            if isinstance(record, Record):
+            if isinstance(record, RunRecord):
                 records.setdefault(folder.resolve(), record)
             else:
                 left.setdefault(folder.resolve(), UnreadFolder(folder, record.what))
     return RunCollection(tuple(records.values()), tuple(left.values()))
 
 
-def _find_runs(path: Path) -> list[tuple[Path, Record | DataError]]:
+def _find_runs(path: Path) -> list[tuple[Path, RunRecord | DataError]]:
     """The run that a path is, or all in it: each with its record or why there is none."""
     if (path / MANIFEST).exists() or not path.is_dir():
-        return [(path, read_record(path))]
-    records: list[tuple[Path, Record | DataError]] = []
-    for folder in run_folders(path):
+        return [(path, read_run_record(path))]
+    records: list[tuple[Path, RunRecord | DataError]] = []
+    for folder in find_run_folders(path):
         try:
-            records.append((folder, read_record(folder)))
+            records.append((folder, read_run_record(folder)))
         except DataError as error:
             records.append((folder, error))
-    if any(isinstance(run, Record) for _, run in records):
+    if any(isinstance(run, RunRecord) for _, run in records):
         return records
     raise next(
         (data_error for _, data_error in records if isinstance(data_error, DataError)),
@@ -88,7 +95,8 @@ for _kind, _page, _asks, _facts in (
     ("sage", "sage.similarity:sage_page", "Similarity under change", {"title": "SAGE"}),
     ("pteb", "pteb.drops:pteb_page", "Paraphrased at evaluation time", {"title": "PTEB", "group": "PTEB"}),
     ("hteb", "hteb.profile:hteb_page", "Style, length and language", {"title": "HTEB", "group": "PTEB"}),
-    ("original", "overview:tasks_page", "Scores on the original texts", {"title": "PTEB, original texts"}),
+    ("original", "overview:build_external_tasks_page", "Scores on the original texts",
+        {"title": "PTEB, original texts"}),
     ("judge", "pteb.models:judge_page", "Language models that rate", {"title": "Judges", "group": "PTEB"}),
     ("paraphrasers", "pteb.models:selection_page", "Language models that paraphrase",
         {"title": "Paraphrasers", "group": "PTEB"}),
@@ -112,7 +120,7 @@ for _kind, _page, _asks, _facts in (
     PAGES.add(_kind, f"embassay.report.{_page}", _asks, **_facts)
 
 
-def declared_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
+def find_declared_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
     """What is declared of a kind's page. None where nobody brings one, or what was brought cannot be loaded."""
     try:
         if kind not in KINDS:
@@ -124,7 +132,7 @@ def declared_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
 
 def kind_title(kind: str) -> str:
     """What a kind of run is called."""
-    entry = declared_page(kind)
+    entry = find_declared_page(kind)
     return dict(entry.facts).get("title", kind) if entry else kind
 
 
@@ -137,8 +145,8 @@ class ReportRun:
     by its first run. `alone`: the report has no other.
     """
 
-    record: Record
-    board: Board
+    record: RunRecord
+    board: SystemBoard
     mark: str = ""
     called: str = ""
     place: int = 1
@@ -162,7 +170,7 @@ class ReportRun:
         return "" if self.place == 1 else f"-{self.place}"
 
     @cached_property
-    def brought(self) -> tuple[tuple[Block, ...], str]:
+    def external_page_blocks(self) -> tuple[tuple[Block, ...], str]:
         """The page that another package brings for this kind of run, or nothing and why it cannot be shown."""
         from embassay.document import html, terminal  # nobody else here has a use for templates
 
@@ -171,7 +179,7 @@ class ReportRun:
             if kind in KINDS or kind not in PAGES:
                 return (), ""
             page = PAGES.get(kind)
-            with page.blamed("making its page"):
+            with page.blame_package_for_errors("making its page"):
                 blocks = tuple(page.load()(self, self.alone))
                 if odd := [block for block in blocks if not isinstance(block, get_args(Block))]:
                     raise TypeError(
@@ -180,30 +188,30 @@ class ReportRun:
                 if sum(isinstance(block, Verdict) for block in blocks) > 1:
                     raise ValueError("a page has one Verdict")
                 html.render_blocks(blocks)
-                terminal.draw_blocks(terminal.drawable_blocks(blocks))
+                terminal.draw_blocks(terminal.select_drawable_blocks(blocks))
             return blocks, ""
         except Exception as error:  # whatever is wrong with it, the others' pages are shown
             return (), getattr(error, "message", "") or f"{type(error).__name__}: {error}"
 
 
-def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
+def read_report_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
     """The runs that the paths are or hold, in the order of a report, each once: of two folders with the same results
     the later one is left out, and told of. DataError for a path without a run.
     """
-    records = find_records(paths)
-    kept: list[Record] = []
+    records = find_run_records(paths)
+    kept: list[RunRecord] = []
     left = list(records.left)
-    for record in sorted(records.records, key=_run_order):
-        twin = next((other for other in kept if _is_same(other, record)), None)
+    for record in sorted(records.records, key=_run_sort_key):
+        twin = next((other for other in kept if _is_same_run(other, record)), None)
         if twin is None:
             kept.append(record)
         else:
             left.append(UnreadFolder(record.path, f"it has the same results as {twin.path}"))
-    runs = gather_runs(kept)
+    runs = gather_report_runs(kept)
     return (replace(runs[0], left=tuple(left)), *runs[1:])
 
 
-def gather_runs(records: Sequence[Record]) -> tuple[ReportRun, ...]:
+def gather_report_runs(records: Sequence[RunRecord]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
     names = dict.fromkeys(system.name for record in records for system in record.systems)
     numbered = {name: i for i, name in enumerate(names)}
@@ -214,18 +222,18 @@ def gather_runs(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     made: list[ReportRun] = []
     for i, record in enumerate(records):
         systems = tuple(
-            replace(system, index=numbered[system.name], kind=_system_kind(system, kinds))
+            replace(system, index=numbered[system.name], kind=_find_system_kind(system, kinds))
             for system in record.systems
         )
         shared = record if systems == record.systems else replace(record, systems=systems)
         before = sum(run.record.kind == record.kind for run in made)
         alone = len(records) == 1
-        run = ReportRun(shared, make_board(shared), called=called[i], place=before + 1, alone=alone)
+        run = ReportRun(shared, build_record_board(shared), called=called[i], place=before + 1, alone=alone)
         made.append(replace(run, mark=f"-{run.slug}" if made else ""))
     return tuple(made)
 
 
-def _system_kind(system: System, known: Mapping[str, Kind]) -> Kind:
+def _find_system_kind(system: RecordSystem, known: Mapping[str, Kind]) -> Kind:
     """The kind of a system. A file of rankings says none: that of the system of its name, in this report or of ours,
     and `hybrid` where names joined by + are of words and of vectors."""
     if system.kind != "run":
@@ -243,46 +251,46 @@ def _system_kind(system: System, known: Mapping[str, Kind]) -> Kind:
 KINDS_OF_RANKINGS: tuple[Kind, ...] = ("embedding", "classical", "hybrid", "llm")
 
 
-def _run_titles(records: Sequence[Record]) -> list[str]:
+def _run_titles(records: Sequence[RunRecord]) -> list[str]:
     """What each run is called among those of its kind; nothing where it is the only one."""
     called = [""] * len(records)
     for kind in {record.kind for record in records}:
         places = [i for i, record in enumerate(records) if record.kind == kind]
         if len(places) > 1:
-            names = run_names(kind, [records[i].path for i in places])
+            names = name_runs_by_folder(kind, [records[i].path for i in places])
             for i, name in zip(places, names, strict=True):
                 called[i] = name
     return called
 
 
-def _is_same(first: Record, second: Record) -> bool:
+def _is_same_run(first: RunRecord, second: RunRecord) -> bool:
     """Whether two folders hold the results of one run: something is finished, and all of it is equal."""
     return first.kind == second.kind and bool(first.rows) and first.rows == second.rows
 
 
-def number_systems(runs: Sequence[ReportRun]) -> tuple[tuple[System, str], ...]:
+def number_systems(runs: Sequence[ReportRun]) -> tuple[tuple[RecordSystem, str], ...]:
     """Every system of the report by its number, with its label."""
     by_index = {system.index: system for run in reversed(runs) for system in run.record.systems}
-    label = label_names([by_index[index].name for index in sorted(by_index)])
+    label = shorten_names_to_labels([by_index[index].name for index in sorted(by_index)])
     return tuple((by_index[index], label[by_index[index].name]) for index in sorted(by_index))
 
 
-def list_board_rows(runs: Sequence[ReportRun]) -> tuple[Row, ...]:
+def list_board_rows(runs: Sequence[ReportRun]) -> tuple[BoardRow, ...]:
     """The board rows of every system, in the order of the boards, each system once."""
-    by_name: dict[str, Row] = {}
+    by_name: dict[str, BoardRow] = {}
     for run in runs:
         for row in run.board.rows:
             by_name.setdefault(row.system.name, row)
     return tuple(sorted(by_name.values(), key=lambda row: not row.system.ranked))
 
 
-def _run_order(record: Record) -> tuple[bool, int, str, str]:
+def _run_sort_key(record: RunRecord) -> tuple[bool, int, str, str]:
     """Runs that have finished something first, then by kind, then by folder."""
     known = KINDS.index(record.kind) if record.kind in KINDS else len(KINDS)
     return not _has_results(record), known, record.kind, str(record.path.absolute())
 
 
-def _has_results(record: Record) -> bool:
+def _has_results(record: RunRecord) -> bool:
     """Whether it can lead a report: of SAGE and PTEB a ranked system has a score over its datasets."""
     if not has_board(record.kind):
         return bool(record.rows)
@@ -297,16 +305,20 @@ def read_hume_summary(run: ReportRun) -> Summary | None:
     """The record of a HUME run; None for another run, or where it is not written yet."""
     path = run.record.path / SUMMARY
     return (
-        _cached_summary(run.record.path, *_file_state(path))
+        _read_summary_cached(run.record.path, *_stat_time_and_size(path))
         if run.record.kind == "hume" and path.is_file()
         else None
     )
 
 
-def score_of(run: ReportRun) -> Score | None:
+def read_scoring(run: ReportRun) -> ScoringRecord | None:
     """The record of a scoring; None for another run, or where it is not written yet."""
     path = run.record.path / SCORE
-    return _cached_score(path, *_file_state(path)) if run.record.kind == "score" and path.is_file() else None
+    return (
+        _read_score_cached(path, *_stat_time_and_size(path))
+        if run.record.kind == "score" and path.is_file()
+        else None
+    )
 
 
 def read_sweep_findings(run: ReportRun) -> Findings | None:
@@ -319,20 +331,20 @@ def read_sweep_findings(run: ReportRun) -> Findings | None:
     return read_findings(path)
 
 
-def _file_state(path: Path) -> tuple[int, int]:
+def _stat_time_and_size(path: Path) -> tuple[int, int]:
     state = path.stat()
     return state.st_mtime_ns, state.st_size
 
 
 @lru_cache(maxsize=4)
-def _cached_summary(folder: Path, _written: int, _size: int) -> Summary:
+def _read_summary_cached(folder: Path, _written: int, _size: int) -> Summary:
     from embassay.protocols.hume.record import read_summary
 
     return read_summary(folder)
 
 
 @lru_cache(maxsize=4)
-def _cached_score(path: Path, _written: int, _size: int) -> Score:
-    from embassay.protocols.rag.scoring.score import read_score
+def _read_score_cached(path: Path, _written: int, _size: int) -> ScoringRecord:
+    from embassay.protocols.rag.scoring.score import read_scoring_record
 
-    return read_score(path)
+    return read_scoring_record(path)

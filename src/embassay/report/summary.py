@@ -17,36 +17,36 @@ from embassay.document import marks
 from embassay.document.blocks import (
     Block,
     Bullets,
-    Care,
+    CautionNotes,
     Column,
-    Entry,
     Figure,
     Heading,
-    Line,
     Sentence,
+    StyledWords,
     Table,
-    Text,
-    Words,
+    TableCell,
+    TableLine,
+    TextBlock,
     join_names,
-    plain_text,
+    join_sentence_text,
 )
-from embassay.document.html import read_assets, tighten_html
-from embassay.document.marks import CLASSES, LogScale, Scale, log_scale, scale_of
+from embassay.document.html import minify_html, read_assets
+from embassay.document.marks import CLASSES, LogScale, Scale, fit_log_scale, fit_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.answers import (
     QUESTIONS,
-    Answer,
     Contender,
-    answer_questions,
-    answer_time,
+    ReportAnswer,
+    answer_query_time,
+    answer_report_questions,
     recommend_systems,
 )
-from embassay.report.board import Value
-from embassay.report.html import POLICY_PLACE, STYLE_PLACE, make_environment, security_policy
+from embassay.report.board import BoardValue
+from embassay.report.html import POLICY_PLACE, STYLE_PLACE, build_security_policy, make_template_environment
 from embassay.report.method import OWN, SAMPLE, find_licence
-from embassay.report.notes import gather_notes
+from embassay.report.notes import gather_run_notes
 from embassay.report.overview import run_verdict
-from embassay.report.record import OVERALL, label_names
+from embassay.report.record import OVERALL, shorten_names_to_labels
 from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.runs.folder import write_atomic
 from embassay.runs.spending import format_dollars
@@ -86,7 +86,7 @@ class Summary:
     head: str
     systems: str
     foot: str
-    answers: tuple[Answer, ...]
+    answers: tuple[ReportAnswer, ...]
     use: tuple[str, str]
     first: tuple[Block, ...]
     second: tuple[Block, ...]
@@ -109,7 +109,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class TradedEncoder:
+class EncoderTradeoff:
     """An encoder by its fastest stack: how long it takes, and how good it is."""
 
     system: Contender
@@ -118,7 +118,7 @@ class TradedEncoder:
     high: float | None
 
 
-def write_page(runs: Sequence[ReportRun], target: Path) -> Path:
+def write_summary_page(runs: Sequence[ReportRun], target: Path) -> Path:
     """Write the summary of the runs to `target`, in one step."""
     write_atomic(target, render_summary(runs))
     return target
@@ -126,39 +126,43 @@ def write_page(runs: Sequence[ReportRun], target: Path) -> Path:
 
 def render_summary(runs: Sequence[ReportRun]) -> str:
     """The whole file: style inlined, no script, nothing fetched."""
-    page = tighten_html(make_environment().get_template("summary.html").render(page=summarise_runs(runs)))
-    style = read_assets("embassay.report", STYLES) + marks.place_rules(page)
+    page = minify_html(
+        make_template_environment().get_template("summary.html").render(page=summarise_runs(runs))
+    )
+    style = read_assets("embassay.report", STYLES) + marks.write_place_css(page)
     # Before both places stands no text of data, which could hold the same words.
-    return page.replace(POLICY_PLACE, security_policy(style, ""), 1).replace(STYLE_PLACE, style, 1)
+    return page.replace(POLICY_PLACE, build_security_policy(style, ""), 1).replace(STYLE_PLACE, style, 1)
 
 
 def summarise_runs(runs: Sequence[ReportRun]) -> Summary:
     """What both pages show."""
-    answers = answer_questions(runs)
+    answers = answer_report_questions(runs)
     manifest = runs[0].record.manifest
     names = dict.fromkeys(run.record.manifest.get("name", "") for run in runs)
     updated = max(run.record.manifest.get("updated", "") for run in runs)
-    title = next(iter(names)) if len(names) == 1 else numbers.format_counted(len(runs), "run")
+    title = next(iter(names)) if len(names) == 1 else numbers.format_count_with_noun(len(runs), "run")
     systems = {system.name for run in runs for system in run.record.ranked_systems}
-    notes = len(gather_notes(runs))
+    notes = len(gather_run_notes(runs))
     return Summary(
         head=f"{title} · {numbers.format_date(updated)}",
         systems=(
-            f"{numbers.format_counted(len(systems), 'system')} · "
-            f"{plain_text(join_names([run.title for run in runs]))}"
+            f"{numbers.format_count_with_noun(len(systems), 'system')} · "
+            f"{join_sentence_text(join_names([run.title for run in runs]))}"
         ),
         foot=f"Embassay {manifest.get('embassay', '')}"
-        + (f" · {numbers.format_counted(notes, 'note')} in the full report" if notes else ""),
+        + (f" · {numbers.format_count_with_noun(notes, 'note')} in the full report" if notes else ""),
         answers=answers,
-        use=recommend_systems(answers) if answers else _lone_finding(runs),
-        first=tuple(_first_blocks(runs, answers)),
-        second=tuple(_second_blocks(runs, answers)),
-        labels=_answer_labels(answers),
+        use=recommend_systems(answers) if answers else _find_lone_run_finding(runs),
+        first=tuple(_first_page_blocks(runs, answers)),
+        second=tuple(_second_page_blocks(runs, answers)),
+        labels=_label_answer_systems(answers),
     )
 
 
-def _answer_labels(answers: Sequence[Answer]) -> Mapping[str, str]:
-    return label_names(tuple(dict.fromkeys(contender.name for answer in answers for contender in answer.all)))
+def _label_answer_systems(answers: Sequence[ReportAnswer]) -> Mapping[str, str]:
+    return shorten_names_to_labels(
+        tuple(dict.fromkeys(contender.name for answer in answers for contender in answer.all))
+    )
 
 
 def _shorten_names(said: str, names: Mapping[str, str]) -> str:
@@ -167,19 +171,19 @@ def _shorten_names(said: str, names: Mapping[str, str]) -> str:
     return said
 
 
-def _lone_finding(runs: Sequence[ReportRun]) -> tuple[str, str]:
+def _find_lone_run_finding(runs: Sequence[ReportRun]) -> tuple[str, str]:
     """What stands in the place of a recommendation where no question is answered: the finding of the only run."""
     if len(runs) > 1:
         return "No run compares two systems on the six questions of this page. What the runs say:", ""
-    return f"{plain_text(run_verdict(runs[0]).heading)}.", ""
+    return f"{join_sentence_text(run_verdict(runs[0]).heading)}.", ""
 
 
-def _first_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
+def _first_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
     """Below the answers: what time buys where a sweep timed it, else the scores that the answers rest on. Where nothing
     is answered: what the runs found, with their tables."""
     if answers:
-        traded = _fastest_stacks(runs, answers[-1])
-        yield _trade_figure(runs, traded) if len(traded) > 1 else _scores_table(answers)
+        traded = _find_fastest_stacks(runs, answers[-1])
+        yield _time_quality_figure(runs, traded) if len(traded) > 1 else _scores_table(answers)
         return
     for run in runs:
         verdict = run_verdict(run)
@@ -187,9 +191,9 @@ def _first_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Itera
             yield Heading((f"{run.title}: ", *verdict.heading))
         yield Bullets(verdict.lede)
         yield from _terminal_tables(run)
-    traded = _fastest_stacks(runs, answer_time(runs, Answer(QUESTIONS[0], "not run")))
+    traded = _find_fastest_stacks(runs, answer_query_time(runs, ReportAnswer(QUESTIONS[0], "not run")))
     if len(traded) > 1:
-        yield _trade_figure(runs, traded)
+        yield _time_quality_figure(runs, traded)
 
 
 def _terminal_tables(run: ReportRun) -> Iterator[Block]:
@@ -197,9 +201,11 @@ def _terminal_tables(run: ReportRun) -> Iterator[Block]:
     from embassay.report.terminal import run_view
 
     for table in run_view(run.record.path, wide=True):
-        if isinstance(table, Care) and table.more:
-            yield Text(
-                " ".join(plain_text(said) if not isinstance(said, str) else said for said in table.more)
+        if isinstance(table, CautionNotes) and table.more:
+            yield TextBlock(
+                " ".join(
+                    join_sentence_text(said) if not isinstance(said, str) else said for said in table.more
+                )
             )
         if isinstance(table, Table) and table.id in TABLES:
             columns = table.columns[:MOST_COLUMNS]
@@ -218,11 +224,11 @@ def _terminal_tables(run: ReportRun) -> Iterator[Block]:
             )
 
 
-def _row_entries(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ...]:
+def _row_entries(line: TableLine, columns: Sequence[str | Column]) -> tuple[TableCell, ...]:
     """The cells of a line; an interval stands in brackets behind its value, where a terminal leaves a space."""
     parts = []
     for column, entry in zip(columns, line.entries, strict=False):
-        title = plain_text(column.title) if isinstance(column, Column) else column
+        title = join_sentence_text(column.title) if isinstance(column, Column) else column
         value, _, interval = (
             entry.text.strip().partition(" ") if isinstance(entry.text, str) else ("", "", "")
         )
@@ -231,7 +237,7 @@ def _row_entries(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ..
     return tuple(parts)
 
 
-def _fastest_stacks(runs: Sequence[ReportRun], price: Answer) -> tuple[TradedEncoder, ...]:
+def _find_fastest_stacks(runs: Sequence[ReportRun], price: ReportAnswer) -> tuple[EncoderTradeoff, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
     findings = next((swept for run in runs if (swept := read_sweep_findings(run)) is not None), None)
     if findings is None:
@@ -243,11 +249,11 @@ def _fastest_stacks(runs: Sequence[ReportRun], price: Answer) -> tuple[TradedEnc
         measured = None if fastest is None else fastest.measured(findings.asked.measure)
         if measured is not None and measured.value.value is not None:
             figure = measured.value
-            traded.append(TradedEncoder(contender, measured.value.value, figure.low, figure.high))
+            traded.append(EncoderTradeoff(contender, measured.value.value, figure.low, figure.high))
     return tuple(traded)
 
 
-def _say_trade(fast: TradedEncoder, best: TradedEncoder, measure: str) -> str:
+def _say_time_quality_trade(fast: EncoderTradeoff, best: EncoderTradeoff, measure: str) -> str:
     """What the fastest saves against the one of the highest value: nothing is tested here, so none is first."""
     if fast is best:
         return f"{fast.system.name} is the fastest, and has the highest {measure}"
@@ -257,45 +263,50 @@ def _say_trade(fast: TradedEncoder, best: TradedEncoder, measure: str) -> str:
     return f"{fast.system.name} is {pace} {best.system.name}, whose {measure} is the highest"
 
 
-def _trade_figure(runs: Sequence[ReportRun], traded: Sequence[TradedEncoder]) -> Figure:
+def _time_quality_figure(runs: Sequence[ReportRun], traded: Sequence[EncoderTradeoff]) -> Figure:
     findings = next(swept for run in runs if (swept := read_sweep_findings(run)) is not None)
     asked = findings.asked
     fast, best = traded[0], max(traded, key=lambda row: row.quality)
-    title = _say_trade(fast, best, asked.measure)
+    title = _say_time_quality_trade(fast, best, asked.measure)
     words = "; ".join(
         f"{row.system.name}: {numbers.format_score(row.quality)}, {row.system.value:.3g} ms" for row in traded
     )
-    n = numbers.format_counted(findings.parts[0].queries, "query")
+    n = numbers.format_count_with_noun(findings.parts[0].queries, "query")
     small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
-    drawing = _draw_trade(traded, f"ms a query at p{asked.percentile:g} (log scale)")
+    drawing = _draw_time_quality_chart(traded, f"ms a query at p{asked.percentile:g} (log scale)")
     return Figure(title, Markup(drawing), words, small)
 
 
-def _draw_trade(traded: Sequence[TradedEncoder], across: str) -> str:
+def _draw_time_quality_chart(traded: Sequence[EncoderTradeoff], across: str) -> str:
     edges = [edge for row in traded for edge in (row.quality, row.low, row.high) if edge is not None]
-    y, x = scale_of([0.0, *edges]), log_scale([row.system.point for row in traded])
+    y, x = fit_scale([0.0, *edges]), fit_log_scale([row.system.point for row in traded])
     rows = "".join(
-        f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_y_at(y, tick)}" y2="{_y_at(y, tick)}"/>'
-        f'<text x="{LEFT - 1}%" y="{_y_at(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
+        f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" '
+        f'y1="{_chart_y_position(y, tick)}" y2="{_chart_y_position(y, tick)}"/>'
+        f'<text x="{LEFT - 1}%" y="{_chart_y_position(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
         for tick in y.ticks
     )
     ticks = "".join(
-        f'<text x="{_x_at(x, tick):.2f}%" y="{TOP + TALL + 18}" text-anchor="middle">{tick:g}</text>'
+        f'<text x="{_chart_x_position(x, tick):.2f}%" y="{TOP + TALL + 18}" text-anchor="middle">{tick:g}</text>'
         for tick in x.ticks
     )
     middle = (
         f'<text x="{LEFT + WIDE / 2}%" y="{TOP + TALL + 38}" text-anchor="middle">{escape(across)}</text>'
     )
-    bars = "".join(_draw_bar(row, x, y) for row in traded)
+    bars = "".join(_draw_system_bar(row, x, y) for row in traded)
     return f'<svg class="curve" height="{TOP + TALL + 46}">{rows}{ticks}{middle}{bars}</svg>'
 
 
-def _draw_bar(row: TradedEncoder, x: LogScale, y: Scale) -> str:
+def _draw_system_bar(row: EncoderTradeoff, x: LogScale, y: Scale) -> str:
     """Bar, tick, name and value of a system."""
-    at, down, style = (f"{_x_at(x, row.system.point):.2f}%", _y_at(y, row.quality), CLASSES[row.system.kind])
+    at, down, style = (
+        f"{_chart_x_position(x, row.system.point):.2f}%",
+        _chart_y_position(y, row.quality),
+        CLASSES[row.system.kind],
+    )
     bar = ""
     if row.low is not None and row.high is not None:
-        top, bottom = _y_at(y, row.high), _y_at(y, row.low)
+        top, bottom = _chart_y_position(y, row.high), _chart_y_position(y, row.low)
         size = f'width="8" height="{bottom - top:.1f}" transform="translate(-4)"'
         bar = f'<rect class="bar {style}" x="{at}" y="{top}" {size}/>'
     return (
@@ -305,20 +316,20 @@ def _draw_bar(row: TradedEncoder, x: LogScale, y: Scale) -> str:
     )
 
 
-def _x_at(x: LogScale, value: float) -> float:
+def _chart_x_position(x: LogScale, value: float) -> float:
     return LEFT + WIDE * x.at(value) / 100
 
 
-def _y_at(y: Scale, value: float) -> float:
+def _chart_y_position(y: Scale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * TALL, 1)
 
 
-def _scores_table(answers: Sequence[Answer]) -> Table:
+def _scores_table(answers: Sequence[ReportAnswer]) -> Table:
     """Of each answer the first systems: fewer where long names take the rows."""
-    label, asked = _answer_labels(answers), sum(bool(answer.all) for answer in answers)
+    label, asked = _label_answer_systems(answers), sum(bool(answer.all) for answer in answers)
     long = sum(max(0, len(_shorten_names(answer.answer, label)) // NAME - 2) for answer in answers)
     lines = [
-        Line(
+        TableLine(
             label[top.name],
             (_value_entry(answer, top),),
             kind=None if top.kind == "human" else top.kind,
@@ -330,26 +341,26 @@ def _scores_table(answers: Sequence[Answer]) -> Table:
     return _plain_table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
 
 
-def _value_entry(answer: Answer, top: Contender) -> Entry:
+def _value_entry(answer: ReportAnswer, top: Contender) -> TableCell:
     unit = answer.unit
     if top.low is None:
-        return Entry(unit.text(top.point))
-    return Entry(f"{unit.text(top.point)} ({' to '.join(map(unit.text, top.ends))})")
+        return TableCell(unit.text(top.point))
+    return TableCell(f"{unit.text(top.point)} ({' to '.join(map(unit.text, top.ends))})")
 
 
-def _plain_table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Line]) -> Table:
+def _plain_table(title: str, heading: str, columns: Sequence[str], lines: Sequence[TableLine]) -> Table:
     heads = tuple(Column(column, style="") for column in columns)
     return Table("", title, heading, heads, tuple(lines), style="plain", is_sortable=False, export="")
 
 
-def _second_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
+def _second_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
     """Conditions, data and cost; then as much as there is room for of a single run's tasks, and of the notes."""
-    head, tail = tuple(_condition_blocks(runs, answers)), tuple(_closing_blocks(runs, answers))
-    room = ROOM - sum(map(_count_rows, (*head, *tail)))
+    head, tail = tuple(_condition_blocks(runs, answers)), tuple(_cost_and_rerun_blocks(runs, answers))
+    room = ROOM - sum(map(_estimate_page_rows, (*head, *tail)))
     tasks = tuple(_task_tables(runs[0], room - 3)) if answers and len(runs) == 1 else ()
-    notes = gather_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
-    care = Bullets(tuple(_shorten_names(note.plain, _answer_labels(answers)) for note in notes))
-    fits = not answers or _count_rows(care) + 2 <= room - sum(map(_count_rows, tasks))
+    notes = gather_run_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
+    care = Bullets(tuple(_shorten_names(note.plain, _label_answer_systems(answers)) for note in notes))
+    fits = not answers or _estimate_page_rows(care) + 2 <= room - sum(map(_estimate_page_rows, tasks))
     yield from (*head, *tasks)
     if notes and fits:
         yield Heading("Read with care")
@@ -357,22 +368,22 @@ def _second_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iter
     yield from tail
 
 
-def _condition_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
+def _condition_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
     yield Heading("The recommendation holds if" if answers else "This holds if")
     yield Bullets(tuple(_list_conditions(runs, answers)))
     if answers:
         yield Heading("How to read “sure”")
         yield Bullets(
-            tuple((Words(word, f"level {level}"), f" {means}") for level, word, means in LEVELS),
+            tuple((StyledWords(word, f"level {level}"), f" {means}") for level, word, means in LEVELS),
             style="levels",
         )
-    yield _tested_table(runs, answers)
+    yield _tested_items_table(runs, answers)
     if untested := tuple(_untested_bullets(runs, answers)):
         yield Heading("What was not tested")
         yield Bullets(untested)
 
 
-def _closing_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
+def _cost_and_rerun_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
     yield _plain_table("What it costs", "Of", ("Time and money",), tuple(_cost_lines(runs, answers)))
     yield Heading("Run it again", level=3)
     yield from _rerun_commands(runs)
@@ -386,7 +397,7 @@ def _task_tables(run: ReportRun, room: int) -> Iterator[Table]:
         return
     overall = (board.lead_title,) if board.lead == OVERALL else ()
     lines = tuple(
-        Line(
+        TableLine(
             row.label,
             tuple(_bold_entry(value) for value in (*(row.lead for _ in overall), *row.tasks)[:MOST_TASKS]),
         )
@@ -397,24 +408,27 @@ def _task_tables(run: ReportRun, room: int) -> Iterator[Table]:
     yield replace(table, note="Bold: may be first on the task, by its paired tests.")
 
 
-def _bold_entry(value: Value) -> Entry:
-    return Entry(value.text, bold=value.best)
+def _bold_entry(value: BoardValue) -> TableCell:
+    return TableCell(value.text, bold=value.best)
 
 
-def _count_rows(block: Block) -> int:
+def _estimate_page_rows(block: Block) -> int:
     """How many rows of the page a block takes, as far as its letters tell."""
     if isinstance(block, Table):
         return 3 + len(block.lines) + bool(block.note)
     if isinstance(block, Bullets):
         return sum(
-            -(-len(plain_text(item) if isinstance(item, tuple) else item) // LETTERS) for item in block.items
+            -(-len(join_sentence_text(item) if isinstance(item, tuple) else item) // LETTERS)
+            for item in block.items
         )
-    if isinstance(block, Text):
-        return -(-len(plain_text(block.said) if isinstance(block.said, tuple) else block.said) // LETTERS)
+    if isinstance(block, TextBlock):
+        return -(
+            -len(join_sentence_text(block.said) if isinstance(block.said, tuple) else block.said) // LETTERS
+        )
     return 2
 
 
-def describe_conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Sentence, ...]:
+def describe_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> tuple[Sentence, ...]:
     """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
     held = ((f"It holds if {condition}.",) for condition in _list_conditions(runs, answers))
     never = (
@@ -424,10 +438,13 @@ def describe_conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) ->
     return (*held, *never)
 
 
-def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[str]:
+def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[str]:
     """Those that the records give: whose texts, how many questions, how long, on what machine."""
     sample = ", this project’s small sample, which shows how it works and decides nothing for you"
-    yield f"your texts are like those of {_list_names(_list_datasets(runs))}{sample if _all_sample(runs) else ''}"
+    yield (
+        "your texts are like those of "
+        f"{_join_some_names(_list_dataset_names(runs))}{sample if _is_sample_data_only(runs) else ''}"
+    )
     for answer in answers:
         if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
             yield f"your questions resemble the {answer.n} that were asked"
@@ -435,21 +452,21 @@ def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> It
         yield f"your texts are shorter than {numbers.format_count(limit)} tokens: {name} cuts longer ones"
     if answers and answers[-1].level != "not run":
         hardware = runs[0].record.manifest.get("hardware", {})
-        cores = numbers.format_counted(hardware.get("cores") or 1, "core")
+        cores = numbers.format_count_with_noun(hardware.get("cores") or 1, "core")
         machine = f"{cores}, {hardware.get('cpu', 'processor unknown')}"
         yield f"you run on a machine like this one ({machine}); elsewhere, measure again"
 
 
-def _list_datasets(runs: Sequence[ReportRun]) -> list[str]:
+def _list_dataset_names(runs: Sequence[ReportRun]) -> list[str]:
     return list(
         dict.fromkeys(dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ()))
     )
 
 
-def _list_names(names: Sequence[str]) -> str:
+def _join_some_names(names: Sequence[str]) -> str:
     if not names:
         return "this run"
-    return plain_text(
+    return join_sentence_text(
         join_names(
             names
             if len(names) <= MOST_NAMED
@@ -458,14 +475,14 @@ def _list_names(names: Sequence[str]) -> str:
     )
 
 
-def _all_sample(runs: Sequence[ReportRun]) -> bool:
+def _is_sample_data_only(runs: Sequence[ReportRun]) -> bool:
     sources = {dataset.get("source") for run in runs for dataset in run.record.manifest.get("datasets", ())}
     return sources == {"sample"}
 
 
 def _token_limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     """Of the systems that are in an answer: the most tokens that each reads of a text."""
-    leading = {name for answer in answer_questions(runs) for name in answer.names}
+    leading = {name for answer in answer_report_questions(runs) for name in answer.names}
     counts: dict[str, int] = {}
     for run in runs:
         for system in run.record.systems:
@@ -474,91 +491,99 @@ def _token_limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     return list(counts.items())
 
 
-def _tested_table(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
+def _tested_items_table(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Table:
     by_slug = {run.slug: run for run in runs}
     lines = []
     for answer in answers:
         if answer.level != "not run":
             noun = "stack" if answer.question.name == "price" else answer.question.noun
-            items, source = numbers.format_counted(answer.n, noun), _source_words(by_slug[answer.slug])
-            lines.append(Line(answer.question.asks, (Entry(items), Entry(source))))
+            items, source = (
+                numbers.format_count_with_noun(answer.n, noun),
+                _describe_dataset_source(by_slug[answer.slug]),
+            )
+            lines.append(TableLine(answer.question.asks, (TableCell(items), TableCell(source))))
     if not answers:
-        lines = [Line(run.title, (Entry(_items_words(run)), Entry(_source_words(run)))) for run in runs]
+        lines = [
+            TableLine(
+                run.title, (TableCell(_describe_items_by_task(run)), TableCell(_describe_dataset_source(run)))
+            )
+            for run in runs
+        ]
     return _plain_table(
         "What it was tested on", "Question" if answers else "Run", ("Items", "Data, licence"), lines
     )
 
 
-def _items_words(run: ReportRun) -> str:
+def _describe_items_by_task(run: ReportRun) -> str:
     """Items by task, of all datasets."""
     counts: dict[str, int] = {}
     for dataset in run.record.manifest.get("datasets", ()):
         for task, facts in (dataset.get("tasks") or {}).items():
             counts[task] = counts.get(task, 0) + facts.get("n", 0)
     if len(counts) == 1:
-        return numbers.format_counted(next(iter(counts.values())), "item")
+        return numbers.format_count_with_noun(next(iter(counts.values())), "item")
     return ", ".join(f"{task} {numbers.format_count(n)}" for task, n in counts.items())
 
 
 WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}
 
 
-def _source_words(run: ReportRun) -> str:
+def _describe_dataset_source(run: ReportRun) -> str:
     """Its dataset with whose it is, or its licence; several are counted."""
     datasets: Sequence[Mapping[str, Any]] = run.record.manifest.get("datasets", ())
     if len(datasets) != 1:
-        return numbers.format_counted(len(datasets), "dataset")
+        return numbers.format_count_with_noun(len(datasets), "dataset")
     licence = find_licence(datasets[0].get("source", ""))
     return f"{datasets[0]['name']}, {WHOSE.get(licence, licence)}"
 
 
 def _untested_bullets(
-    runs: Sequence[ReportRun], answers: Sequence[Answer]
-) -> Iterator[str | tuple[str | Words, ...]]:
+    runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]
+) -> Iterator[str | tuple[str | StyledWords, ...]]:
     for answer in answers:
         if answer.level == "not run":
             asks = answer.question.asks[:1].lower() + answer.question.asks[1:]
-            yield (f"{asks} (", answer.note or Words(answer.how_sure, "command"), ")")
+            yield (f"{asks} (", answer.note or StyledWords(answer.how_sure, "command"), ")")
     languages = sorted(
         {dataset.get("lang") for run in runs for dataset in run.record.manifest.get("datasets", ())}
         - {"", None}
     )
     if languages and not {"mul", "und"} & set(languages):
         named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)
-        yield f"languages other than {plain_text(join_names([*named]))}"
+        yield f"languages other than {join_sentence_text(join_names([*named]))}"
     if any(run.record.kind in ("score", "sweep", "golden") for run in runs):
         yield "the answers that a language model writes from what was found"
     if any(run.record.kind == "sweep" for run in runs):
         yield "more documents than these: search gets slower and harder as they grow"
 
 
-def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Line]:
+def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[TableLine]:
     manifests = [run.record.manifest for run in runs]
     seconds = sum(
         session.get("seconds") or 0 for manifest in manifests for session in manifest.get("sessions", ())
     )
     spent = [(manifest.get("spent") or {}).get("usd", 0.0) for manifest in manifests]
-    cores = numbers.format_counted((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
+    cores = numbers.format_count_with_noun((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
     money = "price unknown" if None in spent else format_dollars(sum(spent))
     time = f"{numbers.format_duration(seconds)} on {cores}" if seconds else "time not recorded"
-    yield Line("This evaluation", (Entry(f"{time}; {money}"),))
+    yield TableLine("This evaluation", (TableCell(f"{time}; {money}"),))
     for answer in answers:
         if answer.level != "sure" and answer.more:
-            more = f"about {numbers.format_counted(answer.more, f'more {answer.question.noun}')}"
+            more = f"about {numbers.format_count_with_noun(answer.more, f'more {answer.question.noun}')}"
             words = f"{more}, if the difference stays as measured"
-            yield Line(f"To decide: {answer.question.short.lower()}", (Entry(words),))
+            yield TableLine(f"To decide: {answer.question.short.lower()}", (TableCell(words),))
     if answers and answers[-1].level != "not run":
-        yield Line("In use", (Entry(answers[-1].how_sure),))
+        yield TableLine("In use", (TableCell(answers[-1].how_sure),))
 
 
-def _rerun_commands(runs: Sequence[ReportRun]) -> Iterator[Text]:
+def _rerun_commands(runs: Sequence[ReportRun]) -> Iterator[TextBlock]:
     commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
     for command in [text for text in commands if text][:MOST_COMMANDS]:
-        yield Text((Words(_cut_command(command), "command"),))
+        yield TextBlock((StyledWords(_cut_command(command), "command"),))
     if any(len(command) > LONGEST_COMMAND for command in commands):
-        yield Text("The whole command: full report, Method.")
+        yield TextBlock("The whole command: full report, Method.")
     if len(commands) > MOST_COMMANDS:
-        yield Text(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")
+        yield TextBlock(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")
 
 
 def _cut_command(command: str) -> str:

@@ -11,53 +11,53 @@ from typing import TYPE_CHECKING
 from embassay.document.blocks import (
     Block,
     Bullets,
-    Care,
+    CautionNotes,
     Column,
-    Command,
-    Entry,
+    CommandText,
     Said,
+    StyledWords,
     Table,
-    Text,
+    TableCell,
+    TextBlock,
     Verdict,
-    Words,
     join_names,
-    number_columns,
-    plain_text,
+    join_sentence_text,
+    make_number_columns,
 )
 from embassay.document.claims import describe_first
-from embassay.document.marks import scale_of
-from embassay.document.terminal import drawable_blocks, fold_text
+from embassay.document.marks import fit_scale
+from embassay.document.terminal import fold_text, select_drawable_blocks
 from embassay.protocols.compare import (
     METHOD,
-    Across,
-    Among,
-    Contrast,
+    AcrossDatasets,
     Entrant,
-    Field,
-    PairOfSystems,
-    choose_verdict,
+    RankedField,
+    RankedPairTest,
+    SystemContrast,
+    SystemPairComparison,
+    choose_verdict_contrast,
     higher_is_better,
 )
-from embassay.protocols.compare_claims import contrast_claim, field_claims
+from embassay.protocols.compare_claims import make_contrast_claim, make_field_claims
 from embassay.protocols.gate import (
     UNPAIRED,
     BarVerdict,
     advise_more_items,
-    format_value,
+    format_verdict_value,
+    make_verdict_claims,
     name_verdict,
-    state_verdicts,
     summarise_verdicts,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS, describe_left_out
+from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS, describe_beating_baselines
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 from embassay.records import Result
 
 if TYPE_CHECKING:
     from rich.text import Text as Styled
 
-    from embassay.report.board import Board, Row, Value
-    from embassay.report.record import Record
+    from embassay.report.board import BoardRow, BoardValue, SystemBoard
+    from embassay.report.record import RunRecord
     from embassay.report.runs import ReportRun
 
 
@@ -78,12 +78,12 @@ TABLES_ALONE = ("sessions", "versions")
 def run_view(run: Path, wide: bool = False, price: float | None = None) -> Iterator[Block]:
     """A run: verdict, table, notes, where its report is; what more labels would cost at a `price` each. DataError where
     the folder holds no run."""
-    from embassay.report.notes import list_notes
+    from embassay.report.notes import list_run_notes
     from embassay.report.overview import run_verdict
-    from embassay.report.record import read_record
-    from embassay.report.runs import PAGES, gather_runs
+    from embassay.report.record import read_run_record
+    from embassay.report.runs import PAGES, gather_report_runs
 
-    shown = gather_runs((read_record(Path(run)),))[0]
+    shown = gather_report_runs((read_run_record(Path(run)),))[0]
     if shown.record.kind == "hume":
         from embassay.report.hume.conclusions import hume_view
 
@@ -94,13 +94,13 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
         from embassay.report.calibration.thresholds import calibration_view
 
         yield from calibration_view(Path(run), record, board, price)
-        yield from report_place(Path(run))
+        yield from say_where_report_is(Path(run))
         return
     if record.kind == "choose":
         from embassay.report.rag.choice import choice_view
 
         yield from choice_view(Path(run), record, board, wide)
-        yield from report_place(Path(run))
+        yield from say_where_report_is(Path(run))
         return
     yield run_verdict(shown)
     yield from _main_table(record, board, wide)
@@ -109,28 +109,33 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
 
         yield from guard_blocks(Path(run))
     if record.kind == "pteb":
-        from embassay.report.pteb.validity import validity_blocks
+        from embassay.report.pteb.validity import paraphrase_validity_blocks
 
-        yield from validity_blocks(record, board)
+        yield from paraphrase_validity_blocks(record, board)
     if wide:
-        yield from _taken_blocks(record, board)
-    blocks, why = shown.brought
+        yield from _time_and_memory_blocks(record, board)
+    blocks, why = shown.external_page_blocks
     if record.kind in TABLES_ALONE:
         blocks = tuple(PAGES.get(record.kind).load()(shown, True))
-    yield from (block for block in drawable_blocks(blocks) if not isinstance(block, Verdict | Care))
+    yield from (
+        block for block in select_drawable_blocks(blocks) if not isinstance(block, Verdict | CautionNotes)
+    )
     notes = [why] if why else []
     notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
-    yield Care((*notes, *(note.plain for note in list_notes(record))), more=tuple(_reference_lines(board)))
-    yield from report_place(Path(run))
+    yield CautionNotes(
+        (*notes, *(note.plain for note in list_run_notes(record))),
+        more=tuple(_explain_unranked_systems(board)),
+    )
+    yield from say_where_report_is(Path(run))
 
 
-def report_place(run: Path, otherwise: str = "") -> Iterator[Text]:
+def say_where_report_is(run: Path, otherwise: str = "") -> Iterator[TextBlock]:
     """Where the report of a run is; `otherwise` what there is in its place."""
     report = run / "report.html"
     if report.exists():
-        yield Text(("Report: ", Command(str(report))))
+        yield TextBlock(("Report: ", CommandText(str(report))))
     elif otherwise:
-        yield Text(("Tables: ", Command(str(run / otherwise))))
+        yield TextBlock(("Tables: ", CommandText(str(run / otherwise))))
 
 
 def verdict_view(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
@@ -139,10 +144,10 @@ def verdict_view(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
     Raises DataError when the folder holds no run.
     """
     from embassay.report.overview import run_verdict
-    from embassay.report.record import read_record
-    from embassay.report.runs import gather_runs
+    from embassay.report.record import read_run_record
+    from embassay.report.runs import gather_report_runs
 
-    verdict = run_verdict(gather_runs((read_record(Path(run)),))[0])
+    verdict = run_verdict(gather_report_runs((read_run_record(Path(run)),))[0])
     yield replace(verdict, lede=verdict.lede[:sentences])
 
 
@@ -158,21 +163,25 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
     """The answers that runs give, a line each, and what to use; empty where they give none."""
     from rich.text import Text as Styled
 
-    from embassay.report.answers import answer_questions, recommend_systems
+    from embassay.report.answers import answer_report_questions, recommend_systems
 
-    answers = answer_questions(runs)
+    answers = answer_report_questions(runs)
     if not answers:
         return Styled("")
     asks = max(len(answer.question.short) for answer in answers) + 4
     names = min(max(len(answer.answer) for answer in answers), MOST_NAMES) + 2
     lines = [
         Styled("Answers", style="bold").append(
-            _asked_scope(runs, " · " if unicode else " - "), style="not bold dim"
+            _describe_asked_scope(runs, " · " if unicode else " - "), style="not bold dim"
         )
     ]
     for answer in answers:
         word, colour = LEVELS.get(answer.level, ("", ""))
-        said = fold_text(f"{word}: {answer.brief}" if word else answer.brief, width - asks - names, unicode)
+        said = fold_text(
+            f"{word}: {answer.brief_certainty}" if word else answer.brief_certainty,
+            width - asks - names,
+            unicode,
+        )
         said[0].highlight_words([f"{word}:"], colour)
         head = Styled(f"  {answer.question.short}".ljust(asks)).append(
             answer.answer.ljust(names), style="bold"
@@ -189,122 +198,128 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
     return Styled("\n").join(lines)
 
 
-def _asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
+def _describe_asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
     """How many systems were asked, and on which data, behind the heading of the answers."""
     systems = {system.name for run in runs for system in run.record.ranked_systems}
     datasets = {dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ())}
-    told = [numbers.format_counted(len(systems), "system")] if systems else []
+    told = [numbers.format_count_with_noun(len(systems), "system")] if systems else []
     told += (
         [*datasets]
         if len(datasets) == 1
-        else [numbers.format_counted(len(datasets), "dataset")]
+        else [numbers.format_count_with_noun(len(datasets), "dataset")]
         if datasets
         else []
     )
     return "".join(dot + part for part in told)
 
 
-def care_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
+def gravest_notes_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
     """The first notes of all runs, those that can change an answer first, under a heading that counts them."""
-    from embassay.report.answers import answer_questions
-    from embassay.report.notes import gather_notes, weigh_notes
+    from embassay.report.answers import answer_report_questions
+    from embassay.report.notes import gather_run_notes, put_decisive_notes_first
 
-    asked = {answer.slug for answer in answer_questions(runs) if answer.level != "not run"}
-    notes, _ = weigh_notes(gather_notes(runs), asked)
+    asked = {answer.slug for answer in answer_report_questions(runs) if answer.level != "not run"}
+    notes, _ = put_decisive_notes_first(gather_run_notes(runs), asked)
     if notes:
         yield Verdict(
-            (f"Read with care ({min(most, len(notes))} of {numbers.format_counted(len(notes), 'note')})",)
+            (
+                f"Read with care ({min(most, len(notes))} of {numbers.format_count_with_noun(len(notes), 'note')})",
+            )
         )
         yield Bullets(tuple(note.plain for note in notes[:most]))
 
 
-def _main_table(record: Record, board: Board, wide: bool) -> Iterator[Table]:
+def _main_table(record: RunRecord, board: SystemBoard, wide: bool) -> Iterator[Table]:
     """The one table of a run: SAGE's board, PTEB's drops, or the first that another command wrote."""
     if record.kind == "hteb" and board.tasks:
-        from embassay.report.hteb.profile import profile_view
+        from embassay.report.hteb.profile import profile_terminal_table
 
-        yield profile_view(record, board, wide)
+        yield profile_terminal_table(record, board, wide)
         return
     if record.kind != "pteb" and board.tasks:
         yield _board_table(board, wide)
         return
-    from embassay.report.pteb.conclusions import drop_table, step_table
+    from embassay.report.pteb.conclusions import paraphrase_drop_table, paraphrase_step_table
 
-    yield from (drop_table(record, board, wide),) if record.kind == "pteb" else step_table(record, board)
+    yield from (
+        (paraphrase_drop_table(record, board, wide),)
+        if record.kind == "pteb"
+        else paraphrase_step_table(record, board)
+    )
 
 
-def _taken_blocks(record: Record, board: Board) -> Iterator[Block]:
+def _time_and_memory_blocks(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
     """Time and memory beside the score; nothing where cells tell no time."""
-    from embassay.report.method import measure_taken
+    from embassay.report.method import list_system_efforts
 
     rows = [
         [row.system, row.score, row.time, row.per_pair, row.memory, row.vector]
-        for row in measure_taken(record, board)
+        for row in list_system_efforts(record, board)
     ]
     if rows:
         heads: list[str | Column] = [
             "System",
-            *number_columns(board.lead_title, "Time", "Per pair", "Memory", "Vector"),
+            *make_number_columns(board.lead_title, "Time", "Per pair", "Memory", "Vector"),
         ]
         yield Table.of("taken", heads, rows)
-        yield Text(MEASURED)
+        yield TextBlock(MEASURED)
 
 
-def _reference_lines(board: Board) -> Iterator[str]:
+def _explain_unranked_systems(board: SystemBoard) -> Iterator[str]:
     names = " and ".join(row.label for row in board.references)
     if board.apart:
-        apart = plain_text(join_names([row.label for row in board.apart]))
+        apart = join_sentence_text(join_names([row.label for row in board.apart]))
         yield f"{APART} {apart} are ranked separately: some of their scores come from another method."
     if names and board.tasks:
         yield f"{names} are references, not ranked."
 
 
-def _board_table(board: Board, wide: bool) -> Table:
+def _board_table(board: SystemBoard, wide: bool) -> Table:
     """Rank, system, leading score with its interval, and the other tasks."""
-    from embassay.report.board import collect_ends
+    from embassay.report.board import collect_interval_ends
 
     places = [i for i, task in enumerate(board.tasks) if task.name != board.lead]
-    scale = scale_of(collect_ends(row.lead for row in board.rows))
+    scale = fit_scale(collect_interval_ends(row.lead for row in board.rows))
     lead = Column(f"{board.lead_title}, 95%", scale, "num")
     heads: list[str | Column] = [
         "Rank",
         "System",
         lead,
-        *number_columns(*(board.tasks[i].short for i in places)),
+        *make_number_columns(*(board.tasks[i].short for i in places)),
     ]
     return Table.of("board", heads, (_board_row(row, places, wide) for row in board.rows), at=1)
 
 
-def _board_row(row: Row, places: Sequence[int], wide: bool) -> list[Said | Entry]:
+def _board_row(row: BoardRow, places: Sequence[int], wide: bool) -> list[Said | TableCell]:
     lead = row.lead
-    first = Entry(lead.text, lead.interval, lead.exact) if lead.interval else state_or_value(lead)
+    first = TableCell(lead.text, lead.interval, lead.exact) if lead.interval else format_value_or_state(lead)
     label = row.system.name if wide else row.label
-    return [row.rank or numbers.NONE, label, first, *(state_or_value(row.tasks[i]) for i in places)]
+    return [row.rank or numbers.NONE, label, first, *(format_value_or_state(row.tasks[i]) for i in places)]
 
 
-def state_or_value(value: Value) -> Entry:
+def format_value_or_state(value: BoardValue) -> TableCell:
     """The value, bold if it is the best, or the word of its state."""
     if value.value is not None:
-        return Entry(value.text, exact=value.exact, bold=value.best)
-    return Entry((Words(value.text, f"state {value.state.replace(' ', '-')}"),))
+        return TableCell(value.text, exact=value.exact, bold=value.best)
+    return TableCell((StyledWords(value.text, f"state {value.state.replace(' ', '-')}"),))
 
 
 _FEW = 5
 """Below so many datasets Wilcoxon's test cannot reach 0.05."""
 
 
-def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
+def compared_pair_view(pair: SystemPairComparison, protocol: str) -> Iterator[Block]:
     """Two systems, place by place."""
-    unit = numbers.choose_unit(protocol)
-    first = choose_verdict(pair.contrasts)
-    claims = () if math.isnan(first.p) else (contrast_claim(first),)
+    unit = numbers.choose_measure_format(protocol)
+    first = choose_verdict_contrast(pair.contrasts)
+    claims = () if math.isnan(first.p) else (make_contrast_claim(first),)
     yield Verdict((contrast_verdict(first, unit, pair.among),), claims=claims)
     yield _pair_table(pair.contrasts, unit)
     yield Bullets(tuple(_pair_notes(pair, unit)))
-    yield from _next_items(choose_verdict(pair.contrasts), unit)
+    yield from _show_value_of_more_items(choose_verdict_contrast(pair.contrasts), unit)
 
 
-def _next_items(contrast: Contrast, unit: numbers.Unit) -> Iterator[Block]:
+def _show_value_of_more_items(contrast: SystemContrast, unit: numbers.MeasureFormat) -> Iterator[Block]:
     """What more items would achieve, where the two cannot be told apart."""
     if (
         contrast.difference is None
@@ -313,20 +328,22 @@ def _next_items(contrast: Contrast, unit: numbers.Unit) -> Iterator[Block]:
         or contrast.error <= 0
     ):
         return
-    from embassay.report.notes import UndecidedDifference, open_table
+    from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 
     found = UndecidedDifference(
         "", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests
     )
-    yield Text("What more items like these would achieve, the same number for each dataset:")
-    yield open_table("What more items would achieve", "Items", [found], unit=unit)
+    yield TextBlock("What more items like these would achieve, the same number for each dataset:")
+    yield undecided_outlook_table("What more items would achieve", "Items", [found], unit=unit)
 
 
-def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None = None) -> str:
+def contrast_verdict(
+    contrast: SystemContrast, unit: numbers.MeasureFormat, among: RankedPairTest | None = None
+) -> str:
     """The finding in a sentence: *beats* is an adjusted p below 0.05. Where the run's ranks answer otherwise, it names
     their family.
 
-    >>> made = Contrast("a", "b", "sts", "", "spearman", 0.8, 0.7, 0.1, 0.05, 0.15, 0.02, 1e-6, 1e-6)
+    >>> made = SystemContrast("a", "b", "sts", "", "spearman", 0.8, 0.7, 0.1, 0.05, 0.15, 0.02, 1e-6, 1e-6)
     >>> contrast_verdict(made, numbers.SCORE)
     'a beats b on sts by 0.100 (0.050–0.150), p <0.001.'
     """
@@ -343,8 +360,8 @@ def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None
             f"{contrast.a} minus {contrast.b} {where}: {unit.change(contrast.difference)}; {contrast.reason}."
             f"{_explain_less_judged(contrast)}"
         )
-    claim = contrast_claim(contrast)
-    other = _other_answer(claim.relation == "beats", among)
+    claim = make_contrast_claim(contrast)
+    other = _say_differing_run_test(claim.relation == "beats", among)
     if claim.relation in ("beats", "higher"):
         is_up = contrast.difference >= 0
         ends = (contrast.low, contrast.high) if is_up else (-contrast.high, -contrast.low)
@@ -360,14 +377,14 @@ def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None
     )
 
 
-def _explain_less_judged(contrast: Contrast) -> str:
+def _explain_less_judged(contrast: SystemContrast) -> str:
     """Why a run that is behind is not declared worse."""
     if not contrast.judged_less:
         return ""
     return f" Fewer passages of {contrast.judged_less} are graded: {MISSING_LABELS}"
 
 
-def _describe_p(contrast: Contrast) -> str:
+def _describe_p(contrast: SystemContrast) -> str:
     """p with its family, and alone where that says otherwise."""
     corrected = f"p {numbers.format_p_value(contrast.p_adjusted)}"
     if contrast.tests == 1:
@@ -378,7 +395,7 @@ def _describe_p(contrast: Contrast) -> str:
     return f"{corrected} among {contrast.tests} (Holm){alone}"
 
 
-def _other_answer(told: bool, among: Among | None) -> str:
+def _say_differing_run_test(told: bool, among: RankedPairTest | None) -> str:
     if among is None or among.apart == told:
         return ""
     answer = "yes" if among.apart else "no"
@@ -387,7 +404,7 @@ def _other_answer(told: bool, among: Among | None) -> str:
     )
 
 
-def _explain_ranks(found: Sequence[Field]) -> str:
+def _explain_rank_tests(found: Sequence[RankedField]) -> str:
     """By which tests ranks and groups are, and what they mean."""
     methods = list(dict.fromkeys(field.method for field in found if field.entrants and not field.reason))
     how = "; ".join(methods) or METHOD
@@ -397,30 +414,30 @@ def _explain_ranks(found: Sequence[Field]) -> str:
     )
 
 
-def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
+def ranked_fields_view(found: Sequence[RankedField], protocol: str) -> Iterator[Block]:
     """All systems of each field."""
-    unit = numbers.choose_unit(protocol)
+    unit = numbers.choose_measure_format(protocol)
     # An overall score that a run of few tasks has not must not come first.
     for field in sorted(found, key=lambda entry: not entry.entrants):
-        yield Verdict((_field_headline(field),), claims=field_claims(field))
+        yield Verdict((_field_headline(field),), claims=make_field_claims(field))
         yield _field_table(field, unit)
         yield Bullets(tuple(_field_notes(field)))
-    yield Text(_explain_ranks(found))
+    yield TextBlock(_explain_rank_tests(found))
 
 
-def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
+def _pair_table(contrasts: Sequence[SystemContrast], unit: numbers.MeasureFormat) -> Table:
     first = contrasts[0]
     titles = (
         "Difference, 95%", "p, Holm", first.a, first.b, "Detectable", "n", "d_z", "p, swaps", "p, ranks"
     )  # fmt: skip
     return Table.of(
         "pair",
-        ("Where", *number_columns(*titles)),
+        ("Where", *make_number_columns(*titles)),
         ([*_contrast_row(contrast, unit)] for contrast in contrasts),
     )
 
 
-def _contrast_row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
+def _contrast_row(contrast: SystemContrast, unit: numbers.MeasureFormat) -> Iterator[str]:
     yield f"{contrast.task} {contrast.dataset}".strip() + (
         f" {contrast.measure}" if contrast.task == "score" else ""
     )
@@ -428,8 +445,8 @@ def _contrast_row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
         yield from (
             "n/a",
             "n/a",
-            _value_words(contrast.value_a, unit),
-            _value_words(contrast.value_b, unit),
+            _format_value(contrast.value_a, unit),
+            _format_value(contrast.value_b, unit),
             "n/a",
             str(contrast.n),
         )
@@ -437,8 +454,8 @@ def _contrast_row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
         certain = not math.isnan(contrast.p)
         change = unit.change(contrast.difference)
         yield f"{change} {unit.interval(contrast.low, contrast.high)}" if certain else change
-        yield _p_words(contrast.p_adjusted)
-        yield from (_value_words(contrast.value_a, unit), _value_words(contrast.value_b, unit))
+        yield _format_p(contrast.p_adjusted)
+        yield from (_format_value(contrast.value_a, unit), _format_value(contrast.value_b, unit))
         yield unit.text(contrast.smallest) if certain else "n/a"
         yield numbers.format_count(contrast.n)
     items = contrast.by_item
@@ -446,13 +463,13 @@ def _contrast_row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
         yield from (numbers.NONE,) * 3
         return
     yield "n/a" if math.isnan(items.effect) else numbers.format_change(items.effect, 2)
-    yield _p_words(items.randomization_p)
-    yield _p_words(items.wilcoxon_p)
+    yield _format_p(items.randomization_p)
+    yield _format_p(items.wilcoxon_p)
 
 
-def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
+def _pair_notes(pair: SystemPairComparison, unit: numbers.MeasureFormat) -> Iterator[str]:
     how = next(filter(None, (contrast.method for contrast in pair.contrasts)), "")
-    test = f"{how}{_freedom_words(pair)}" if how else "no test"
+    test = f"{how}{_say_degrees_of_freedom(pair)}" if how else "no test"
     yield f"Differences are first minus second; {test}. {_describe_correction(pair)}"
     yield (
         "Detectable: the smallest true difference that this test, with its correction, finds with 80% power at 5%."
@@ -474,10 +491,10 @@ def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
         if contrast.reason:
             yield f"{contrast.task} {contrast.dataset}".strip() + f": {contrast.reason}."
     for several in pair.across:
-        yield _across_sentence(several, unit)
+        yield _say_across_datasets(several, unit)
 
 
-def _describe_correction(pair: PairOfSystems) -> str:
+def _describe_correction(pair: SystemPairComparison) -> str:
     """Which rows are corrected together."""
     tested = [contrast for contrast in pair.contrasts if not math.isnan(contrast.p)]
     parts = {bool(contrast.dataset): contrast.tests for contrast in tested if contrast.task != OVERALL}
@@ -489,7 +506,7 @@ def _describe_correction(pair: PairOfSystems) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else "Nothing is corrected."
 
 
-def _freedom_words(pair: PairOfSystems) -> str:
+def _say_degrees_of_freedom(pair: SystemPairComparison) -> str:
     """How many degrees of freedom the tests have, those of few items the fewest."""
     measured = [row.df for row in pair.contrasts if math.isfinite(row.df) and not math.isnan(row.p)]
     if not measured:
@@ -498,88 +515,91 @@ def _freedom_words(pair: PairOfSystems) -> str:
     return f", {low} degrees of freedom" if low == high else f", {low} to {high} degrees of freedom"
 
 
-def _across_sentence(across: Across, unit: numbers.Unit) -> str:
+def _say_across_datasets(across: AcrossDatasets, unit: numbers.MeasureFormat) -> str:
     text = (
         f"{across.task} over {across.datasets} datasets: shift {unit.change(across.shift.point)} (Hodges-Lehmann), "
-        f"Wilcoxon p {_p_words(across.test.p)}"
+        f"Wilcoxon p {_format_p(across.test.p)}"
     )
     if across.mean.low is not None:
         text += f"; for further datasets the mean is {unit.interval(*across.mean.ends)}"
     return text + (f". {across.datasets} datasets cannot reach p 0.05." if across.datasets <= _FEW else ".")
 
 
-def _field_headline(field: Field) -> str:
+def _field_headline(field: RankedField) -> str:
     where = field.task if not field.dataset else f"{field.task}, {field.dataset}"
     title = where if field.measure == field.task else f"{where}: {field.measure}"
-    claims = field_claims(field)
+    claims = make_field_claims(field)
     if field.group:
         title += f" ({field.group})"
     if not claims:
         return f"{title}. No ranks: {field.reason or 'no system has a value'}."
     if len(claims) == 1:
-        return f"{title}. {plain_text(describe_first(claims, str, ''))}."
+        return f"{title}. {join_sentence_text(describe_first(claims, str, ''))}."
     names = [claim.subject for claim in claims]
-    return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first{describe_left_out(claims[0])}."
+    return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first{describe_beating_baselines(claims[0])}."
 
 
-def _field_table(field: Field, unit: numbers.Unit) -> Table:
+def _field_table(field: RankedField, unit: numbers.MeasureFormat) -> Table:
     heads: list[str | Column] = [
         "Rank",
         "System",
-        *number_columns("Value, 95%", "Best"),
+        *make_number_columns("Value, 95%", "Best"),
         "Group",
-        *number_columns("n"),
+        *make_number_columns("n"),
     ]
     # The same claims as in the heading: a system under a reference is not marked there either.
-    first = {claim.subject for claim in field_claims(field)}
+    first = {claim.subject for claim in make_field_claims(field)}
     rows = (_field_row(field, place, unit, first) for place in range(len(field.entrants)))
     return Table.of("field", heads, rows, at=1)
 
 
-def _field_row(field: Field, place: int, unit: numbers.Unit, first: Container[str]) -> list[Said | Entry]:
+def _field_row(
+    field: RankedField, place: int, unit: numbers.MeasureFormat, first: Container[str]
+) -> list[Said | TableCell]:
     """Bold: who may be first."""
     entrant = field.entrants[place]
     letters = [chr(ord("a") + i % 26) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
-        _entrant_rank(entrant), entrant.system, Entry(_entrant_interval(entrant, unit), bold=entrant.system in first),
+        _format_entrant_rank(entrant), entrant.system,
+        TableCell(_format_entrant_score(entrant, unit), bold=entrant.system in first),
         numbers.NONE if entrant.best is None else numbers.format_percent(entrant.best), "".join(letters),
         numbers.format_count(entrant.n)
     ]  # fmt: skip
 
 
-def _field_notes(field: Field) -> Iterable[str]:
+def _field_notes(field: RankedField) -> Iterable[str]:
     return [f"{system} has no value: {reason}." for system, reason in field.missing]
 
 
-def _entrant_rank(entrant: Entrant) -> str:
+def _format_entrant_rank(entrant: Entrant) -> str:
     if entrant.rank_low is None or entrant.rank_high is None:
         return numbers.NONE
     return numbers.format_rank(entrant.rank_low, entrant.rank_high)
 
 
-def _entrant_interval(entrant: Entrant, unit: numbers.Unit) -> str:
+def _format_entrant_score(entrant: Entrant, unit: numbers.MeasureFormat) -> str:
     text = unit.text(entrant.point)
     return text if entrant.low is None else f"{text} {unit.interval(*entrant.ends)}"
 
 
-def _value_words(value: float | None, unit: numbers.Unit) -> str:
+def _format_value(value: float | None, unit: numbers.MeasureFormat) -> str:
     return "n/a" if value is None else unit.text(value)
 
 
-def _p_words(p: float) -> str:
+def _format_p(p: float) -> str:
     return "n/a" if math.isnan(p) else numbers.format_p_value(p)
 
 
-def gate_view(verdicts: Sequence[BarVerdict], judge: Sequence[str] = ()) -> Iterator[Block]:
+def gate_verdicts_view(verdicts: Sequence[BarVerdict], judge: Sequence[str] = ()) -> Iterator[Block]:
     """The verdicts, a row each, why one has none, and where the `judge` is off."""
-    yield Verdict((f"{summarise_verdicts(verdicts)}.",), claims=state_verdicts(verdicts))
-    heads: list[str | Column] = ["Threshold", "Verdict", *number_columns("Value, 95%", "n")]
+    yield Verdict((f"{summarise_verdicts(verdicts)}.",), claims=make_verdict_claims(verdicts))
+    heads: list[str | Column] = ["Threshold", "Verdict", *make_number_columns("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
-    rows: list[list[Said | Entry]] = [
+    rows: list[list[Said | TableCell]] = [
         [
             row.bar,
-            Entry(name_verdict(row), style=stops[row.stops]),
-            format_value(row),
+            TableCell(name_verdict(row), style=stops[row.stops]),
+            format_verdict_value(row),
             numbers.format_count(row.n),
         ]
         for row in verdicts
@@ -588,18 +608,18 @@ def gate_view(verdicts: Sequence[BarVerdict], judge: Sequence[str] = ()) -> Iter
     yield Bullets((*_gate_notes(verdicts), *judge))
 
 
-def scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block]:
+def gateable_scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block]:
     """What a threshold can be on, a row each."""
-    rows: list[list[Said | Entry]] = []
+    rows: list[list[Said | TableCell]] = []
     for name, row in scores:
-        unit = numbers.choose_unit(row.protocol)
+        unit = numbers.choose_measure_format(row.protocol)
         value = "n/a" if row.value is None else unit.text(row.value)
         ends = ""
         if row.ci_low is not None and row.ci_high is not None:
             ends = f" {unit.interval(row.ci_low, row.ci_high)}"
         rows.append([name, f"{value}{ends}", numbers.format_count(row.n)])
-    yield Table.of("gate", ["Threshold on", *number_columns("Value, 95%", "n")], rows)
-    yield Text(("Behind the name: >=0.45, <=0.3@upper. Other measures and tasks: -m, -t.",))
+    yield Table.of("gate", ["Threshold on", *make_number_columns("Value, 95%", "n")], rows)
+    yield TextBlock(("Behind the name: >=0.45, <=0.3@upper. Other measures and tasks: -m, -t.",))
 
 
 def _gate_notes(verdicts: Sequence[BarVerdict]) -> Iterator[str]:

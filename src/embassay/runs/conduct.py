@@ -29,7 +29,7 @@ _UNIT = 1e-2
 """So far from 1 may a length be, in half precision too."""
 
 
-class VectorConduct:
+class VectorFaults:
     """What an encoder's vectors say against it: all equal or of one direction, many equal or zero, odd lengths,
     others at each call, others in another batch."""
 
@@ -42,7 +42,7 @@ class VectorConduct:
         self._alike: Counter[bytes] = Counter()
         self._made: tuple[Sequence[str], Role | None, Vectors] | None = None
 
-    def saw(self, texts: Sequence[str], vectors: Vectors) -> None:
+    def note_vectors(self, texts: Sequence[str], vectors: Vectors) -> None:
         """The vectors (n, dim) of distinct texts; the empty text may well be 0."""
         filled = vectors[[i for i, text in enumerate(texts) if text.strip()]]
         if not len(filled):
@@ -51,16 +51,16 @@ class VectorConduct:
             self._alike.update(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in filled)
         self._texts += len(filled)
         lengths = np.sqrt(np.einsum("nd,nd->n", filled, filled, dtype=np.float64))
-        self._see_lengths(lengths)
-        self._see_directions(filled, lengths)
+        self._note_lengths(lengths)
+        self._note_directions(filled, lengths)
 
-    def _see_lengths(self, lengths: NDArray[np.float64]) -> None:
+    def _note_lengths(self, lengths: NDArray[np.float64]) -> None:
         there = lengths[lengths > 0]
         self._zeros += len(lengths) - len(there)
         self._odd_lengths += int(((there < _SHORT) | (there > _LONG)).sum())
         self.are_units = self.are_units and bool((np.abs(there - 1) <= _UNIT).all())
 
-    def _see_directions(self, filled: Vectors, lengths: NDArray[np.float64]) -> None:
+    def _note_directions(self, filled: Vectors, lengths: NDArray[np.float64]) -> None:
         if self._first is None:
             # A copy, because a row of the block would keep all of it in memory.
             self._first = filled[0].copy()
@@ -74,7 +74,7 @@ class VectorConduct:
         )
         self._parallel = bool(parallel[lengths > 0].all())
 
-    def note_call(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
+    def note_encode_call(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
         """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
         # One text alone cannot show that its neighbours in a batch matter.
         if self._made is None or len(self._made[0]) == 1:
@@ -83,26 +83,26 @@ class VectorConduct:
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
         """In words; asks `encoder` for half of one chunk again, and for all of it where that half differs, unless that
         costs money."""
-        faults = [*getattr(encoder, "faults", ()), *self._of_vectors(encoder.name)]
+        faults = [*getattr(encoder, "faults", ()), *self._list_vector_warnings(encoder.name)]
         if self._made is not None and not hasattr(encoder, "price"):
-            faults += self._repeated(encoder, *self._made)
+            faults += self._check_repeatability(encoder, *self._made)
             self._made = None
         return tuple(faults)
 
     @property
-    def says_nothing(self) -> str:
+    def no_score_reason(self) -> str:
         """Why no score can be made of the vectors; empty where they tell any two texts apart."""
         if self._texts < 2 or self._first is None or not self._equal:
             return ""
         same = "the same vector" if self._first.any() else "the same vector, and only zeros in it"
         return f"all {self._texts:,} texts have {same}"
 
-    def _of_vectors(self, name: str) -> Iterator[str]:
+    def _list_vector_warnings(self, name: str) -> Iterator[str]:
         if self._texts < 2 or self._first is None:
             return
         n = f"{self._texts:,}"
-        if self.says_nothing:
-            yield f"{name}: {self.says_nothing}; there is nothing to score"
+        if self.no_score_reason:
+            yield f"{name}: {self.no_score_reason}; there is nothing to score"
             return
         if self._parallel and len(self._first) > 1:
             yield f"{name}: the vectors of all {n} texts have the same direction, so every cosine is 1 or -1"
@@ -119,7 +119,7 @@ class VectorConduct:
             )
 
     @staticmethod
-    def _repeated(
+    def _check_repeatability(
         encoder: Encoder, texts: Sequence[str], role: Role | None, before: Vectors
     ) -> Iterator[str]:
         # A half shows both faults for a third of the price; all of them are asked for again only to tell which it is.
@@ -150,7 +150,7 @@ def mean_rows(rows: Ragged) -> Vectors:
     return np.array([row.sum(axis=0) / max(1, len(row)) for row in rows], dtype=np.float32)
 
 
-class _OutlinedEncoder:
+class _MeanRowEncoder:
     """An encoder that gives the outline of each text."""
 
     def __init__(self, encoder: Any) -> None:
@@ -160,17 +160,17 @@ class _OutlinedEncoder:
         return mean_rows(self._encoder.encode(texts, role=role))
 
 
-class RaggedConduct(VectorConduct):
+class RaggedVectorFaults(VectorFaults):
     """What is said against an encoder of ragged vectors, by their outlines."""
 
-    def saw(self, texts: Sequence[str], vectors: Any) -> None:
+    def note_vectors(self, texts: Sequence[str], vectors: Any) -> None:
         """The rows of distinct texts."""
-        super().saw(texts, mean_rows(vectors))
+        super().note_vectors(texts, mean_rows(vectors))
 
-    def note_call(self, texts: Sequence[str], role: Role | None, vectors: Any) -> None:
+    def note_encode_call(self, texts: Sequence[str], role: Role | None, vectors: Any) -> None:
         """What one call of `encode` gave."""
-        super().note_call(texts, role, mean_rows(vectors))
+        super().note_encode_call(texts, role, mean_rows(vectors))
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
         """In words, as of other encoders."""
-        return super().warnings(_OutlinedEncoder(encoder))  # type: ignore[arg-type]
+        return super().warnings(_MeanRowEncoder(encoder))  # type: ignore[arg-type]

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, Ragged, ReplacedEncoder, Role, make_ragged
+from embassay.contracts import Encoder, EncoderStandIn, Ragged, Role, make_ragged_array
 from embassay.errors import ModelError, TextRefused
-from embassay.runs.conduct import RaggedConduct, VectorConduct
-from embassay.runs.memory import Footprint, check_memory
-from embassay.runs.store import Store, make_seal
+from embassay.runs.conduct import RaggedVectorFaults, VectorFaults
+from embassay.runs.memory import MemoryFootprint, check_memory_fits
+from embassay.runs.store import SqliteStore, compute_content_seal
 
 
-class RememberedEncoder(ReplacedEncoder):
+class RememberedEncoder(EncoderStandIn):
     """`encoder`, which is not asked for texts whose vectors are all remembered. Attributes that it has beside its
     contract are reached through `encoder`."""
 
@@ -32,7 +32,7 @@ class RememberedEncoder(ReplacedEncoder):
         self.encoder = encoder
         self._known: dict[Role | None, dict[str, NDArray[np.float32]]] = {}
 
-    def remember(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
+    def remember_calls(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
         """Make these calls of `encode` and remember what they give; texts that failed too, as NaN. Ragged vectors are
         kept text by text, so that a part of a call finds its own in the cache."""
         for texts, role in () if hasattr(self.encoder, "stream") else calls:
@@ -43,14 +43,14 @@ class RememberedEncoder(ReplacedEncoder):
         """Remember nothing any more."""
         self._known.clear()
 
-    def remembers(self, texts: Sequence[str], role: Role | None) -> bool:
+    def has_remembered(self, texts: Sequence[str], role: Role | None) -> bool:
         """Whether a call for these texts asks the encoder nothing."""
         vectors = self._known.get(role, {})
         return all(text in vectors for text in texts)
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """Embeddings, (n, dim) float32: remembered where all of them are, else the encoder's."""
-        if not texts or not self.remembers(texts, role):
+        if not texts or not self.has_remembered(texts, role):
             return self.encoder.encode(texts, role=role)
         return np.stack([self._known[role][text] for text in texts])
 
@@ -78,7 +78,7 @@ class CacheInfo:
     encoders: Mapping[str, int]
 
 
-class EmbeddingCache(Store):
+class EmbeddingCache(SqliteStore):
     """Chunks of vectors by key. Safe to share between threads, and between processes that open it each."""
 
     title = "embedding cache"
@@ -90,50 +90,58 @@ class EmbeddingCache(Store):
     def read(self, key: bytes, shape: tuple[int, int | None]) -> NDArray[np.float32] | None:
         """The vectors kept under `key`, shape `shape`, whose width may be open; None when there are none, or damaged
         ones."""
-        row = self._first("SELECT texts, dim, checksum, CAST(vectors AS BLOB) FROM chunks WHERE key = ?", key)
+        row = self._fetch_first_row(
+            "SELECT texts, dim, checksum, CAST(vectors AS BLOB) FROM chunks WHERE key = ?", key
+        )
         if row is None:
             return None
         texts, dim, checksum, content = row
         expected = shape[0], dim if shape[1] is None else shape[1]
         # The key is sealed in as well: an intact row under another key would be vectors of other texts.
-        if (texts, dim) != expected or checksum != make_seal(key, content) or len(content) != 4 * texts * dim:
+        if (
+            (texts, dim) != expected
+            or checksum != compute_content_seal(key, content)
+            or len(content) != 4 * texts * dim
+        ):
             self.drop(key)
             return None
         return np.frombuffer(content, dtype="<f4").reshape(expected)
 
     def holds(self, key: bytes) -> bool:
         """Whether there are vectors under `key`, unread: damage shows when they are read."""
-        return self._first("SELECT 1 FROM chunks WHERE key = ?", key) is not None
+        return self._fetch_first_row("SELECT 1 FROM chunks WHERE key = ?", key) is not None
 
     def write(self, key: bytes, encoder: str, vectors: NDArray[np.float32]) -> None:
         """Keep `vectors`, (n, dim), under `key`; a key that is already there keeps what it has."""
         content = np.ascontiguousarray(vectors, dtype="<f4").data.cast("B")
-        self._change(
+        self._execute_change(
             "INSERT OR IGNORE INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
-            key, encoder, *vectors.shape, make_seal(key, content), content
+            key, encoder, *vectors.shape, compute_content_seal(key, content), content
         )  # fmt: skip
 
-    def read_cut(self, key: bytes) -> int | None:
+    def read_truncated_count(self, key: bytes) -> int | None:
         """How many texts of the chunk `key` were cut at the encoder's limit; None when that is not known."""
-        row = self._first("SELECT texts FROM cuts WHERE key = ?", key)
+        row = self._fetch_first_row("SELECT texts FROM cuts WHERE key = ?", key)
         return None if row is None else int(row[0])
 
-    def write_cut(self, key: bytes, texts: int) -> None:
+    def write_truncated_count(self, key: bytes, texts: int) -> None:
         """Keep how many texts of the chunk `key` were cut."""
-        self._change("INSERT OR IGNORE INTO cuts VALUES (?, ?)", key, texts)
+        self._execute_change("INSERT OR IGNORE INTO cuts VALUES (?, ?)", key, texts)
 
-    def info(self) -> CacheInfo:
+    def describe_contents(self) -> CacheInfo:
         """What the cache holds now; zeros where it cannot be read."""
-        rows = self._all("SELECT encoder, COUNT(*), SUM(texts) FROM chunks GROUP BY encoder ORDER BY encoder")
+        rows = self._fetch_all_rows(
+            "SELECT encoder, COUNT(*), SUM(texts) FROM chunks GROUP BY encoder ORDER BY encoder"
+        )
         return CacheInfo(
             path=self.path,
-            bytes=self._size(),
+            bytes=self._measure_file_size(),
             entries=sum(entries for _, entries, _ in rows),
             encoders={encoder: texts for encoder, _, texts in rows},
         )
 
-    def _sweep(self) -> None:
-        self._change("DELETE FROM cuts WHERE key NOT IN (SELECT key FROM chunks)")
+    def _delete_orphan_rows(self) -> None:
+        self._execute_change("DELETE FROM cuts WHERE key NOT IN (SELECT key FROM chunks)")
 
 
 _CHUNK_SIZE = 64
@@ -155,14 +163,14 @@ class EncodingCounts:
 
 
 @dataclass(frozen=True)
-class Account:
+class EncodingAccount:
     """What an encoder did on another machine, to be counted here."""
 
     counts: EncodingCounts
     failures: Mapping[str, str]
 
 
-class CachedEncoder(ReplacedEncoder):
+class CachedEncoder(EncoderStandIn):
     """`encoder` behind `cache`.
 
     The encoder may have attributes beside its contract: `chunk_size`, texts per chunk (64 without it);
@@ -193,7 +201,7 @@ class CachedEncoder(ReplacedEncoder):
         self.kept = kept
         self.counts = EncodingCounts()
         self.failures: dict[str, str] = {}
-        self.conduct = VectorConduct()
+        self.conduct = VectorFaults()
         self._fetched: set[bytes] = set()
         self._away = False
         self.chunk_size: int = getattr(encoder, "chunk_size", _CHUNK_SIZE)
@@ -207,14 +215,14 @@ class CachedEncoder(ReplacedEncoder):
         # A copy cannot reach the progress display or the tally of the process that has the original.
         self._away = True
 
-    def account(self) -> Account | None:
+    def account(self) -> EncodingAccount | None:
         """What a copy has counted since it was last asked; None of the original, which has counted it."""
         if not self._away:
             return None
         counts, self.counts = self.counts, EncodingCounts()
-        return Account(counts, dict(self.failures))
+        return EncodingAccount(counts, dict(self.failures))
 
-    def accept(self, account: Account) -> None:
+    def accept(self, account: EncodingAccount) -> None:
         """Count what a copy did, and tell of it."""
         done, mine = account.counts, self.counts
         mine.encoded += done.encoded
@@ -224,7 +232,7 @@ class CachedEncoder(ReplacedEncoder):
         self.failures.update(account.failures)
         if self.kept is not None and done.encoded:
             self.kept(done.encoded)
-        self._advance(done.encoded + done.cached)
+        self._report_progress(done.encoded + done.cached)
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
         """Embeddings, (n, dim) float32; equal texts have equal vectors, a text among `failures` has NaN.
@@ -233,27 +241,29 @@ class CachedEncoder(ReplacedEncoder):
         when a limit is reached, UsageError where the vectors would break a promise of memory; finished chunks are kept.
         """
         role = role if self.uses_roles else None
-        distinct, chunks = self._chunks(texts)
-        vectors = self._room(len(distinct), len(texts))
-        for position, answer in self._vectors(chunks, role):
+        distinct, chunks = self._cut_into_chunks(texts)
+        vectors = self._allocate_vectors(len(distinct), len(texts))
+        for position, answer in self._iterate_chunk_vectors(chunks, role):
             start = position * self.chunk_size
             vectors[start : start + len(answer)] = answer
         row = {text: position for position, text in enumerate(distinct)}
         return vectors.take([row[text] for text in texts], axis=0)
 
-    def _room(self, distinct: int, texts: int) -> Vectors:
+    def _allocate_vectors(self, distinct: int, texts: int) -> Vectors:
         """Where the vectors of so many distinct texts go."""
         # As they are made, and in the order of the texts.
-        check_memory(Footprint({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim}))
+        check_memory_fits(
+            MemoryFootprint({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim})
+        )
         return np.empty((distinct, self.dim), dtype=np.float32)
 
-    def _read(self, key: bytes, n: int) -> Vectors | None:
+    def _read_chunk(self, key: bytes, n: int) -> Vectors | None:
         return self.cache.read(key, (n, self.dim))
 
-    def _write(self, key: bytes, vectors: Vectors) -> None:
+    def _write_chunk(self, key: bytes, vectors: Vectors) -> None:
         self.cache.write(key, self.identity, vectors)
 
-    def _lost(self) -> Vectors:
+    def _make_missing_vector(self) -> Vectors:
         """In place of the vector of a text that cannot be encoded."""
         return np.full((1, self.dim), np.nan, dtype=np.float32)
 
@@ -267,7 +277,7 @@ class CachedEncoder(ReplacedEncoder):
             waiting.setdefault(role, {}).update(self.missing(texts, role=role))
         for role, chunks in waiting.items():
             keys, wanted = list(chunks), list(chunks.values())
-            for position, answer in self._timed(self._ask_encoder(wanted, role)):
+            for position, answer in self._time_encoding(self._ask_encoder(wanted, role)):
                 if not isinstance(answer, TextRefused):
                     self._keep_vectors(keys[position], wanted[position], answer, role)
                     self._fetched.add(keys[position])
@@ -277,39 +287,41 @@ class CachedEncoder(ReplacedEncoder):
     ) -> Iterator[tuple[bytes, Sequence[str]]]:
         """The chunks that `encode` would have to make, with their keys: what is not in the cache."""
         role = role if self.uses_roles else None
-        for chunk in self._chunks(texts)[1]:
+        for chunk in self._cut_into_chunks(texts)[1]:
             key = chunk_key(self.identity, role, chunk)
             if not self.cache.holds(key):
                 yield key, chunk
 
-    def _chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
+    def _cut_into_chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
         """The distinct texts in content order, and the chunks they are cut into."""
         # Like lengths together pad little; by content before, so that a chunk does not depend on the order of the call.
         distinct, size = sorted(sorted(set(texts)), key=len), self.chunk_size
         return distinct, _LazyChunks(lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size))
 
-    def _vectors(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Vectors]]:
+    def _iterate_chunk_vectors(
+        self, chunks: Sequence[Sequence[str]], role: Role | None
+    ) -> Iterator[tuple[int, Vectors]]:
         """The vectors of every chunk by its position: first what is kept, then what is made, as it comes."""
         waiting, refused = [], []
         for position, chunk in enumerate(chunks):
             key = chunk_key(self.identity, role, chunk)
-            cached = self._read(key, len(chunk))
+            cached = self._read_chunk(key, len(chunk))
             if cached is not None:
                 self._count_cached(key, chunk)
-                self.conduct.saw(chunk, cached)
+                self.conduct.note_vectors(chunk, cached)
                 yield position, cached
             elif (failed := next((text for text in chunk if text in self.failures), None)) is not None:
                 refused.append((position, TextRefused(self.failures[failed])))
             else:
                 waiting.append((position, key))
         lazy = _LazyChunks(lambda i: chunks[waiting[i][0]], len(waiting))
-        for i, answer in self._timed(self._ask_encoder(lazy, role)):
+        for i, answer in self._time_encoding(self._ask_encoder(lazy, role)):
             position, key = waiting[i]
             if isinstance(answer, TextRefused):
                 refused.append((position, answer))
             else:
                 yield position, self._keep_vectors(key, chunks[position], answer, role)
-        yield from self._halved(chunks, refused, role)
+        yield from self._retry_in_halves(chunks, refused, role)
 
     def _ask_encoder(
         self, chunks: Sequence[Sequence[str]], role: Role | None
@@ -329,7 +341,7 @@ class CachedEncoder(ReplacedEncoder):
             except TextRefused as refusal:
                 yield position, refusal
 
-    def _halved(
+    def _retry_in_halves(
         self, chunks: Sequence[Sequence[str]], refused: Sequence[tuple[int, TextRefused]], role: Role | None
     ) -> Iterator[tuple[int, Vectors]]:
         """Refused chunks, their halves asked for together; a text that is refused alone has failed."""
@@ -337,25 +349,27 @@ class CachedEncoder(ReplacedEncoder):
         for position, refusal in refused:
             chunk = chunks[position]
             if len(chunk) == 1:
-                self._failed(chunk[0], refusal)
-                self._advance(1)
-                yield position, self._lost()
+                self._note_failed_text(chunk[0], refusal)
+                self._report_progress(1)
+                yield position, self._make_missing_vector()
             else:
                 parted.append((position, (chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :])))
         while parted:
             # Until a text was taken one chunk is tried, lest a server that refuses all is asked for each alone.
             batch = parted if self.counts.encoded + self.counts.cached else parted[:1]
             parted = parted[len(batch) :]
-            vectors = dict(self._vectors([half for _, halves in batch for half in halves], role))
+            vectors = dict(
+                self._iterate_chunk_vectors([half for _, halves in batch for half in halves], role)
+            )
             for i, (position, _) in enumerate(batch):
                 yield position, np.concatenate((vectors[2 * i], vectors[2 * i + 1]))
 
-    def _failed(self, text: str, refusal: TextRefused) -> None:
+    def _note_failed_text(self, text: str, refusal: TextRefused) -> None:
         self.failures[text] = refusal.message
         if len(self.failures) >= _HOPELESS and not self.counts.encoded + self.counts.cached:
             raise ModelError(f"No text is taken: {refusal.message}")
 
-    def _timed(
+    def _time_encoding(
         self, steps: Iterator[tuple[int, Vectors | TextRefused]]
     ) -> Iterator[tuple[int, Vectors | TextRefused]]:
         started = perf_counter()
@@ -370,36 +384,36 @@ class CachedEncoder(ReplacedEncoder):
             self._fetched.remove(key)
             return
         self.counts.cached += len(texts)
-        self.counts.truncated += self._cut(key, texts)
-        self._advance(len(texts))
+        self.counts.truncated += self._count_truncated_texts(key, texts)
+        self._report_progress(len(texts))
 
-    def _advance(self, texts: int) -> None:
+    def _report_progress(self, texts: int) -> None:
         if self.progress is not None:
             self.progress(texts)
 
     def _keep_vectors(self, key: bytes, texts: Sequence[str], answer: Vectors, role: Role | None) -> Vectors:
-        vectors = self._checked(answer, len(texts))
-        self.conduct.saw(texts, vectors)
-        self.conduct.note_call(texts, role, vectors)
-        self._write(key, vectors)
+        vectors = self._check_vectors(answer, len(texts))
+        self.conduct.note_vectors(texts, vectors)
+        self.conduct.note_encode_call(texts, role, vectors)
+        self._write_chunk(key, vectors)
         self.counts.encoded += len(texts)
         if self.kept is not None:
             self.kept(len(texts))
-        self.counts.truncated += self._cut(key, texts)
-        self._advance(len(texts))
+        self.counts.truncated += self._count_truncated_texts(key, texts)
+        self._report_progress(len(texts))
         return vectors
 
-    def _cut(self, key: bytes, texts: Sequence[str]) -> int:
+    def _count_truncated_texts(self, key: bytes, texts: Sequence[str]) -> int:
         """How many of the chunk's texts are too long: counted once, then kept beside its vectors."""
         if self.max_tokens is None:
             return 0
-        cut = self.cache.read_cut(key)
+        cut = self.cache.read_truncated_count(key)
         if cut is None:
             cut = self.encoder.count_truncated(texts)
-            self.cache.write_cut(key, cut)
+            self.cache.write_truncated_count(key, cut)
         return cut
 
-    def _checked(self, vectors: Vectors, n: int) -> Vectors:
+    def _check_vectors(self, vectors: Vectors, n: int) -> Vectors:
         if vectors.shape != (n, self.dim):
             raise ModelError(
                 f"The encoder {self.name!r} returned an array of shape {vectors.shape} for {n} texts, "
@@ -438,18 +452,18 @@ def unpack_ragged(kept: Vectors, width: int) -> Ragged | None:
     ends = n + width * np.cumsum(counts)
     if (counts < 0).any() or (n and not len(flat) - n < ends[-1] <= len(flat)):
         return None
-    return make_ragged(
+    return make_ragged_array(
         [flat[end - width * c : end].reshape(c, width) for c, end in zip(counts, ends, strict=True)]
     )
 
 
-class CachedRagged(CachedEncoder):
+class CachedRaggedEncoder(CachedEncoder):
     """An encoder of ragged vectors behind the cache. `stream` gives them as they come, so that they need not be in
     memory all at once."""
 
     def __init__(self, *parts: Any, **hears: Any) -> None:
         super().__init__(*parts, **hears)
-        self.conduct = RaggedConduct()
+        self.conduct = RaggedVectorFaults()
 
     @property
     def width(self) -> int:
@@ -468,37 +482,37 @@ class CachedRagged(CachedEncoder):
         places: dict[str, list[int]] = defaultdict(list)
         for i, text in enumerate(texts):
             places[text].append(i)
-        _, chunks = self._chunks(texts)
-        for position, of_chunk in self._vectors(chunks, role):
+        _, chunks = self._cut_into_chunks(texts)
+        for position, of_chunk in self._iterate_chunk_vectors(chunks, role):
             rows = [
                 (i, vector)
                 for text, vector in zip(chunks[position], of_chunk, strict=True)
                 for i in places[text]
             ]
-            yield [i for i, _ in rows], make_ragged([vector for _, vector in rows])
+            yield [i for i, _ in rows], make_ragged_array([vector for _, vector in rows])
 
-    def _room(self, distinct: int, texts: int) -> Ragged:
-        check_memory(Footprint({f"the vectors of {texts:,} texts": 4 * distinct * self.floats}))
+    def _allocate_vectors(self, distinct: int, texts: int) -> Ragged:
+        check_memory_fits(MemoryFootprint({f"the vectors of {texts:,} texts": 4 * distinct * self.floats}))
         return np.empty(distinct, dtype=object)
 
-    def _read(self, key: bytes, n: int) -> Ragged | None:
+    def _read_chunk(self, key: bytes, n: int) -> Ragged | None:
         flat = self.cache.read(key, (n, None))
         return None if flat is None else unpack_ragged(flat, self.width)
 
-    def _write(self, key: bytes, vectors: Ragged) -> None:
+    def _write_chunk(self, key: bytes, vectors: Ragged) -> None:
         self.cache.write(key, self.identity, pack_ragged(vectors))
 
-    def _lost(self) -> Ragged:
-        return make_ragged([np.full((1, self.width), np.nan, dtype=np.float32)])
+    def _make_missing_vector(self) -> Ragged:
+        return make_ragged_array([np.full((1, self.width), np.nan, dtype=np.float32)])
 
-    def _checked(self, vectors: Any, n: int) -> Ragged:
+    def _check_vectors(self, vectors: Any, n: int) -> Ragged:
         if len(vectors) != n or any(vector.ndim != 2 or vector.shape[1] != self.width for vector in vectors):
             raise ModelError(
                 f"The encoder {self.name!r} did not return rows of {self.width} values for {n} texts."
             )
         if not all(np.isfinite(vector).all() for vector in vectors):
             raise ModelError(f"The encoder {self.name!r} returned values that are not finite.")
-        return make_ragged([np.ascontiguousarray(vector, dtype=np.float32) for vector in vectors])
+        return make_ragged_array([np.ascontiguousarray(vector, dtype=np.float32) for vector in vectors])
 
 
 class _LazyChunks(Sequence[Sequence[str]]):

@@ -21,12 +21,19 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
-from embassay.contracts import Encoder, Spread
+from embassay.contracts import CellPartExecutor, Encoder
 from embassay.errors import BudgetExceeded, EmbassayError, ModelError, TextRefused, UsageError
 from embassay.machine import HANGUP
 from embassay.records import TaskOutcome
-from embassay.registry import place_of_added
-from embassay.runs.folder import Cell, CellRecord, RunFolder, failed_record, finished_record, write_columns
+from embassay.registry import locate_error_in_plugin
+from embassay.runs.folder import (
+    CellRecord,
+    RunCell,
+    RunFolder,
+    make_failed_record,
+    make_finished_record,
+    write_parquet_columns,
+)
 from embassay.runs.memory import PeakMemory
 
 T = TypeVar("T")
@@ -36,7 +43,7 @@ _HOPELESS = 8
 
 
 @dataclass(frozen=True)
-class Failure:
+class CallFailure:
     """A call without an answer, and why; `error` as it was raised."""
 
     reason: str
@@ -55,7 +62,7 @@ class ModelAvailability:
         """The model did its work, if only to refuse a text."""
         self._answered, self._failures = perf_counter(), 0
 
-    def is_lost(self, begun: float) -> bool:
+    def is_model_lost(self, begun: float) -> bool:
         """Note a call that was begun at this `perf_counter` and failed for no reason of its own."""
         self._failures += begun > self._answered
         return self._failures >= _HOPELESS
@@ -66,7 +73,7 @@ async def run_jobs(
     *,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
-) -> AsyncIterator[tuple[int, T | Failure]]:
+) -> AsyncIterator[tuple[int, T | CallFailure]]:
     """Start the jobs, at most `at_once` of them at a time, and yield (position, outcome) of each as it comes.
 
     `progress` is called with 1 for each. No job's result is None.
@@ -79,7 +86,7 @@ async def run_jobs(
     running: dict[asyncio.Task[T], tuple[int, float]] = {}
     # Not asyncio.wait, which goes through all that are running whenever one ends.
     ended: asyncio.Queue[asyncio.Task[T]] = asyncio.Queue()
-    stop: _Stop[T] = _Stop()
+    stop: _WorkStopSignal[T] = _WorkStopSignal()
     try:
         while True:
             # After an error nothing is begun any more, but what is in flight may be paid for: it is heard out.
@@ -111,14 +118,14 @@ async def _await_job(job: Callable[[], Awaitable[T]]) -> T:
     return await job()  # what a job raises as it is called is its task's, too
 
 
-class _Stop(Generic[T]):
+class _WorkStopSignal(Generic[T]):
     """Whether the work is to stop, and the error that it stops with."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
         self._hope = ModelAvailability()
 
-    def outcome(self, task: asyncio.Task[T], begun: float) -> T | Failure | None:
+    def outcome(self, task: asyncio.Task[T], begun: float) -> T | CallFailure | None:
         """What came of the task; None for an error that is no outcome but the end."""
         error = task.exception()
         if error is None:
@@ -129,9 +136,9 @@ class _Stop(Generic[T]):
             return None
         if isinstance(error, TextRefused):
             self._hope.answered()
-        elif self._hope.is_lost(begun):
+        elif self._hope.is_model_lost(begun):
             self.error = self.error or error
-        return Failure(str(error), error)
+        return CallFailure(str(error), error)
 
 
 Advance = Callable[[int], None]
@@ -140,32 +147,32 @@ Work = Callable[[Any, Advance], TaskOutcome]
 is also given `spread`, where the parts of the cell are done."""
 
 
-class Listener(Protocol):
+class RunListener(Protocol):
     """Hears how a run goes on."""
 
-    def started(self, cell: Cell) -> None:
+    def started(self, cell: RunCell) -> None:
         """A cell is in work."""
         ...
 
-    def advanced(self, cell: Cell, texts: int) -> None:
+    def advanced(self, cell: RunCell, texts: int) -> None:
         """So many more texts of the cell are done; fewer than none where a lost machine took them along."""
         ...
 
-    def ended(self, cell: Cell, record: CellRecord) -> None:
+    def ended(self, cell: RunCell, record: CellRecord) -> None:
         """A cell is done or has failed."""
         ...
 
 
-class Engine(Protocol):
+class CellEngine(Protocol):
     """Does cells and keeps each as it ends. A cell that fails is a record with its reason, and the others go on."""
 
-    def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
+    def do(self, cells: Sequence[RunCell], work: Work, listener: RunListener) -> Iterator[CellRecord]:
         """The record of each cell as it ends, in any order. Closing the iterator stops what is in work."""
         ...
 
 
 @dataclass(frozen=True)
-class Processes:
+class ProcessWorkers:
     """Cells side by side in `count` processes of this machine; with 1 they are done in this one."""
 
     name = "local"
@@ -173,7 +180,7 @@ class Processes:
 
 
 @dataclass(frozen=True)
-class Ray:
+class RayWorkers:
     """Cells on a Ray cluster: the one at `address` (HOST:PORT, or "auto" for the one this machine is part of), or with
     None one of this machine alone, started for the run and stopped after it."""
 
@@ -181,20 +188,20 @@ class Ray:
     address: str | None = None
 
 
-Workers = int | Processes | Ray
+Workers = int | ProcessWorkers | RayWorkers
 """Who does the cells; a number is so many processes of this machine."""
 
 
-def make_crew(workers: Workers) -> Processes | Ray:
+def normalise_workers(workers: Workers) -> ProcessWorkers | RayWorkers:
     """The same in its long form. UsageError for fewer than one process."""
-    chosen = Processes(workers) if isinstance(workers, int) else workers
-    if isinstance(chosen, Processes) and chosen.count < 1:
+    chosen = ProcessWorkers(workers) if isinstance(workers, int) else workers
+    if isinstance(chosen, ProcessWorkers) and chosen.count < 1:
         raise UsageError(f"There are {chosen.count} workers.", mend="Use 1 or more.")
     return chosen
 
 
 @dataclass(frozen=True)
-class Attempt:
+class CellAttempt:
     """What came of a cell: its outcome, or the reason why there is none, with the traceback; the seconds it took and
     the most memory its process held meanwhile."""
 
@@ -205,7 +212,7 @@ class Attempt:
     peak_bytes: int | None = None
 
 
-def try_cell(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any) -> Attempt:
+def try_cell(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any) -> CellAttempt:
     """Evaluate a cell. A failure is an attempt too, the end of the money is not."""
     start, memory = time.perf_counter(), PeakMemory()
     try:
@@ -213,43 +220,43 @@ def try_cell(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how
     except BudgetExceeded:
         raise
     except (Exception, SystemExit) as error:  # what is evaluated may call exit(), which is not ours to follow
-        return _without_outcome(error, time.perf_counter() - start)
-    return Attempt(outcome, "", "", time.perf_counter() - start, memory.bytes)
+        return _make_failed_attempt(error, time.perf_counter() - start)
+    return CellAttempt(outcome, "", "", time.perf_counter() - start, memory.bytes)
 
 
-def keep_cell(cell: Cell, tried: Attempt, folder: RunFolder) -> CellRecord:
+def save_cell_attempt(cell: RunCell, tried: CellAttempt, folder: RunFolder) -> CellRecord:
     """Write the items of a cell and its record, or the log of its failure and the record of that. OSError where the
     folder takes no more: that is no failure of the cell."""
     if tried.outcome is not None:
         try:
-            record = finished_record(cell, tried.outcome, tried.seconds, tried.peak_bytes)
-            _write_items(cell, tried.outcome, folder)
+            record = make_finished_record(cell, tried.outcome, tried.seconds, tried.peak_bytes)
+            _write_cell_items(cell, tried.outcome, folder)
             folder.write_cell(cell, record)
             return record
         except OSError:
             raise
         except Exception as error:
-            tried = _without_outcome(error, tried.seconds)
+            tried = _make_failed_attempt(error, tried.seconds)
     folder.write_log(cell, tried.log)
-    record = failed_record(cell, tried.reason, tried.seconds)
+    record = make_failed_record(cell, tried.reason, tried.seconds)
     folder.write_cell(cell, record)
     return record
 
 
-def lost_attempt(reason: str) -> Attempt:
+def make_lost_attempt(reason: str) -> CellAttempt:
     """A cell whose process died, or whose machines did, without a word."""
-    return Attempt(None, reason, f"{reason}\n", 0.0)
+    return CellAttempt(None, reason, f"{reason}\n", 0.0)
 
 
-def _without_outcome(error: BaseException, seconds: float) -> Attempt:
-    return Attempt(None, describe_error(error), "".join(traceback.format_exception(error)), seconds)
+def _make_failed_attempt(error: BaseException, seconds: float) -> CellAttempt:
+    return CellAttempt(None, describe_error(error), "".join(traceback.format_exception(error)), seconds)
 
 
-def _write_items(cell: Cell, outcome: TaskOutcome, folder: RunFolder) -> None:
+def _write_cell_items(cell: RunCell, outcome: TaskOutcome, folder: RunFolder) -> None:
     for suffix, columns in (("", outcome.items), (".rankings", outcome.rankings)):
         if columns:
             where = (cell.task, cell.dataset, cell.system, suffix)
-            write_columns(folder.items_path(*where, variant=cell.variant), columns)
+            write_parquet_columns(folder.items_path(*where, variant=cell.variant), columns)
 
 
 def describe_error(error: BaseException) -> str:
@@ -259,23 +266,27 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, SystemExit):
-        return f"it called exit({'' if error.code is None else repr(error.code)}){place_of_added(error)}"
+        return (
+            f"it called exit({'' if error.code is None else repr(error.code)}){locate_error_in_plugin(error)}"
+        )
     first_line = str(error).strip().partition("\n")[0]
-    where = place_of_added(error)
+    where = locate_error_in_plugin(error)
     return (f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__) + where
 
 
-class InThisProcess:
+class InProcessEngine:
     """The simplest engine; also the one for cells that wait for a server, whatever does the others."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
 
-    def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
+    def do(self, cells: Sequence[RunCell], work: Work, listener: RunListener) -> Iterator[CellRecord]:
         """The records, in the order of the cells."""
         for cell in cells:
             listener.started(cell)
-            record = keep_cell(cell, try_cell(work, cell.job, partial(listener.advanced, cell)), self._folder)
+            record = save_cell_attempt(
+                cell, try_cell(work, cell.job, partial(listener.advanced, cell)), self._folder
+            )
             listener.ended(cell, record)
             yield record
 
@@ -296,7 +307,7 @@ class LocalSpread:
         del made
         return encoder
 
-    def opened(self, made: Callable[[], Encoder], accelerated: bool, /) -> None:
+    def open_encoder_remotely(self, made: Callable[[], Encoder], accelerated: bool, /) -> None:
         """It is opened here."""
         del made, accelerated
 
@@ -305,13 +316,13 @@ class LocalSpread:
         return opened()
 
 
-HERE: Spread = LocalSpread()
+HERE: CellPartExecutor = LocalSpread()
 
 
 _NONE: Mapping[str, str] = {}
 
 
-class Crew:
+class LazyCellEngine:
     """Who does the cells of a run: an engine that is opened when there is work for it, and serves until `close`.
     `files` are read by the cells: the machines of a cluster must see them; `identities` of the systems, by name, are
     what they must be there."""
@@ -323,14 +334,14 @@ class Crew:
         files: Sequence[Path] = (),
         identities: Mapping[str, str] = _NONE,
     ) -> None:
-        self.chosen, self._folder = make_crew(workers), folder
+        self.chosen, self._folder = normalise_workers(workers), folder
         self._files, self._identities = files, identities
         self._facts: dict[str, Any] = {}
         self._held = ExitStack()
-        self._cluster: Engine | None = None
+        self._cluster: CellEngine | None = None
 
     def do(
-        self, cells: Sequence[Cell], work: Work, listener: Listener, remote: Work | None = None
+        self, cells: Sequence[RunCell], work: Work, listener: RunListener, remote: Work | None = None
     ) -> Iterator[CellRecord]:
         """Do the cells and yield each one's record as it ends, in any order.
 
@@ -340,10 +351,10 @@ class Crew:
         """
         if free := [cell for cell in cells if not cell.remote]:
             # Closed at once where the caller stops: workers would go on until a collection of garbage.
-            with closing(self._engine(len(free)).do(free, work, listener)) as done:  # type: ignore[type-var]
+            with closing(self._open_engine(len(free)).do(free, work, listener)) as done:  # type: ignore[type-var]
                 yield from done
         paid = [cell for cell in cells if cell.remote]
-        yield from InThisProcess(self._folder).do(paid, remote or work, listener)
+        yield from InProcessEngine(self._folder).do(paid, remote or work, listener)
 
     def close(self) -> None:
         """Leave the cluster, or stop it where it was started for the run."""
@@ -354,18 +365,18 @@ class Crew:
     def facts(self) -> dict[str, Any]:
         """What a manifest says of the engine: its name, and of a cluster what it offered."""
         chosen = self.chosen
-        if isinstance(chosen, Ray):
+        if isinstance(chosen, RayWorkers):
             return {"name": chosen.name, "address": chosen.address, **self._facts}
         return {"name": chosen.name, "workers": chosen.count}
 
     @property
     def workers(self) -> int:
         """Cells that are done side by side; 0 where that is not known yet."""
-        return self._facts.get("cpus", 0) if isinstance(self.chosen, Ray) else self.chosen.count
+        return self._facts.get("cpus", 0) if isinstance(self.chosen, RayWorkers) else self.chosen.count
 
-    def _engine(self, cells: int) -> Engine:
+    def _open_engine(self, cells: int) -> CellEngine:
         chosen = self.chosen
-        if isinstance(chosen, Ray):
+        if isinstance(chosen, RayWorkers):
             if self._cluster is None:
                 from embassay.runs.cluster.engine import join_ray
 
@@ -376,48 +387,48 @@ class Crew:
             return self._cluster
         # A process takes seconds to start, and one cell gains nothing by it.
         if chosen.count == 1 or cells == 1:
-            return InThisProcess(self._folder)
+            return InProcessEngine(self._folder)
 
-        return InProcesses(self._folder, chosen.count)
+        return MultiProcessEngine(self._folder, chosen.count)
 
 
 DIED = "the worker process died, most likely for lack of memory"
 
 
-class InProcesses:
+class MultiProcessEngine:
     """So many worker processes; if one dies, what it may have held is done again one by one, to find the culprit."""
 
     def __init__(self, folder: RunFolder, count: int) -> None:
         self._folder, self._count = folder, count
 
-    def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
+    def do(self, cells: Sequence[RunCell], work: Work, listener: RunListener) -> Iterator[CellRecord]:
         """The records as they come."""
         todo, size = list(cells), self._count
         while todo:
             # After a death one cell a pool: only then it is certain whose process died.
             alone = todo if size > 1 else todo[:1]
-            with _Pool(size, self._folder, work, alone, listener) as pool:
+            with _CellProcessPool(size, self._folder, work, alone, listener) as pool:
                 for cell, record in pool.do(alone):
                     todo.remove(cell)
                     listener.ended(cell, record)
                     yield record
             if pool.broken and size == 1:
                 cell = todo.pop(0)
-                record = keep_cell(cell, lost_attempt(DIED), self._folder)
+                record = save_cell_attempt(cell, make_lost_attempt(DIED), self._folder)
                 listener.ended(cell, record)
                 yield record
             size = 1 if pool.broken else size
 
 
-class _Pool:
+class _CellProcessPool:
     """A process pool whose workers report what they start and how far they are."""
 
     def __init__(
-        self, size: int, folder: RunFolder, work: Work, cells: Sequence[Cell], listener: Listener
+        self, size: int, folder: RunFolder, work: Work, cells: Sequence[RunCell], listener: RunListener
     ) -> None:
         # A fork would copy locks that the threads of numeric libraries hold, but not the threads.
         context = multiprocessing.get_context("spawn")
-        _start_tracker()
+        _start_semaphore_tracker()
         self.broken = False
         # Written by the worker itself: a Queue has a thread for that, which dies with its last words.
         self._events = context.SimpleQueue()
@@ -428,9 +439,9 @@ class _Pool:
             initargs=(self._events, str(folder.path), work),
         )
         self._by_key, self._listener = {cell.key: cell for cell in cells}, listener
-        self._reader = threading.Thread(target=self._hear, daemon=True)
+        self._reader = threading.Thread(target=self._relay_events, daemon=True)
 
-    def __enter__(self) -> _Pool:
+    def __enter__(self) -> _CellProcessPool:
         self._reader.start()
         return self
 
@@ -445,10 +456,10 @@ class _Pool:
             timeout=5
         )  # a worker that was killed while it wrote may hold the queue's lock for ever
 
-    def do(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellRecord]]:
-        pending: dict[Future[CellRecord], Cell] = {}
+    def do(self, cells: Sequence[RunCell]) -> Iterator[tuple[RunCell, CellRecord]]:
+        pending: dict[Future[CellRecord], RunCell] = {}
         try:
-            pending = {self._executor.submit(_do_in_worker, cell): cell for cell in cells}
+            pending = {self._executor.submit(_run_cell_in_worker, cell): cell for cell in cells}
             while pending:
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -456,7 +467,7 @@ class _Pool:
         except BrokenProcessPool:
             self.broken = True
 
-    def _hear(self) -> None:
+    def _relay_events(self) -> None:
         while (event := self._events.get()) is not None:
             key, texts = event
             cell = self._by_key[key]
@@ -466,7 +477,7 @@ class _Pool:
                 self._listener.advanced(cell, texts)
 
 
-def _start_tracker() -> None:
+def _start_semaphore_tracker() -> None:
     """Start the library's process that looks after semaphores, which knows of Ctrl-C and TERM, but would die of a
     terminal that closes. A signal that is ignored now stays so in what is started."""
     if threading.current_thread() is not threading.main_thread():
@@ -504,8 +515,8 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _do_in_worker(cell: Cell) -> CellRecord:
+def _run_cell_in_worker(cell: RunCell) -> CellRecord:
     events = _worker["events"]
     events.put((cell.key, None))
     tried = try_cell(_worker["work"], cell.job, lambda texts: events.put((cell.key, texts)))
-    return keep_cell(cell, tried, _worker["folder"])
+    return save_cell_attempt(cell, tried, _worker["folder"])

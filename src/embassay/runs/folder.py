@@ -26,8 +26,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.limits import WHOLE, bounded_walk, read_bounded, record_json
-from embassay.records import Component, Result, Score, Skipped, TaskOutcome
+from embassay.limits import WHOLE, parse_record_json, read_bounded_file, walk_bounded_folder
+from embassay.records import HeadlineComponent, Result, Score, SkippedItems, TaskOutcome
 
 MANIFEST = "manifest.json"
 RANKINGS = ".rankings"
@@ -51,21 +51,21 @@ def shorten_folder_names(folders: Sequence[Path]) -> tuple[str, ...]:
     return tuple("/".join(part[-depth:]) for part in parts)
 
 
-def run_folders(folder: Path) -> Iterator[Path]:
+def find_run_folders(folder: Path) -> Iterator[Path]:
     """Every run that a folder is or holds, at any depth, in the order of their names. What lies inside a run belongs to
     it. Links are not followed, and folders whose name starts with a dot are passed over."""
-    for path, names, files in bounded_walk(folder):
-        if MANIFEST in files and is_run(Path(path)):
+    for path, names, files in walk_bounded_folder(folder):
+        if MANIFEST in files and is_run_folder(Path(path)):
             names.clear()
             yield Path(path)
         names[:] = sorted(name for name in names if not name.startswith("."))
 
 
-def is_run(folder: Path) -> bool:
+def is_run_folder(folder: Path) -> bool:
     """Whether the manifest of a folder is that of a run, or too damaged to say: reading it says what is wrong. Sets of
     paraphrases and the stages of a golden set have manifests too, but of no protocol."""
     try:
-        manifest = record_json(read_bounded(folder / MANIFEST).decode("utf-8"))
+        manifest = parse_record_json(read_bounded_file(folder / MANIFEST).decode("utf-8"))
     except FileNotFoundError:
         return False
     except (DataError, OSError, ValueError):
@@ -127,7 +127,7 @@ def slugify_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Cell:
+class RunCell:
     """One system on one dataset for one task, in one `variant` of the texts where a protocol has several. `key` is a
     digest of everything its values depend on; `job` is what the protocol's work function needs, and travels to worker
     processes. A `remote` cell waits for a server that may want money: it is done in the process that keeps the
@@ -156,8 +156,8 @@ class CellRecord:
     reason: str
     seconds: float
     scores: tuple[Score, ...]
-    components: Mapping[str, Component]
-    skipped: tuple[Skipped, ...] = ()
+    components: Mapping[str, HeadlineComponent]
+    skipped: tuple[SkippedItems, ...] = ()
     warnings: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     variant: str = ""
@@ -170,8 +170,8 @@ class CellRecord:
         return self.status == "done"
 
 
-def finished_record(
-    cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int | None = None
+def make_finished_record(
+    cell: RunCell, outcome: TaskOutcome, seconds: float, peak_bytes: int | None = None
 ) -> CellRecord:
     """The record of a cell that was evaluated. ModelError for a score or a part of it that is NaN or infinite: what
     has no value is None, with its reason."""
@@ -187,7 +187,7 @@ def finished_record(
     )  # fmt: skip
 
 
-def failed_record(cell: Cell, reason: str, seconds: float) -> CellRecord:
+def make_failed_record(cell: RunCell, reason: str, seconds: float) -> CellRecord:
     """The record of a cell that could not be evaluated, with the reason in plain words."""
     return CellRecord(
         cell.key,
@@ -211,7 +211,7 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
             "value": part.value,
             "n": part.n,
             "reason": part.reason,
-            "replicates": json_numbers(part.replicates),
+            "replicates": numbers_to_json(part.replicates),
             **({} if part.units is None else {"units": part.units}),
         }
         for name, part in record.components.items()
@@ -228,8 +228,8 @@ def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
     if plain.pop("checksum") != digest_json(plain):
         raise ValueError("the checksum belongs to another record")
     components = {
-        name: Component(
-            part["value"], part["n"], number_array(part["replicates"]), part["reason"], part.get("units")
+        name: HeadlineComponent(
+            part["value"], part["n"], numbers_from_json(part["replicates"]), part["reason"], part.get("units")
         )
         for name, part in plain["components"].items()
     }
@@ -239,19 +239,20 @@ def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
             "scores": tuple(Score(**score) for score in plain["scores"]),
             "components": components,
             "skipped": tuple(
-                Skipped(skip["reason"], skip["count"], tuple(skip["examples"])) for skip in plain["skipped"]
+                SkippedItems(skip["reason"], skip["count"], tuple(skip["examples"]))
+                for skip in plain["skipped"]
             ),
             "warnings": tuple(plain["warnings"]),
         }
     )
 
 
-def json_numbers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
+def numbers_to_json(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
     """Numbers as JSON has them: None for NaN."""
     return [value if value == value else None for value in values.tolist()]
 
 
-def number_array(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def numbers_from_json(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The same numbers, NaN for None."""
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
@@ -267,7 +268,7 @@ def hardware_facts() -> dict[str, Any]:
     return {
         "cpu": _processor_name(),
         "cores": os.cpu_count(),
-        "memory_gib": _memory_gib(),
+        "memory_gib": _installed_memory_gib(),
         "platform": f"{platform.system()} {platform.machine()}",
     }
 
@@ -291,7 +292,7 @@ def _processor_name() -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
-def built_in_memory() -> int | None:
+def measure_installed_memory() -> int | None:
     """The memory that is built in, in bytes; None where the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -299,8 +300,8 @@ def built_in_memory() -> int | None:
         return None
 
 
-def _memory_gib() -> float | None:
-    built_in = built_in_memory()
+def _installed_memory_gib() -> float | None:
+    built_in = measure_installed_memory()
     return None if built_in is None else round(built_in / 2**30, 1)
 
 
@@ -325,10 +326,10 @@ _PARTS: _Kinds = {
 }  # fmt: skip
 
 
-def check_shape(manifest: Mapping[str, Any]) -> None:
+def check_manifest_types(manifest: Mapping[str, Any]) -> None:
     """ValueError, with the place, where a part that others rely on is of another kind than it should be, or where a
     system, a dataset or a cell lacks what names it. What is not there at all is allowed, and so is null."""
-    _check_types(manifest, _WHOLE, "")
+    _check_part_types(manifest, _WHOLE, "")
     for name, needed in _NEEDED.items():
         for position, part in enumerate(manifest.get(name) or ()):
             where = f"{name}[{position}]"
@@ -337,10 +338,10 @@ def check_shape(manifest: Mapping[str, Any]) -> None:
             missing = [key for key in needed if not isinstance(part.get(key), str)]
             if missing:
                 raise ValueError(f"{where} has no {missing[0]}")
-            _check_types(part, _PARTS, f"{where}.")
+            _check_part_types(part, _PARTS, f"{where}.")
 
 
-def _check_types(part: Mapping[str, Any], kinds: _Kinds, where: str) -> None:
+def _check_part_types(part: Mapping[str, Any], kinds: _Kinds, where: str) -> None:
     for key, kind in kinds.items():
         value = part.get(key)
         if value is not None and not isinstance(value, kind):
@@ -368,7 +369,7 @@ class RunFolder:
         return self.path / "results.jsonl"
 
     @property
-    def spending(self) -> Path:
+    def spending_path(self) -> Path:
         """The journal of what the run has paid for; see `runs.spending`."""
         return self.path / "spending.jsonl"
 
@@ -378,10 +379,10 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            manifest = dict(record_json(read_bounded(path).decode("utf-8")))
+            manifest = dict(parse_record_json(read_bounded_file(path).decode("utf-8")))
             schema = manifest["schema"]
             if schema == SCHEMA:
-                check_shape(manifest)
+                check_manifest_types(manifest)
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(
                 "the manifest cannot be read",
@@ -404,7 +405,7 @@ class RunFolder:
         write_atomic(self.path / MANIFEST, to_json({"schema": SCHEMA, **manifest}, indent=1) + "\n")
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Hold the folder for this process; UsageError if another one works on it."""
         from filelock import lock_descriptor
 
@@ -416,22 +417,22 @@ class RunFolder:
                     f"Another process is working on {self.path}.",
                     mend="Wait for it, or choose another --out.",
                 )
-            self._drop_unfinished()
+            self._remove_partial_files()
             yield
 
-    def _drop_unfinished(self) -> None:
+    def _remove_partial_files(self) -> None:
         """Remove what a killed session was writing by `write_atomic`: the folder is locked, so nobody else writes."""
         for path in self.path.rglob(".*.part"):
             if path.stem.rpartition(".")[2].isdecimal():
                 path.unlink(missing_ok=True)
 
-    def read_cell(self, cell: Cell) -> CellRecord | None:
+    def read_cell(self, cell: RunCell) -> CellRecord | None:
         """The record of a cell if it is there and as it was written, failed ones included. None otherwise, with a
         warning where there is something else in its place."""
         path = self.cell_path(cell)
         try:
-            record = record_from_json(record_json(read_bounded(path).decode("utf-8")))
-            if (damaged := self._damaged(cell)) is None:
+            record = record_from_json(parse_record_json(read_bounded_file(path).decode("utf-8")))
+            if (damaged := self._find_damaged_file(cell)) is None:
                 return record
             path = damaged
             raise ValueError("the file is incomplete")
@@ -446,7 +447,7 @@ class RunFolder:
             )
             return None
 
-    def _damaged(self, cell: Cell) -> Path | None:
+    def _find_damaged_file(self, cell: RunCell) -> Path | None:
         """The file of the cell's items, or of its rankings, of which a part is missing."""
         places = (
             self.items_path(cell.task, cell.dataset, cell.system, suffix, variant=cell.variant)
@@ -454,11 +455,11 @@ class RunFolder:
         )
         return next((place for place in places if place.exists() and not is_whole_parquet(place)), None)
 
-    def write_cell(self, cell: Cell, record: CellRecord) -> None:
+    def write_cell(self, cell: RunCell, record: CellRecord) -> None:
         """Keep a cell's record: from here on it counts as done."""
         write_atomic(self.cell_path(cell), to_json(record_to_json(record)) + "\n")
 
-    def cell_path(self, cell: Cell) -> Path:
+    def cell_path(self, cell: RunCell) -> Path:
         """Where the record of a cell is."""
         return self.path / "cells" / f"{cell.key}.json"
 
@@ -477,11 +478,13 @@ class RunFolder:
         """Where the texts that a task judged on a dataset are."""
         return self.path / "texts" / task / f"{slugify_name(dataset)}.parquet"
 
-    def keep_texts(self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
+    def write_texts_once(
+        self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]
+    ) -> None:
         """Write the texts that a task judges on a dataset, unless they are there: then `columns` is not called."""
         path = self.texts_path(task, dataset)
         if not is_whole_parquet(path):
-            write_columns(path, columns())
+            write_parquet_columns(path, columns())
 
     def append_results(self, rows: Iterable[Result]) -> None:
         """Add rows at the end of `results.jsonl`, in one write."""
@@ -500,9 +503,9 @@ class RunFolder:
         if not self.results.exists():
             return []
         rows = []
-        for number, line in enumerate(read_bounded(self.results, WHOLE).splitlines(), start=1):
+        for number, line in enumerate(read_bounded_file(self.results, WHOLE).splitlines(), start=1):
             try:
-                rows.append(_parse_result(record_json(line)))
+                rows.append(_parse_result(parse_record_json(line)))
             except (ValueError, TypeError) as error:
                 raise DataError(
                     "this line is not a result", path=self.results, line=number,
@@ -511,7 +514,7 @@ class RunFolder:
                 ) from error  # fmt: skip
         return rows
 
-    def write_log(self, cell: Cell, text: str) -> None:
+    def write_log(self, cell: RunCell, text: str) -> None:
         """Keep the traceback of a failed cell."""
         write_atomic(self.path / "logs" / f"{cell.key}.txt", text)
 
@@ -546,7 +549,7 @@ def is_whole_parquet(path: Path) -> bool:
         return False
 
 
-def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+def write_parquet_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write equal-length columns as Parquet (texts as strings, numbers as float64), in one step."""
     import io
 
@@ -572,11 +575,11 @@ def _column_type(name: str) -> Any:
 T = TypeVar("T")
 
 
-def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) -> T:
+def read_json_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) -> T:
     """The record, called `what`, that a JSON file of a run holds; DataError, with the `mend`, if it holds none or one
     of another schema."""
     try:
-        plain = record_json(read_bounded(path).decode("utf-8"))
+        plain = parse_record_json(read_bounded_file(path).decode("utf-8"))
         written = plain["schema"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
@@ -588,14 +591,14 @@ def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) 
             expected=f"schema {schema}", found=f"schema {written}", mend=mend
         )  # fmt: skip
     try:
-        return make_record(cls, plain)
+        return build_dataclass(cls, plain)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise DataError(
             f"the record of {what} is incomplete", path=path, found=str(error), mend=mend
         ) from error
 
 
-def make_record(cls: type[T], plain: Mapping[str, Any]) -> T:
+def build_dataclass(cls: type[T], plain: Mapping[str, Any]) -> T:
     """A dataclass from its plain values: lists become tuples, and mappings the dataclasses they stand for.
 
     TypeError for a field that it does not have, or that it needs and is not there.
@@ -605,10 +608,10 @@ def make_record(cls: type[T], plain: Mapping[str, Any]) -> T:
     unknown = [name for name in plain if name not in hints]
     if unknown:
         raise TypeError(f"{cls.__name__} has no field {unknown[0]!r}")
-    return cls(**{name: _typed_value(hints[name], value) for name, value in plain.items()})
+    return cls(**{name: _convert_to_field_type(hints[name], value) for name, value in plain.items()})
 
 
-def check_record(cls: type[T], plain: Any) -> T:
+def build_checked_dataclass(cls: type[T], plain: Any) -> T:
     """A dataclass from plain values whose types are exactly those of its fields; ValueError with the field for others.
 
     Numbers are not read from texts, nor texts from numbers: a file may have been edited.
@@ -623,13 +626,13 @@ def check_record(cls: type[T], plain: Any) -> T:
         raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
 
 
-def check_versioned_record(cls: type[T], plain: Any, name: str, version: int) -> T:
+def build_versioned_dataclass(cls: type[T], plain: Any, name: str, version: int) -> T:
     """The record in a file that begins with its `format` and `version`; ValueError for others, and as of
-    `check_record`."""
+    `build_checked_dataclass`."""
     if not isinstance(plain, dict) or (plain.get("format", ""), plain.get("version", "")) != (name, version):
         raise ValueError("another format")
     fields = {key: value for key, value in plain.items() if key not in {"format", "version"}}
-    return check_record(cls, fields)
+    return build_checked_dataclass(cls, fields)
 
 
 @lru_cache
@@ -638,11 +641,11 @@ def _field_types(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def _typed_value(hint: Any, value: Any) -> Any:
+def _convert_to_field_type(hint: Any, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(hint, UnionType):
-        return _typed_value(next(part for part in get_args(hint) if part is not type(None)), value)
+        return _convert_to_field_type(next(part for part in get_args(hint) if part is not type(None)), value)
     if get_origin(hint) is tuple:
-        return tuple(_typed_value(get_args(hint)[0], part) for part in value)
-    return make_record(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value
+        return tuple(_convert_to_field_type(get_args(hint)[0], part) for part in value)
+    return build_dataclass(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value

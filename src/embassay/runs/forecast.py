@@ -12,7 +12,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, Kind, Ranked, RemoteEncoder, Role, Spread, Tokenizer
+from embassay.contracts import (
+    CellPartExecutor,
+    Encoder,
+    Kind,
+    RankedCandidates,
+    RemoteEncoder,
+    Role,
+    Tokenizer,
+)
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.memory import format_memory as size_in_words
 from embassay.runs.memory import memory_promise
@@ -28,7 +36,7 @@ and writes of chat, and what an encoder there encodes."""
 
 
 @dataclass(frozen=True)
-class Forecast:
+class CellForecast:
     """One task on one dataset with one system.
 
     `texts` are the distinct ones of every call, of which `cached` need no work; `tokens` are those of the rest,
@@ -55,9 +63,9 @@ class Forecast:
     fetched: bool = True
 
 
-def sum_forecasts(system: str, cells: Iterable[Forecast]) -> Forecast:
+def sum_forecasts(system: str, cells: Iterable[CellForecast]) -> CellForecast:
     """The forecast of all of a system's cells together."""
-    total = Forecast("", "", system, 0, 0, 0, exact=True)
+    total = CellForecast("", "", system, 0, 0, 0, exact=True)
     for cell in cells:
         sent = None if cell.requests is None else cell.requests + (total.requests or 0)
         total = replace(
@@ -80,13 +88,13 @@ def sum_forecasts(system: str, cells: Iterable[Forecast]) -> Forecast:
 
 
 @dataclass(frozen=True)
-class Forecasts:
+class RunForecast:
     """The forecast of a run; `notes` say what it leaves out."""
 
-    cells: tuple[Forecast, ...]
+    cells: tuple[CellForecast, ...]
     notes: tuple[str, ...] = ()
 
-    def by_system(self) -> tuple[Forecast, ...]:
+    def sum_by_system(self) -> tuple[CellForecast, ...]:
         """One sum per system, in the order of the run."""
         names = dict.fromkeys(cell.system for cell in self.cells)
         return tuple(
@@ -105,7 +113,7 @@ class Forecasts:
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json` and the manifest."""
-        systems = [asdict(forecast) for forecast in self.by_system()]
+        systems = [asdict(forecast) for forecast in self.sum_by_system()]
         return {
             "cells": [asdict(cell) for cell in self.cells],
             "systems": [
@@ -118,7 +126,7 @@ class Forecasts:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class CostOutlook:
     """What work of `total` like parts will cost, by the first `done` of them: dollars so far, expected in all, and the
     95% interval of that."""
 
@@ -129,7 +137,7 @@ class Outlook:
     low: float
     high: float
 
-    def in_words(self, most: float | None = None) -> str:
+    def format_outlook_line(self, most: float | None = None) -> str:
         """A line of it, and where a limit of `most` dollars will end the work."""
         line = (
             f"{self.done:,} of {self.total:,} cost {format_dollars(self.usd)}; expected "
@@ -141,7 +149,7 @@ class Outlook:
         return f"{line}. The limit of {format_dollars(most)} may stop it after about {min(reached, self.total):,}"
 
 
-def make_outlook(costs: Sequence[float], total: int, usd: float) -> Outlook:
+def estimate_cost_outlook(costs: Sequence[float], total: int, usd: float) -> CostOutlook:
     """Of `total` parts, the first of which cost `usd` dollars. `costs` are those of the answers to each, as far
     as they can be told apart: they say how much parts vary."""
     done = len(costs)
@@ -151,7 +159,7 @@ def make_outlook(costs: Sequence[float], total: int, usd: float) -> Outlook:
     spread = float(np.std(costs, ddof=1)) / mean if done > 1 and mean else 1.0
     # Of the sum of what is left, whose mean is itself known from `done` parts only.
     error = 1.96 * spread * usd / done * np.sqrt(rest * (1 + rest / done))
-    return Outlook(done, total, usd, expected, max(usd, expected - float(error)), expected + float(error))
+    return CostOutlook(done, total, usd, expected, max(usd, expected - float(error)), expected + float(error))
 
 
 @dataclass(frozen=True)
@@ -256,7 +264,7 @@ def remote_seconds(model: RemoteEncoder, requests: int, tokens: int, written: in
     return max([requests * ANSWER_SECONDS / AT_ONCE, *by_limits])
 
 
-def forecast_table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
+def forecast_table(forecasts: RunForecast) -> tuple[list[str], list[list[str]]]:
     """Columns and rows for the terminal, what matters most first: a narrow screen hides the last."""
     titles = [
         "task", "dataset", "system", "time", "cost", "tokens", "requests", "texts", "kept", "items", "disk", "memory"
@@ -271,10 +279,10 @@ def forecast_table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
     ]  # fmt: skip
 
 
-def describe_forecasts(forecasts: Forecasts) -> Iterator[str]:
+def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
     """What is left out, the sums, a line for each system that sends requests, and what they rest on."""
     yield from forecasts.notes
-    paid = [forecast for forecast in forecasts.by_system() if forecast.requests is not None]
+    paid = [forecast for forecast in forecasts.sum_by_system() if forecast.requests is not None]
     for forecast in paid:
         about = "" if forecast.exact else "about "
         yield (
@@ -319,7 +327,7 @@ def _describe_memory(most: int) -> Iterator[str]:
 Hear = Callable[[Sequence[str], Role | None], None]
 
 
-class Rehearsal:
+class RehearsalSimilarity:
     """Stands in for an embedding model compared by cosine: `hear` gets the texts and the role of every call that
     its encoder would get. All texts are equally similar."""
 
@@ -335,7 +343,7 @@ class Rehearsal:
         self.hear(b, None)
         return np.zeros(len(a), dtype=np.float32)
 
-    def between(
+    def compare_indexed_pairs(
         self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Zeros, (n,)."""
@@ -352,7 +360,7 @@ class Rehearsal:
         self.hear(texts, None)
         return np.zeros(len(texts) * (len(texts) - 1) // 2, dtype=np.float32)
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The first k texts of the corpus."""
         return next(self.search_shards(queries, [corpus], k))
 
@@ -362,12 +370,12 @@ class Rehearsal:
         shards: Sequence[Sequence[str]],
         k: int,
         *,
-        spread: Spread | None = None,  # noqa: ARG002 - nothing is searched
-    ) -> Iterator[Ranked]:
+        spread: CellPartExecutor | None = None,  # noqa: ARG002 - nothing is searched
+    ) -> Iterator[RankedCandidates]:
         """The first k texts of each shard."""
         self.hear(queries, "query")
         for shard in shards:
             self.hear(shard, "document")
             first = np.full((len(queries), k), -1, dtype=np.int64)
             first[:, : len(shard)] = np.arange(min(k, len(shard)))
-            yield Ranked(first, np.where(first < 0, -np.inf, 0.0))
+            yield RankedCandidates(first, np.where(first < 0, -np.inf, 0.0))

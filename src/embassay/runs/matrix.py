@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.limits import WHOLE, read_bounded, record_json
+from embassay.limits import WHOLE, parse_record_json, read_bounded_file
 from embassay.runs.folder import to_json, write_atomic
 
 FILE = "matrix.json"
@@ -39,7 +39,7 @@ class AskedQuestion:
 
 
 @dataclass(frozen=True)
-class MatrixRow:
+class QuestionMatrixRow:
     """A question; for each system the place of the first right passage (0: not found) and the ids of its first ones."""
 
     id: str
@@ -53,7 +53,7 @@ class MatrixRow:
     @property
     def outcome(self) -> Outcome:
         """Whether the systems differ, all fail (no right passage among the first ten), or do alike."""
-        bands = {_band(rank) for rank in self.ranks}
+        bands = {_find_rank_band(rank) for rank in self.ranks}
         if len(bands) > 1:
             return "differ"
         return "fail" if bands == {len(BANDS)} else "alike"
@@ -66,13 +66,13 @@ class MatrixRow:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class QuestionMatrix:
     """The questions of a dataset, those that matter first, and the texts of the passages that are named. `total` counts
     all questions by outcome."""
 
     dataset: str
     systems: tuple[str, ...]
-    rows: tuple[MatrixRow, ...]
+    rows: tuple[QuestionMatrixRow, ...]
     passages: Mapping[str, str]
     total: Mapping[str, int]
     more_systems: int = 0
@@ -83,21 +83,21 @@ class Matrix:
         return sum(self.total.values()) - len(self.rows)
 
 
-def _band(rank: int) -> int:
+def _find_rank_band(rank: int) -> int:
     return next((place for place, most in enumerate(BANDS) if 0 < rank <= most), len(BANDS))
 
 
-def make_matrix(
+def build_question_matrix(
     dataset: str,
     questions: Iterable[AskedQuestion],
     lists: Mapping[str, Mapping[str, Sequence[str]]],
     texts: Mapping[str, str],
     ranks: Mapping[str, Mapping[str, int]] | None = None,
-) -> Matrix:
+) -> QuestionMatrix:
     """The matrix of a dataset. `lists` has the ranking of each question by system, best first; `ranks` the places of
     their first right passages where these are known to a greater depth than the lists."""
     systems = tuple(lists)[:MOST_SYSTEMS]
-    rows = [_make_row(question, systems, lists, ranks or {}) for question in questions]
+    rows = [_make_matrix_row(question, systems, lists, ranks or {}) for question in questions]
     # Those that tell systems apart come first, the widest gap before the others; then those that nobody answers.
     rows.sort(key=lambda row: (_ORDER.index(row.outcome), -row.spread, row.id))
     total = Counter[str](row.outcome for row in rows)
@@ -105,24 +105,24 @@ def make_matrix(
     named = set[str]()
     for row in kept:
         named.update(row.right[:1], *row.first)
-    clipped = {doc: _clip(texts[doc]) for doc in sorted(named) if doc in texts}
-    return Matrix(dataset, systems, kept, clipped, dict(total), len(lists) - len(systems))
+    clipped = {doc: _clip_text(texts[doc]) for doc in sorted(named) if doc in texts}
+    return QuestionMatrix(dataset, systems, kept, clipped, dict(total), len(lists) - len(systems))
 
 
-def _make_row(
+def _make_matrix_row(
     question: AskedQuestion,
     systems: Sequence[str],
     lists: Mapping[str, Mapping[str, Sequence[str]]],
     known: Mapping[str, Mapping[str, int]],
-) -> MatrixRow:
+) -> QuestionMatrixRow:
     ranks, first = [], []
     for name in systems:
         docs = lists[name].get(question.id, ())
         rank = known.get(name, {}).get(question.id)
         # A list may end before the place that is known.
-        ranks.append(_find_rank(docs, question.right) if rank is None else rank)
+        ranks.append(_find_first_right_rank(docs, question.right) if rank is None else rank)
         first.append(tuple(docs[:FIRST]))
-    return MatrixRow(
+    return QuestionMatrixRow(
         question.id,
         question.text,
         question.tag,
@@ -133,38 +133,42 @@ def _make_row(
     )
 
 
-def _find_rank(docs: Sequence[str], right: Sequence[str]) -> int:
+def _find_first_right_rank(docs: Sequence[str], right: Sequence[str]) -> int:
     """The place of the first right passage, 0 where there is none."""
     return next((place for place, doc in enumerate(docs, 1) if doc in right), 0)
 
 
-def _clip(text: str) -> str:
+def _clip_text(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= CLIPPED else words[:CLIPPED].rsplit(" ", 1)[0] + " ..."
 
 
-def write_matrices(run: Path, matrices: Sequence[Matrix]) -> None:
+def write_matrices(run: Path, matrices: Sequence[QuestionMatrix]) -> None:
     """Write the matrices of a run that have a question."""
     plain = [asdict(matrix) for matrix in matrices if matrix.rows]
     if plain:
         write_atomic(run / FILE, to_json(plain) + "\n")
 
 
-def read_matrices(run: Path) -> tuple[Matrix, ...]:
+def read_matrices(run: Path) -> tuple[QuestionMatrix, ...]:
     """The matrices of a run; none where there is no file."""
     if not (run / FILE).is_file():
         return ()
-    plain: Any = record_json(read_bounded(run / FILE, WHOLE))
+    plain: Any = parse_record_json(read_bounded_file(run / FILE, WHOLE))
     return tuple(
-        Matrix(
-            **{**matrix, "systems": tuple(matrix["systems"]), "rows": tuple(map(_read_row, matrix["rows"]))}
+        QuestionMatrix(
+            **{
+                **matrix,
+                "systems": tuple(matrix["systems"]),
+                "rows": tuple(map(_read_matrix_row, matrix["rows"])),
+            }
         )
         for matrix in plain
     )
 
 
-def _read_row(plain: Mapping[str, Any]) -> MatrixRow:
+def _read_matrix_row(plain: Mapping[str, Any]) -> QuestionMatrixRow:
     first = tuple(map(tuple, plain["first"]))
-    return MatrixRow(
+    return QuestionMatrixRow(
         **{**plain, "right": tuple(plain["right"]), "ranks": tuple(plain["ranks"]), "first": first}
     )

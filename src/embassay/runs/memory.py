@@ -1,9 +1,9 @@
 """Memory: what this process and its children hold, who of them claims how much, and `--memory` as a promise.
 
-What a cell will hold at most is estimated from its data (`Footprint`). The processes of a run write what they have
-begun into one small file, so that cells side by side wait for each other rather than break the promise together. A cell
-that does not fit even alone fails, with the figure and the mend; the others go on. Nothing that is computed depends on
-any of this. Processes on other machines are not covered.
+What a cell will hold at most is estimated from its data (`MemoryFootprint`). The processes of a run write what they
+have begun into one small file, so that cells side by side wait for each other rather than break the promise together. A
+cell that does not fit even alone fails, with the figure and the mend; the others go on. Nothing that is computed
+depends on any of this. Processes on other machines are not covered.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class MemoryWatch:
         self.most = 0
         self._period, self._over = period, Event()
         self._limit, self._beyond = limit, beyond
-        self._thread = Thread(target=self._go_on, daemon=True)
+        self._thread = Thread(target=self._watch_until_over, daemon=True)
 
     def __enter__(self) -> MemoryWatch:
         self._thread.start()
@@ -99,7 +99,7 @@ class MemoryWatch:
         self._over.set()
         self._thread.join()
 
-    def look(self) -> None:
+    def measure_memory(self) -> None:
         """Look once."""
         below = sum(resident_memory(process) or 0 for process in _child_processes(Path("/proc/self")))
         # The system remembers this process's peak, which may lie between two looks.
@@ -109,9 +109,9 @@ class MemoryWatch:
             (_peak_since_start() or _peak_memory() or 0) if not below else 0,
         )
 
-    def _go_on(self) -> None:
+    def _watch_until_over(self) -> None:
         while True:
-            self.look()
+            self.measure_memory()
             if self._beyond is not None and self._limit is not None and self.most > self._limit:
                 self._beyond()
                 self._beyond = None
@@ -144,29 +144,31 @@ class MemoryClaims:
 
     def write(self, amount: int) -> None:
         """Claim so much for this process."""
-        with self._open() as file:
-            self._put(file, {**self._read(file), self._own: amount})
+        with self._open_claims_file() as file:
+            self._write_claims(file, {**self._read_claims(file), self._own: amount})
 
-    def granted(self, amount: int, most: int) -> bool:
+    def is_claim_granted(self, amount: int, most: int) -> bool:
         """Claim so much for this process if it fits beside the others."""
-        with self._open() as file:
-            claims = self._read(file)
-            fits = amount + self._sum(claims) <= most
+        with self._open_claims_file() as file:
+            claims = self._read_claims(file)
+            fits = amount + self._sum_claims(claims) <= most
             if fits:
-                self._put(file, {**claims, self._own: amount})
+                self._write_claims(file, {**claims, self._own: amount})
             return fits
 
     def alone(self) -> bool:
         """Whether no other process is in a cell."""
-        with self._open() as file:
-            return not any(claim for process, claim in self._read(file).items() if process != self._own)
+        with self._open_claims_file() as file:
+            return not any(
+                claim for process, claim in self._read_claims(file).items() if process != self._own
+            )
 
     def others(self) -> int:
         """What the other processes hold or have claimed."""
-        with self._open() as file:
-            return self._sum(self._read(file))
+        with self._open_claims_file() as file:
+            return self._sum_claims(self._read_claims(file))
 
-    def _sum(self, claims: dict[str, int]) -> int:
+    def _sum_claims(self, claims: dict[str, int]) -> int:
         return sum(
             max(claim, resident_memory(int(process)) or 0)
             for process, claim in claims.items()
@@ -174,7 +176,7 @@ class MemoryClaims:
         )
 
     @staticmethod
-    def _read(file: IO[str]) -> dict[str, int]:
+    def _read_claims(file: IO[str]) -> dict[str, int]:
         """The claims of processes that live."""
         claims: dict[str, int] = json.loads(file.read() or "{}")
         return {
@@ -182,13 +184,13 @@ class MemoryClaims:
         }
 
     @staticmethod
-    def _put(file: IO[str], claims: dict[str, int]) -> None:
+    def _write_claims(file: IO[str], claims: dict[str, int]) -> None:
         file.seek(0)
         file.truncate()
         file.write(json.dumps(claims))
 
     @contextmanager
-    def _open(self) -> Iterator[IO[str]]:
+    def _open_claims_file(self) -> Iterator[IO[str]]:
         from filelock import lock_descriptor
 
         with self._path.open("a+", encoding="utf-8") as file:
@@ -210,7 +212,7 @@ _PERIOD = 0.2
 
 
 @dataclass(frozen=True)
-class Footprint:
+class MemoryFootprint:
     """What work will hold at most beside what its process holds already: bytes by what they are for, and what to do
     where that is too much."""
 
@@ -291,14 +293,14 @@ def promise_memory(most: int | None, *, stop: bool = False) -> Iterator[None]:
             os.environ.update({LIMIT: str(most), CLAIMS: str(Path(folder, "claims"))})
             MemoryClaims(Path(folder, "claims")).write(0)
             yield
-            stopper.rest()
+            stopper.stop_interrupting()
     except (KeyboardInterrupt, Interrupted) as error:
         if not stopper.stopped:
             raise
-        raise _broken_promise(watch.most, most, kept=isinstance(error, Interrupted)) from None
+        raise _make_broken_promise_error(watch.most, most, kept=isinstance(error, Interrupted)) from None
     else:
         if stopper.stopped:  # a server that has come down
-            raise _broken_promise(watch.most, most)
+            raise _make_broken_promise_error(watch.most, most)
     finally:
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
@@ -329,13 +331,13 @@ class _Interrupter:
                 # To the main thread, where a blocking call is interrupted; a raise here would end this thread only.
                 signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
 
-    def rest(self) -> None:
+    def stop_interrupting(self) -> None:
         """The work has ended."""
         with self._lock:
             self._ended = True
 
 
-def _broken_promise(held: int, most: int, *, kept: bool = False) -> UsageError:
+def _make_broken_promise_error(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
         f"It reached {format_memory(held)}, more than the limit of {format_memory(most)}, and was stopped."
         + (" Finished work is kept." if kept else ""),
@@ -344,21 +346,21 @@ def _broken_promise(held: int, most: int, *, kept: bool = False) -> UsageError:
 
 
 @contextmanager
-def reserve_room(need: Footprint) -> Iterator[None]:
+def reserve_memory(need: MemoryFootprint) -> Iterator[None]:
     """Inside, the work has the room that it needs; it is waited for while other processes of the run hold it.
     UsageError, with the figure, where the work does not fit even alone."""
     most = memory_promise()
     if most is None:
         yield
         return
-    check_memory(need)
+    check_memory_fits(need)
     held = resident_memory() or 0
     path = Path(os.environ.get(CLAIMS, ""))
     if not path.is_file():
         yield
         return
     claims = MemoryClaims(path)
-    while not claims.granted(held + need.bytes, most):
+    while not claims.is_claim_granted(held + need.bytes, most):
         # Nobody else is in a cell, so waiting would never end.
         if claims.alone():
             raise UsageError(
@@ -374,14 +376,14 @@ def reserve_room(need: Footprint) -> Iterator[None]:
         claims.write(0)
 
 
-def check_memory(need: Footprint) -> None:
+def check_memory_fits(need: MemoryFootprint) -> None:
     """UsageError, with the figure, where work that is about to begin would break the promise by itself."""
     most = memory_promise()
     if most is not None and (held := resident_memory() or 0) + need.bytes > most:
         raise _make_memory_error(need, held, most)
 
 
-def _make_memory_error(need: Footprint, held: int, most: int) -> UsageError:
+def _make_memory_error(need: MemoryFootprint, held: int, most: int) -> UsageError:
     return UsageError(
         f"It would use up to {format_memory(held + need.bytes)}, more than the limit of {format_memory(most)}: "
         f"{need}, and "
@@ -390,7 +392,7 @@ def _make_memory_error(need: Footprint, held: int, most: int) -> UsageError:
     )
 
 
-def memory_kept() -> dict[str, Any] | None:
+def report_memory_promise() -> dict[str, Any] | None:
     """What was promised, and the most that the processes of this run have held together so far; None without a
     promise."""
     most = memory_promise()

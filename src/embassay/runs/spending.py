@@ -17,7 +17,7 @@ from types import NoneType
 from typing import Any
 
 from embassay.contracts import Usage
-from embassay.limits import record_json
+from embassay.limits import parse_record_json
 from embassay.runs.folder import to_json, write_atomic
 
 _PATIENCE = 40
@@ -25,7 +25,7 @@ _PATIENCE = 40
 
 
 @dataclass(frozen=True)
-class Spent:
+class SpentAmounts:
     """What calls came to: `requests` sent, `retries` among them, calls that `failed` for good, tokens, `usd` billed
     (None where a price is not known), `seconds` spent waiting for answers, summed over requests that waited side by
     side; `unsettled` requests were in flight when a process died; `texts` were encoded and kept. `possible_usd` may be
@@ -44,28 +44,30 @@ class Spent:
     possible_usd: float = 0.0
     estimated: int = 0
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: SpentAmounts) -> SpentAmounts:
         return _combine_spent(self, other, 1)
 
-    def since(self, before: Spent) -> Spent:
+    def subtract_earlier(self, before: SpentAmounts) -> SpentAmounts:
         """What was spent after `before`, an earlier state of the same account."""
         return _combine_spent(self, before, -1)
 
 
-def _combine_spent(spent: Spent, other: Spent, sign: int) -> Spent:
+def _combine_spent(spent: SpentAmounts, other: SpentAmounts, sign: int) -> SpentAmounts:
     """Field by field; an unknown price makes an unknown sum."""
-    pairs = {field.name: (getattr(spent, field.name), getattr(other, field.name)) for field in fields(Spent)}
+    pairs = {
+        field.name: (getattr(spent, field.name), getattr(other, field.name)) for field in fields(SpentAmounts)
+    }
     sums: dict[str, Any] = {
         name: None if None in pair else pair[0] + sign * pair[1] for name, pair in pairs.items()
     }
-    return Spent(**sums)
+    return SpentAmounts(**sums)
 
 
-Book = dict[tuple[str, str], Spent]
+Book = dict[tuple[str, str], SpentAmounts]
 """What was spent by session and account."""
 
 
-class Spending:
+class RunSpendingJournal:
     """The journal of a run's ledger: see `contracts.Journal`.
 
     `session` names this attempt at the run, by its start. Calls are charged to `account` (the system in work),
@@ -75,7 +77,7 @@ class Spending:
     def __init__(self, path: Path, session: str) -> None:
         self.path, self.session = path, session
         self.account = ""
-        self._book: Book = _fold_ledger(_read_ledger(path))
+        self._book: Book = _sum_journal_lines(_read_journal_lines(path))
         self._open: dict[int, tuple[str, float]] = {}
         self._file: int | None = None
         self._begun = False
@@ -103,22 +105,24 @@ class Spending:
         """Dollars held aside for requests that are in flight now."""
         return sum(usd for _, usd in list(self._open.values()))
 
-    def by_account(self, session: str | None = None) -> dict[str, Spent]:
+    def sum_by_account(self, session: str | None = None) -> dict[str, SpentAmounts]:
         """What each account has spent, in all sessions or in one."""
-        accounts: dict[str, Spent] = {}
+        accounts: dict[str, SpentAmounts] = {}
         for (of_session, account), spent in list(self._book.items()):
             if session in (None, of_session):
-                accounts[account] = accounts.get(account, Spent()) + spent
+                accounts[account] = accounts.get(account, SpentAmounts()) + spent
         return accounts
 
-    def reserved(self, number: int, model: str, usd: float) -> None:
+    def note_request_reserved(self, number: int, model: str, usd: float) -> None:
         """A request is about to be sent."""
         self._open[number] = self.account or model, usd
-        self._write({"open": number, "account": self._open[number][0], "usd": usd})
+        self._write_line({"open": number, "account": self._open[number][0], "usd": usd})
 
-    def settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
+    def note_request_settled(
+        self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float
+    ) -> None:
         """It was answered, or refused."""
-        spent = Spent(
+        spent = SpentAmounts(
             1,
             int(retry),
             input_tokens=usage.input_tokens,
@@ -127,30 +131,32 @@ class Spending:
             possible_usd=usage.possible_usd,
             estimated=usage.estimated,
         )
-        self._close(number, model, spent, seconds)
+        self._close_request(number, model, spent, seconds)
 
-    def unanswered(self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float) -> None:
+    def note_request_unanswered(
+        self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float
+    ) -> None:
         """It was sent and brought nothing that can be used."""
-        spent = Spent(1, int(retry), usd=None if usd is None else 0.0, possible_usd=usd or 0.0)
-        self._close(number, model, spent, seconds)
+        spent = SpentAmounts(1, int(retry), usd=None if usd is None else 0.0, possible_usd=usd or 0.0)
+        self._close_request(number, model, spent, seconds)
 
-    def _close(self, number: int, model: str, spent: Spent, seconds: float) -> None:
+    def _close_request(self, number: int, model: str, spent: SpentAmounts, seconds: float) -> None:
         account, _ = self._open.pop(number, (model, 0.0))
         whole = replace(spent, seconds=round(seconds, 4))
-        self._enter({"closed": number, "account": account, **asdict(whole)})
+        self._enter_line({"closed": number, "account": account, **asdict(whole)})
 
-    def released(self, number: int) -> None:
+    def note_request_released(self, number: int) -> None:
         """It was never sent."""
         self._open.pop(number, None)
-        self._write({"closed": number})
+        self._write_line({"closed": number})
 
-    def gave_up(self, model: str) -> None:
+    def note_call_failed(self, model: str) -> None:
         """A call has failed for good."""
-        self._enter({"account": self.account or model, "failed": 1})
+        self._enter_line({"account": self.account or model, "failed": 1})
 
     def encoded(self, texts: int) -> None:
         """So many texts have their vectors, and these are kept."""
-        self._enter({"account": self.account, "texts": texts})
+        self._enter_line({"account": self.account, "texts": texts})
 
     def close(self) -> None:
         """End the session: one line per session and account is left, unless a request is still in flight."""
@@ -164,20 +170,20 @@ class Spending:
                 os.close(self._file)
                 self._file = None
                 if not self._open:
-                    self._compact()
+                    self._compact_journal()
 
-    def _compact(self) -> None:
+    def _compact_journal(self) -> None:
         rows = ({"session": session, "account": account, **asdict(spent)}
                 for (session, account), spent in self._book.items())  # fmt: skip
         write_atomic(self.path, "".join(to_json(row) + "\n" for row in rows))
 
-    def _enter(self, line: dict[str, Any]) -> None:
+    def _enter_line(self, line: dict[str, Any]) -> None:
         key = self.session, line["account"]
         with self._lock:
-            self._book[key] = self._book.get(key, Spent()) + _read_spent(line)
-            self._write(line)
+            self._book[key] = self._book.get(key, SpentAmounts()) + _read_spent(line)
+            self._write_line(line)
 
-    def _write(self, line: Mapping[str, Any]) -> None:
+    def _write_line(self, line: Mapping[str, Any]) -> None:
         with self._lock:
             if self._file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -189,22 +195,22 @@ class Spending:
             os.write(self._file, (to_json(line) + "\n").encode())
 
 
-def _read_ledger(path: Path) -> Iterator[dict[str, Any]]:
+def _read_journal_lines(path: Path) -> Iterator[dict[str, Any]]:
     if not path.exists():
         return
     for line in path.read_bytes().splitlines():
         try:
-            row = record_json(line)
-            whole = isinstance(row, dict) and _is_whole(row)
+            row = parse_record_json(line)
+            whole = isinstance(row, dict) and _is_complete_entry(row)
         except ValueError:  # the end of a full disk
             continue
         if whole:
             yield row
 
 
-def _is_whole(line: Mapping[str, Any]) -> bool:
+def _is_complete_entry(line: Mapping[str, Any]) -> bool:
     """Whether every field is of its kind, and the fields are there that belong to an open request."""
-    numbers = {"open", "closed", *asdict(Spent())}
+    numbers = {"open", "closed", *asdict(SpentAmounts())}
     for name, value in line.items():
         kind: Any = (int, float, NoneType) if name == "usd" else (int, float) if name in numbers else object
         if not isinstance(value, kind) or (name in ("session", "account") and not isinstance(value, str)):
@@ -212,36 +218,36 @@ def _is_whole(line: Mapping[str, Any]) -> bool:
     return "open" not in line or {"account", "usd"} <= line.keys()
 
 
-def _fold_ledger(lines: Iterable[Mapping[str, Any]]) -> Book:
+def _sum_journal_lines(lines: Iterable[Mapping[str, Any]]) -> Book:
     """The book that the lines of dead sessions add up to."""
     book: Book = {}
     session, in_flight = "", dict[int, Mapping[str, Any]]()
 
-    def enter(account: str, spent: Spent) -> None:
-        book[session, account] = book.get((session, account), Spent()) + spent
+    def add_spent(account: str, spent: SpentAmounts) -> None:
+        book[session, account] = book.get((session, account), SpentAmounts()) + spent
 
-    def bury() -> None:
+    def settle_dead_session() -> None:
         for line in in_flight.values():
-            enter(line["account"], Spent(requests=1, possible_usd=line["usd"] or 0.0, unsettled=1))
+            add_spent(line["account"], SpentAmounts(requests=1, possible_usd=line["usd"] or 0.0, unsettled=1))
         in_flight.clear()
 
     for line in lines:
         # Numbers of requests begin anew with a session: what is open then was of one that died.
         if line.get("begun"):
-            bury()
+            settle_dead_session()
         session = line.get("session", session)
         if "open" in line:
             in_flight[line["open"]] = line
             continue
         in_flight.pop(line.get("closed", 0), None)
         if "account" in line:
-            enter(line["account"], _read_spent(line))
-    bury()
+            add_spent(line["account"], _read_spent(line))
+    settle_dead_session()
     return book
 
 
-def _read_spent(line: Mapping[str, Any]) -> Spent:
-    return Spent(**{name: line[name] for name in asdict(Spent()) if name in line})
+def _read_spent(line: Mapping[str, Any]) -> SpentAmounts:
+    return SpentAmounts(**{name: line[name] for name in asdict(SpentAmounts()) if name in line})
 
 
 def summarise_spending(spent: Mapping[str, Any]) -> str:

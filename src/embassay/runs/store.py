@@ -23,10 +23,10 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import ChatModel, Completion, Message, Reranker, Sampling, Usage
-from embassay.errors import ModelError, Unanswered, Why
-from embassay.machine import cache_folder
-from embassay.runs.execution import Failure, run_jobs
+from embassay.contracts import ChatModel, Completion, Message, Reranker, SamplingSettings, Usage
+from embassay.errors import ModelError, UnansweredPrompt, Why
+from embassay.machine import find_cache_folder
+from embassay.runs.execution import CallFailure, run_jobs
 from embassay.runs.folder import make_private_file, make_private_folder
 
 _BUSY_SECONDS = 60
@@ -34,10 +34,10 @@ _BUSY_SECONDS = 60
 
 def index_folder() -> Path:
     """Where built indexes are kept between runs."""
-    return cache_folder() / "indexes"
+    return find_cache_folder() / "indexes"
 
 
-def make_seal(key: bytes, content: bytes | memoryview) -> bytes:
+def compute_content_seal(key: bytes, content: bytes | memoryview) -> bytes:
     """16 bytes that hold for this content under this key only."""
     return hashlib.blake2b(content, digest_size=16, key=key).digest()
 
@@ -52,7 +52,7 @@ class SqliteConnection(sqlite3.Connection):
             self.close()
 
 
-class Store:
+class SqliteStore:
     """One file, its first table the main one. Safe to share between threads, and between processes that open it
     each. A subclass says what it is called, its file and its tables, and which column of the `main` one has the
     identity of the model that a row is of (`owner`)."""
@@ -72,15 +72,15 @@ class Store:
 
     @classmethod
     def open(cls, path: Path | str | None = None) -> Self:
-        """The store in the file `path`, made when absent; by default in `cache_folder()`."""
-        file = Path(path) if path is not None else cache_folder() / cls.file
+        """The store in the file `path`, made when absent; by default in `find_cache_folder()`."""
+        file = Path(path) if path is not None else find_cache_folder() / cls.file
         try:
             make_private_folder(file.parent)
             return cls(file, cls._connect(make_private_file(file)))
         # SQLite words its complaint of a damaged file with what it found there, which need be no text.
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             store = cls(file, cls._connect_read_only(file))
-            store._warn("opened for writing", error)
+            store._warn_of_failure("opened for writing", error)
             return store
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -88,29 +88,34 @@ class Store:
 
     def drop(self, key: bytes) -> None:
         """Forget what is kept under `key`."""
-        self._change(f"DELETE FROM {self.main} WHERE key = ?", key)
+        self._execute_change(f"DELETE FROM {self.main} WHERE key = ?", key)
 
-    def has_any(self, owner: str) -> bool:
+    def has_entries_of_model(self, owner: str) -> bool:
         """Whether anything is kept of the model with this identity, or its beginning up to a colon."""
-        return self._first(f"SELECT 1 FROM {self.main} WHERE {self._of_owner()} LIMIT 1", owner) is not None
+        return (
+            self._fetch_first_row(
+                f"SELECT 1 FROM {self.main} WHERE {self._build_owner_condition()} LIMIT 1", owner
+            )
+            is not None
+        )
 
     def clear(self, owner: str | None = None) -> int:
         """Drop what is kept of the model with this identity, or its beginning up to a colon; or all. The bytes
         freed on disk."""
-        before = self._size()
+        before = self._measure_file_size()
         if owner is None:
-            self._change(f"DELETE FROM {self.main}")
+            self._execute_change(f"DELETE FROM {self.main}")
         else:
-            self._change(f"DELETE FROM {self.main} WHERE {self._of_owner()}", owner)
-        self._sweep()
-        return max(0, before - self._shrink())
+            self._execute_change(f"DELETE FROM {self.main} WHERE {self._build_owner_condition()}", owner)
+        self._delete_orphan_rows()
+        return max(0, before - self._shrink_file())
 
     @classmethod
-    def _of_owner(cls) -> str:
+    def _build_owner_condition(cls) -> str:
         # Not LIKE, to which the _ and % of an identity are wildcards.
         return f"({cls.owner} = ?1 OR substr({cls.owner}, 1, length(?1) + 1) = ?1 || ':')"
 
-    def _sweep(self) -> None:
+    def _delete_orphan_rows(self) -> None:
         """Drop what other tables say of rows of the main one that are gone."""
 
     def close(self) -> None:
@@ -122,57 +127,59 @@ class Store:
             self._connection = self._spare = None
             self._closed = True
 
-    def _shrink(self) -> int:
+    def _shrink_file(self) -> int:
         """Give unused room back to the disk; the bytes of the file then."""
-        self._change("VACUUM")
-        self._all("PRAGMA wal_checkpoint(TRUNCATE)")
-        return self._size()
+        self._execute_change("VACUUM")
+        self._fetch_all_rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        return self._measure_file_size()
 
-    def _size(self) -> int:
+    def _measure_file_size(self) -> int:
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
-    def _first(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
-        rows = self._all(statement, *values)
+    def _fetch_first_row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        rows = self._fetch_all_rows(statement, *values)
         return rows[0] if rows else None
 
-    def _all(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _fetch_all_rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """The statement's rows; none, with a warning, when the file cannot be read."""
         with self._lock:
             # What was kept last lies in the spare one.
             for connection in (self._spare, self._connection):
-                if connection is not None and (rows := self._tried(connection, "read", statement, values)):
+                if connection is not None and (
+                    rows := self._try_statement(connection, "read", statement, values)
+                ):
                     return rows
         return []
 
-    def _change(self, statement: str, *values: Any) -> None:
+    def _execute_change(self, statement: str, *values: Any) -> None:
         """Run the statement as one transaction of its own; with a warning, in the spare file, when the file cannot be
         written."""
         with self._lock:
             connection = self._connection
             if self._closed or (
-                connection and self._tried(connection, "written", statement, values) is not None
+                connection and self._try_statement(connection, "written", statement, values) is not None
             ):
                 return
             try:
                 # "" is SQLite's name of a file that goes as it is closed.
-                self._spare = self._spare or self._prepared("")
+                self._spare = self._spare or self._open_prepared_connection("")
             except sqlite3.Error as error:
-                self._warn("written", error)
+                self._warn_of_failure("written", error)
                 return
-            self._tried(self._spare, "written", statement, values)
+            self._try_statement(self._spare, "written", statement, values)
 
-    def _tried(
+    def _try_statement(
         self, connection: sqlite3.Connection, what: str, statement: str, values: Sequence[Any]
     ) -> list[tuple[Any, ...]] | None:
         """The statement's rows; None, with a warning, where it fails."""
         try:
             return connection.execute(statement, values).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            self._warn(what, error)
+            self._warn_of_failure(what, error)
             return None
 
-    def _warn(self, what: str, error: Exception) -> None:
+    def _warn_of_failure(self, what: str, error: Exception) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(
@@ -187,7 +194,7 @@ class Store:
         deadline = monotonic() + _BUSY_SECONDS
         while True:
             try:
-                return cls._prepared(file)
+                return cls._open_prepared_connection(file)
             except sqlite3.OperationalError as error:
                 # SQLite's own patience does not cover two processes that make the same file at once.
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > deadline:
@@ -195,7 +202,7 @@ class Store:
                 sleep(0.02)
 
     @classmethod
-    def _prepared(cls, file: Path | str) -> sqlite3.Connection:
+    def _open_prepared_connection(cls, file: Path | str) -> sqlite3.Connection:
         connection = sqlite3.connect(
             # Every statement commits by itself: sqlite3's own transactions would stay open, and lock others out.
             file,
@@ -236,7 +243,7 @@ class Store:
 
 
 @lru_cache(maxsize=4)
-def _open_store(kind: type[Store], path: Path) -> Store:
+def _open_store(kind: type[SqliteStore], path: Path) -> SqliteStore:
     """The store that was sent to this process as its path, opened once."""
     return kind.open(path)
 
@@ -256,7 +263,7 @@ Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class PairsInfo:
+class RerankCacheInfo:
     """What a cache holds: `bytes` on disk, `entries`, and the scores of each reranker identity."""
 
     path: Path
@@ -265,7 +272,7 @@ class PairsInfo:
     rerankers: Mapping[str, int]
 
 
-class PairCache(Store):
+class RerankScoreCache(SqliteStore):
     """Scores by key. Safe to share between threads, and between processes that open it each."""
 
     title = "cache of rerankers' scores"
@@ -280,10 +287,10 @@ class PairCache(Store):
         for start in range(0, len(keys), _PER_STATEMENT):
             part = keys[start : start + _PER_STATEMENT]
             marks = ",".join("?" * len(part))
-            for key, checksum, content in self._all(
+            for key, checksum, content in self._fetch_all_rows(
                 f"SELECT key, checksum, CAST(scores AS BLOB) FROM scores WHERE key IN ({marks})", *part
             ):
-                if checksum == make_seal(key, content) and len(content) == 4 * n:
+                if checksum == compute_content_seal(key, content) and len(content) == 4 * n:
                     scores[key] = np.frombuffer(content, dtype="<f4")
                 else:
                     self.drop(key)
@@ -300,18 +307,18 @@ class PairCache(Store):
             part = rows[start : start + _PER_STATEMENT]
             for key, row in part:
                 content = np.ascontiguousarray(row, dtype="<f4").tobytes()
-                values += [key, reranker, make_seal(key, content), content]
+                values += [key, reranker, compute_content_seal(key, content), content]
             marks = ",".join(["(?, ?, ?, ?)"] * len(part))
-            self._change(f"INSERT OR IGNORE INTO scores VALUES {marks}", *values)
+            self._execute_change(f"INSERT OR IGNORE INTO scores VALUES {marks}", *values)
 
-    def info(self) -> PairsInfo:
+    def describe_contents(self) -> RerankCacheInfo:
         """What the cache holds now; zeros where it cannot be read."""
-        rows = self._all(
+        rows = self._fetch_all_rows(
             "SELECT reranker, COUNT(*), SUM(length(scores)) / 4 FROM scores GROUP BY reranker ORDER BY reranker"
         )
-        return PairsInfo(
+        return RerankCacheInfo(
             path=self.path,
-            bytes=self._size(),
+            bytes=self._measure_file_size(),
             entries=sum(entries for _, entries, _ in rows),
             rerankers={reranker: scores for reranker, _, scores in rows},
         )
@@ -350,7 +357,7 @@ class CachedReranker:
     Rerankers that pay by the call set `chunk_size` to what one call may hold.
     """
 
-    def __init__(self, reranker: Reranker, cache: PairCache) -> None:
+    def __init__(self, reranker: Reranker, cache: RerankScoreCache) -> None:
         self.reranker = reranker
         self.cache = cache
         self.counts = RerankCounts()
@@ -374,9 +381,9 @@ class CachedReranker:
         if not documents:
             return np.empty(0, dtype=np.float32)
         if not self.pairwise:
-            return self._list(query, documents)
-        sent = [text for text in dict.fromkeys(documents) if self._is_sent(text)]
-        scores = self._pairs(query, sent)
+            return self._score_list(query, documents)
+        sent = [text for text in dict.fromkeys(documents) if self._is_sent_to_reranker(text)]
+        scores = self._score_pairs(query, sent)
         # What was not sent stands below all that was.
         lowest = min(scores.values(), default=np.float32(1))
         return np.array([scores.get(text, lowest - 1) for text in documents], dtype=np.float32)
@@ -386,13 +393,15 @@ class CachedReranker:
         if not self.pairwise:
             key = score_key(self.identity, query, documents)
             return 0 if self.cache.read([key], len(documents)) else len(documents)
-        keys = {score_key(self.identity, query, [text]) for text in documents if self._is_sent(text)}
+        keys = {
+            score_key(self.identity, query, [text]) for text in documents if self._is_sent_to_reranker(text)
+        }
         return len(keys) - len(self.cache.read(list(keys)))
 
-    def _is_sent(self, text: str) -> bool:
+    def _is_sent_to_reranker(self, text: str) -> bool:
         return bool(text.strip()) or not self._skips_blank
 
-    def _pairs(self, query: str, documents: Sequence[str]) -> dict[str, np.float32]:
+    def _score_pairs(self, query: str, documents: Sequence[str]) -> dict[str, np.float32]:
         """The scores of distinct documents by their text."""
         keys = {text: score_key(self.identity, query, [text]) for text in documents}
         cached = self.cache.read(list(keys.values()))
@@ -406,7 +415,7 @@ class CachedReranker:
             scores |= zip(chunk, new, strict=True)
         return scores
 
-    def _list(self, query: str, documents: Sequence[str]) -> Scores:
+    def _score_list(self, query: str, documents: Sequence[str]) -> Scores:
         """The scores of documents that were scored together."""
         key = score_key(self.identity, query, documents)
         cached = self.cache.read([key], len(documents)).get(key)
@@ -451,7 +460,7 @@ class AnswersInfo:
     models: Mapping[str, int]
 
 
-class AnswerCache(Store):
+class AnswerCache(SqliteStore):
     """Answers by key. Safe to share between threads, and between processes that open it each."""
 
     title = "answer cache"
@@ -462,11 +471,11 @@ class AnswerCache(Store):
 
     def read(self, key: bytes) -> Completion | None:
         """The answer kept under `key`, without its parsed object; None when there is none, or a damaged one."""
-        row = self._first("SELECT checksum, CAST(answer AS BLOB) FROM answers WHERE key = ?", key)
+        row = self._fetch_first_row("SELECT checksum, CAST(answer AS BLOB) FROM answers WHERE key = ?", key)
         if row is None:
             return None
         checksum, content = row
-        if checksum != make_seal(key, content):
+        if checksum != compute_content_seal(key, content):
             self.drop(key)
             return None
         try:
@@ -484,14 +493,18 @@ class AnswerCache(Store):
             "usage": asdict(answer.usage),
         }
         content = json.dumps(plain).encode()
-        self._change(
-            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", key, model, make_seal(key, content), content
+        self._execute_change(
+            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
+            key,
+            model,
+            compute_content_seal(key, content),
+            content,
         )
 
-    def info(self) -> AnswersInfo:
+    def describe_contents(self) -> AnswersInfo:
         """What the cache holds now; zeros where it cannot be read."""
-        rows = self._all("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
-        return AnswersInfo(self.path, self._size(), sum(n for _, n in rows), dict(rows))
+        rows = self._fetch_all_rows("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
+        return AnswersInfo(self.path, self._measure_file_size(), sum(n for _, n in rows), dict(rows))
 
 
 def _read_completion(kept: Any) -> Completion:
@@ -503,7 +516,7 @@ def _read_completion(kept: Any) -> Completion:
 
 
 def answer_key(
-    identity: str, messages: Sequence[Message], sampling: Sampling, schema: Any, attempt: int
+    identity: str, messages: Sequence[Message], sampling: SamplingSettings, schema: Any, attempt: int
 ) -> bytes:
     """32 bytes that name a draw: a hash of the model, the sampling, the schema (a pydantic model class), the
     messages, and the number of the draw."""
@@ -524,11 +537,11 @@ _UNANSWERED = "unanswered:"
 
 
 @dataclass(frozen=True)
-class StoredQuestion:
+class ChatQuestion:
     """What is asked: as `ChatModel.complete`, and `attempt`, the number of the draw."""
 
     messages: Sequence[Message]
-    sampling: Sampling = Sampling()  # noqa: RUF009 - frozen
+    sampling: SamplingSettings = SamplingSettings()  # noqa: RUF009 - frozen
     schema: Any = None
     attempt: int = 0
 
@@ -566,7 +579,7 @@ class CachedChat:
         self,
         messages: Sequence[Message],
         *,
-        sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+        sampling: SamplingSettings = SamplingSettings(),  # noqa: B008 - frozen
         schema: Any = None,
         attempt: int = 0,
     ) -> Completion:
@@ -583,23 +596,23 @@ class CachedChat:
         cached = self._read_answer(key, schema)
         if cached is not None:
             self.counts.cached += 1
-            if isinstance(cached, Unanswered):
+            if isinstance(cached, UnansweredPrompt):
                 raise cached
             return cached
-        return await self._new(key, StoredQuestion(messages, sampling, schema, attempt))
+        return await self._ask_for_new_answer(key, ChatQuestion(messages, sampling, schema, attempt))
 
-    def is_cached(self, question: StoredQuestion) -> bool:
+    def is_cached(self, question: ChatQuestion) -> bool:
         """Whether the cache has the answer, or that there is none."""
-        return self.known(question) is not None
+        return self.find_known_answer(question) is not None
 
-    def known(self, question: StoredQuestion) -> Completion | Unanswered | None:
+    def find_known_answer(self, question: ChatQuestion) -> Completion | UnansweredPrompt | None:
         """The answer that the cache has, or that there is none; None where it was not asked for yet."""
         key = answer_key(
             self.identity, question.messages, question.sampling, question.schema, question.attempt
         )
         return self._read_answer(key, question.schema)
 
-    async def _new(self, key: bytes, question: StoredQuestion) -> Completion:
+    async def _ask_for_new_answer(self, key: bytes, question: ChatQuestion) -> Completion:
         # Whoever asks the same meanwhile waits for this.
         asking = self._asking[key] = asyncio.get_running_loop().create_future()
         try:
@@ -610,8 +623,8 @@ class CachedChat:
         except ModelError as error:
             self.counts.failed += 1
             # Only with a seed would the same question come to nothing again.
-            if isinstance(error, Unanswered) and question.sampling.seed is not None:
-                self.cache.write(key, self.identity, _as_kept(error))
+            if isinstance(error, UnansweredPrompt) and question.sampling.seed is not None:
+                self.cache.write(key, self.identity, _convert_unanswered(error))
             raise
         finally:
             del self._asking[key]
@@ -619,12 +632,12 @@ class CachedChat:
         self.counts.asked += 1
         return answer
 
-    def _read_answer(self, key: bytes, schema: Any) -> Completion | Unanswered | None:
+    def _read_answer(self, key: bytes, schema: Any) -> Completion | UnansweredPrompt | None:
         answer = self.cache.read(key)
         if answer is None:
             return None
         if answer.finish.startswith(_UNANSWERED):
-            return Unanswered(answer.text, cast(Why, answer.finish.removeprefix(_UNANSWERED)))
+            return UnansweredPrompt(answer.text, cast(Why, answer.finish.removeprefix(_UNANSWERED)))
         free = replace(answer.usage, requests=0, usd=0.0, possible_usd=0.0, estimated=0)
         if schema is None:
             return replace(answer, usage=free)
@@ -636,17 +649,17 @@ class CachedChat:
             return None
 
 
-def _as_kept(error: Unanswered) -> Completion:
+def _convert_unanswered(error: UnansweredPrompt) -> Completion:
     return Completion(error.message, None, Usage(), "", f"{_UNANSWERED}{error.why}")
 
 
-async def ask_all(
+async def ask_all_questions(
     chat: CachedChat,
-    questions: Iterable[StoredQuestion],
+    questions: Iterable[ChatQuestion],
     *,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
-) -> AsyncIterator[tuple[int, Completion | Failure]]:
+) -> AsyncIterator[tuple[int, Completion | CallFailure]]:
     """Ask all, at most `at_once` of them at a time (the model's own pace decides how many are really sent), and
     yield (position, outcome) of each as it comes. `progress` is called with 1 for each.
 
@@ -659,7 +672,7 @@ async def ask_all(
         yield position, outcome
 
 
-async def _ask_model(chat: CachedChat, question: StoredQuestion) -> Completion:
+async def _ask_model(chat: CachedChat, question: ChatQuestion) -> Completion:
     return await chat.complete(
         question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
     )

@@ -62,7 +62,7 @@ def _word_pattern() -> re.Pattern[str]:
     return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{marks}])+")
 
 
-class _WordRows(Sequence[Sequence[int]]):
+class _DocumentWordRows(Sequence[Sequence[int]]):
     """The words of each document as numbers, in the order of `places`: 4 bytes a word. `vocab` has them by word; a
     word beside those `asked` about counts as "", so that a document stays as long as it is."""
 
@@ -90,12 +90,12 @@ class _WordRows(Sequence[Sequence[int]]):
         return (self[row] for row in range(len(self)))
 
     @property
-    def ids(self) -> _WordRows:
+    def ids(self) -> _DocumentWordRows:
         """Itself: what the library calls words as numbers."""
         return self
 
     @property
-    def some(self) -> bool:
+    def has_words(self) -> bool:
         """Whether there is any word."""
         return len(self._words) > 0
 
@@ -142,16 +142,16 @@ class BM25Index:
         # In the order of ids, so that the tie rule of a search by columns is that of ids.
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
         kept = None if asked is None else frozenset(word for query in asked for word in split_words(query))
-        rows = _WordRows(texts, order, kept, hear)
+        rows = _DocumentWordRows(texts, order, kept, hear)
         index = None
-        if rows.some:
+        if rows.has_words:
             index = BM25(k1=k1, b=b, method="lucene", dtype="float64")
             index.index(rows, show_progress=False)
         return cls(tuple(ids[place] for place in order), k1, b, kept, index, order)
 
     def search(self, query: str, k: int) -> list[Hit]:
         """The k documents that score highest, best first, ties by id; fewer where fewer share a word with the query."""
-        scores = self._scores(split_words(query))
+        scores = self._score_all_documents(split_words(query))
         places = np.flatnonzero(scores > 0)
         best = places[np.lexsort((places, -scores[places]))[:k]]
         return [Hit(self.ids[place], float(scores[place])) for place in best]
@@ -159,21 +159,23 @@ class BM25Index:
     def scores(self, query: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """The scores of the documents `ids`, (n,), 0 where one shares no word with the query. UsageError for an id that
         is not there."""
-        return self._scores(split_words(query))[np.array([self._row(id) for id in ids], dtype=np.int64)]
+        return self._score_all_documents(split_words(query))[
+            np.array([self._find_row(id) for id in ids], dtype=np.int64)
+        ]
 
     def place(self, one: str) -> int:
         """Where the document called `one` stands among those that the index was made of. UsageError where it is not
         there."""
-        row = self._row(one)
+        row = self._find_row(one)
         return row if self._order is None else int(self._order[row])
 
-    def _row(self, id: str) -> int:
+    def _find_row(self, id: str) -> int:
         row = bisect_left(self.ids, id)
         if self.ids[row : row + 1] != (id,):
             raise UsageError(f"The lexical index contains no document {id!r}.")
         return row
 
-    def _scores(self, query: Sequence[str]) -> NDArray[np.float64]:
+    def _score_all_documents(self, query: Sequence[str]) -> NDArray[np.float64]:
         """The score of every document, (n,)."""
         if self.asked is not None and (other := next((word for word in query if word not in self.asked), "")):
             raise UsageError(f"The index was made for queries without the word {other!r}.")

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.errors import ModelError
-from embassay.search.exact import SCORE_DECIMALS, cut_blocks
+from embassay.search.exact import SCORE_DECIMALS, cut_range_into_blocks
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,21 +45,27 @@ _LARGEST = float(np.finfo(np.float32).max)
 _TURN = Lock()
 
 
-def is_worthwhile(queries: int, vectors: int) -> bool:
+def is_gpu_search_worthwhile(queries: int, vectors: int) -> bool:
     """Whether a search is enough work to carry the vectors to a card, which takes longer than the search there."""
     return queries >= _WORTH_QUERIES and queries * vectors >= _WORTH_PRODUCTS
 
 
-def search_on_card(
-    device: str, queries: Floats, vectors: Floats, before: Ranked, offset: int = 0, *, cells: int = CELLS
-) -> Ranked | None:
+def search_on_gpu(
+    device: str,
+    queries: Floats,
+    vectors: Floats,
+    before: RankedCandidates,
+    offset: int = 0,
+    *,
+    cells: int = CELLS,
+) -> RankedCandidates | None:
     """The best k of `before` and of vectors (n, d), numbered from `offset`, for queries (q, d). None where even a small
     block is too large for the card's memory. ModelError for values that are not finite or too long."""
     import torch
 
     while cells >= _FEWEST_CELLS:
         try:
-            return _search_blocks(queries, _blocks_on_card(device, vectors, cells), before, offset, cells)
+            return _search_blocks(queries, _load_blocks_on_gpu(device, vectors, cells), before, offset, cells)
         except torch.OutOfMemoryError:
             cells //= 4
         # Outside of the handler, which still holds what did not fit.
@@ -67,21 +73,23 @@ def search_on_card(
     return None
 
 
-class OnCard:
+class GpuResidentVectors:
     """Vectors (n, d) that stay on a card, for many searches."""
 
     def __init__(self, device: str, vectors: Floats, *, cells: int = CELLS) -> None:
         self._cells = cells
-        self._blocks = list(_blocks_on_card(device, vectors, cells))
+        self._blocks = list(_load_blocks_on_gpu(device, vectors, cells))
 
-    def search(self, queries: Floats, k: int) -> Ranked:
+    def search(self, queries: Floats, k: int) -> RankedCandidates:
         """As `exact_search`."""
-        none = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
+        none = RankedCandidates(
+            np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf)
+        )
         return _search_blocks(queries, self._blocks, none, 0, self._cells)
 
 
 @dataclass(frozen=True)
-class _Block:
+class _VectorBlock:
     """Vectors from number `first` on: as they are (n, d) float32, and over `scale`, a power of two, as float16. There
     none is longer than `longest`, which is at most about 1, nor further than `lost` from what it was rounded from."""
 
@@ -95,7 +103,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class _QueryBlock:
-    """Queries as a `_Block` has vectors, but with a scale and bounds for each, (q,) float64."""
+    """Queries as a `_VectorBlock` has vectors, but with a scale and bounds for each, (q,) float64."""
 
     rows: Tensor
     halves: Tensor
@@ -110,44 +118,44 @@ class _QueryBlock:
 
 
 @dataclass(frozen=True)
-class _Best:
+class _BestCandidates:
     """The best so far of some queries (q, k): number and rounded score, -1 and -inf where there are fewer."""
 
     indices: Tensor
     scores: Tensor
 
 
-def _blocks_on_card(device: str, vectors: Floats, cells: int) -> Iterator[_Block]:
+def _load_blocks_on_gpu(device: str, vectors: Floats, cells: int) -> Iterator[_VectorBlock]:
     """The vectors on the card, one block at a time: read where they lie, once."""
     size = max(1, min(_ROWS, cells, _VALUES // max(1, vectors.shape[1])))
-    for part in cut_blocks(len(vectors), size):
-        rows = _carry_vectors(vectors[part], device)
-        scale = float(_row_scales(rows).max(initial=0.0)) or 1.0
-        halves, lengths, lost = _halve_rows(rows, 1 / scale)
-        yield _Block(rows, halves, part.start, scale, float(lengths.max()), float(lost.max()))
+    for part in cut_range_into_blocks(len(vectors), size):
+        rows = _move_vectors_to_gpu(vectors[part], device)
+        scale = float(_choose_row_scales(rows).max(initial=0.0)) or 1.0
+        halves, lengths, lost = _round_rows_to_float16(rows, 1 / scale)
+        yield _VectorBlock(rows, halves, part.start, scale, float(lengths.max()), float(lost.max()))
 
 
-def _carry_queries(device: Any, queries: Floats) -> _QueryBlock:
+def _move_queries_to_gpu(device: Any, queries: Floats) -> _QueryBlock:
     import torch
 
-    rows = _carry_vectors(queries, device)
-    scales = torch.from_numpy(_row_scales(rows)).to(device)
-    return _QueryBlock(rows, *_with_scales(rows, scales))
+    rows = _move_vectors_to_gpu(queries, device)
+    scales = torch.from_numpy(_choose_row_scales(rows)).to(device)
+    return _QueryBlock(rows, *_round_scaled_rows(rows, scales))
 
 
-def _with_scales(rows: Tensor, scales: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    halves, lengths, lost = _halve_rows(rows, (1 / scales).float()[:, None])
+def _round_scaled_rows(rows: Tensor, scales: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    halves, lengths, lost = _round_rows_to_float16(rows, (1 / scales).float()[:, None])
     return halves, scales, lengths, lost
 
 
-def _carry_vectors(vectors: Floats, device: Any) -> Tensor:
+def _move_vectors_to_gpu(vectors: Floats, device: Any) -> Tensor:
     import torch
 
     # A copy: torch takes no memory that cannot be written to.
     return torch.from_numpy(np.array(vectors, dtype=np.float32, order="C")).to(device)
 
 
-def _row_scales(rows: Tensor) -> NDArray[np.float64]:
+def _choose_row_scales(rows: Tensor) -> NDArray[np.float64]:
     """For each row (n, d) a power of two that is at least its length. ModelError for values that are not finite."""
     import torch
 
@@ -159,7 +167,7 @@ def _row_scales(rows: Tensor) -> NDArray[np.float64]:
     return np.asarray(np.ldexp(1.0, np.where(largest > 0, exponents, 0)))
 
 
-def _halve_rows(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _round_rows_to_float16(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Rows times a power of two as float16, and for each, rounded up, its length there and how far it is from the
     float16: float64."""
     import torch
@@ -175,62 +183,66 @@ def _halve_rows(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _search_blocks(
-    queries: Floats, stored: Iterable[_Block], before: Ranked, offset: int, cells: int
-) -> Ranked:
+    queries: Floats, stored: Iterable[_VectorBlock], before: RankedCandidates, offset: int, cells: int
+) -> RankedCandidates:
     """Every block of vectors against every block of queries: a block is on the card once."""
     import torch
 
     asked: _QueryBlock | None = None
-    best: list[_Best] = []
+    best: list[_BestCandidates] = []
     parts: list[slice] = []
     for block in stored if len(queries) else ():
         if asked is None:
-            asked = _carry_queries(block.rows.device, queries)
-            parts = list(cut_blocks(len(queries), max(1, cells // len(block.rows))))
-            whole = _carry_best(before, block.rows.device)
-            best = [_Best(whole.indices[part], whole.scores[part]) for part in parts]
-        _check_products(asked, block)
+            asked = _move_queries_to_gpu(block.rows.device, queries)
+            parts = list(cut_range_into_blocks(len(queries), max(1, cells // len(block.rows))))
+            whole = _move_best_to_gpu(before, block.rows.device)
+            best = [_BestCandidates(whole.indices[part], whole.scores[part]) for part in parts]
+        _check_float16_products(asked, block)
         best = [
             _improve_best(asked.part(part), block, top, offset) for part, top in zip(parts, best, strict=True)
         ]
     if not best:
         return before
     indices, scores = (torch.cat([getattr(top, name) for top in best]) for name in ("indices", "scores"))
-    return Ranked(indices.cpu().numpy(), scores.cpu().numpy())
+    return RankedCandidates(indices.cpu().numpy(), scores.cpu().numpy())
 
 
-def _carry_best(ranked: Ranked, device: Any) -> _Best:
+def _move_best_to_gpu(ranked: RankedCandidates, device: Any) -> _BestCandidates:
     import torch
 
-    return _Best(*(torch.from_numpy(array.copy()).to(device) for array in (ranked.indices, ranked.scores)))
+    return _BestCandidates(
+        *(torch.from_numpy(array.copy()).to(device) for array in (ranked.indices, ranked.scores))
+    )
 
 
-def _check_products(asked: _QueryBlock, block: _Block) -> None:
+def _check_float16_products(asked: _QueryBlock, block: _VectorBlock) -> None:
     longest = float((asked.lengths * asked.scales).max()) * block.longest * block.scale
     if longest > _LARGEST:
         raise ModelError("The vectors to search are too long: their products are beyond float32.")
 
 
-def _improve_best(asked: _QueryBlock, block: _Block, best: _Best, offset: int) -> _Best:
+def _improve_best(
+    asked: _QueryBlock, block: _VectorBlock, best: _BestCandidates, offset: int
+) -> _BestCandidates:
     """The best so far with what the block has that is better."""
     k = best.scores.shape[1]
-    with _full_sums():
+    with _force_float32_sums():
         products = asked.halves @ block.halves.T
     scale = asked.scales * block.scale
-    error = _product_error(asked, block)
+    error = _bound_product_error(asked, block)
     floor = best.scores[:, -1]
     if products.shape[1] >= k and bool((floor == -math.inf).any()):
         # So many of this block are at least that good.
         kth = products.topk(k, dim=1).values[:, -1].double()
         floor = floor.maximum((kth - error) * scale - _UNIT)
     bars = (floor - _UNIT) / scale - error
-    rows, columns = (products >= _rounded_down(bars)[:, None]).nonzero(as_tuple=True)
+    rows, columns = (products >= _round_down_to_float32(bars)[:, None]).nonzero(as_tuple=True)
     del products
     scores = _pair_products(asked.rows, rows, block.rows, columns)
     return _merge_best(best, rows, columns + (offset + block.first), scores)
 
 
-def _product_error(asked: _QueryBlock, block: _Block) -> Tensor:
+def _bound_product_error(asked: _QueryBlock, block: _VectorBlock) -> Tensor:
     """A bound, for each query, on the distance of a float16 product from the true one, at the scale of both."""
     d = asked.rows.shape[1]
     inputs = asked.lost * block.longest + (asked.lengths + asked.lost) * block.lost
@@ -239,7 +251,7 @@ def _product_error(asked: _QueryBlock, block: _Block) -> Tensor:
     return (inputs + (sums + _HALF * (1 + sums)) * lengths) * (1 + 1e-9) + _TINY
 
 
-def _rounded_down(values: Tensor) -> Tensor:
+def _round_down_to_float32(values: Tensor) -> Tensor:
     """The next float32 below each; of -inf itself."""
     import torch
 
@@ -255,7 +267,7 @@ def _pair_products(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tens
     d = queries.shape[1]
     whole = d - d % 8
     products = []
-    for part in cut_blocks(len(rows), max(1, _PAIR_VALUES // max(1, d))):
+    for part in cut_range_into_blocks(len(rows), max(1, _PAIR_VALUES // max(1, d))):
         left, right = queries[rows[part]], vectors[columns[part]]
         sums = torch.zeros(len(left), 8, dtype=torch.float64, device=left.device)
         for j in range(0, whole, 8):
@@ -271,7 +283,7 @@ def _pair_products(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tens
     return torch.round(exact * unit) / unit + 0.0
 
 
-def _merge_best(best: _Best, rows: Tensor, indices: Tensor, scores: Tensor) -> _Best:
+def _merge_best(best: _BestCandidates, rows: Tensor, indices: Tensor, scores: Tensor) -> _BestCandidates:
     """The best k of each query from the best so far and new pairs, ties to the lower index."""
     import torch
 
@@ -287,11 +299,11 @@ def _merge_best(best: _Best, rows: Tensor, indices: Tensor, scores: Tensor) -> _
     counts = torch.bincount(rows, minlength=q)
     starts = counts.cumsum(0) - counts
     chosen = order[starts[:, None] + torch.arange(k, device=rows.device)]
-    return _Best(indices[chosen], scores[chosen])
+    return _BestCandidates(indices[chosen], scores[chosen])
 
 
 @contextmanager
-def _full_sums() -> Iterator[None]:
+def _force_float32_sums() -> Iterator[None]:
     """Sums of float16 products are kept in float32 throughout, which torch does not promise by default."""
     import torch
 

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked, Spread
+from embassay.contracts import CellPartExecutor, RankedCandidates
 from embassay.errors import ModelError, UsageError
-from embassay.machine import choose_card, count_cores
+from embassay.machine import choose_cuda_card, count_cores
 
 
-def top_k(scores: NDArray[np.floating[Any]], k: int) -> Ranked:
+def top_k(scores: NDArray[np.floating[Any]], k: int) -> RankedCandidates:
     """The k best columns of each row of `scores` (q, n), exactly, ties by column.
 
     Higher is better. A score of -inf marks a cell that holds no candidate; where a row has fewer than k
@@ -29,10 +29,10 @@ def top_k(scores: NDArray[np.floating[Any]], k: int) -> Ranked:
     size = min(k, n)
     columns = np.broadcast_to(np.arange(n), (queries, n)) if size == n else _best_columns(scores, size)
     values = np.take_along_axis(scores, columns, axis=1).astype(np.float64)
-    return _sort_first(columns, values, k)
+    return _sort_best_candidates(columns, values, k)
 
 
-def merge(ranked: Sequence[Ranked], offsets: Sequence[int], k: int) -> Ranked:
+def merge(ranked: Sequence[RankedCandidates], offsets: Sequence[int], k: int) -> RankedCandidates:
     """The k best over all shards, exactly, from the best k of each shard.
 
     `ranked[s]` holds (q, >= min(k, size of s)) results of shard s with its own indices; `offsets[s]` is
@@ -50,7 +50,9 @@ def merge(ranked: Sequence[Ranked], offsets: Sequence[int], k: int) -> Ranked:
         for shard, offset in zip(ranked, offsets, strict=True)
     ]
     # The sort is stable, so that of equal scores the earlier shard stays first.
-    return _sort_first(np.concatenate(indices, axis=1), np.concatenate([s.scores for s in ranked], axis=1), k)
+    return _sort_best_candidates(
+        np.concatenate(indices, axis=1), np.concatenate([s.scores for s in ranked], axis=1), k
+    )
 
 
 def _check_scores(scores: NDArray[np.floating[Any]], k: int) -> None:
@@ -79,13 +81,17 @@ def _best_columns(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64
     return np.nonzero(chosen)[1].reshape(len(scores), k)
 
 
-def _sort_first(indices: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> Ranked:
+def _sort_best_candidates(
+    indices: NDArray[np.int64], scores: NDArray[np.float64], k: int
+) -> RankedCandidates:
     """The first k of each row by score, ties as they stand, filled up with -1 and -inf."""
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     scores = np.take_along_axis(scores, order, axis=1)
     indices = np.where(scores == -np.inf, -1, np.take_along_axis(indices, order, axis=1))
     fill = ((0, 0), (0, k - order.shape[1]))
-    return Ranked(np.pad(indices, fill, constant_values=-1), np.pad(scores, fill, constant_values=-np.inf))
+    return RankedCandidates(
+        np.pad(indices, fill, constant_values=-1), np.pad(scores, fill, constant_values=-np.inf)
+    )
 
 
 T = TypeVar("T")
@@ -97,7 +103,7 @@ CANDIDATE_BLOCK = 32_768
 _BLOCK_CELLS = 2**19
 
 
-def cut_blocks(n: int, size: int) -> Iterator[slice]:
+def cut_range_into_blocks(n: int, size: int) -> Iterator[slice]:
     """Slices of at most `size` that cover `range(n)` in order."""
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
@@ -110,35 +116,37 @@ def run_in_threads(work: Callable[[slice], T], parts: Sequence[slice], threads: 
         return list(pool.map(work, parts))
 
 
-def stack_rankings(ranked: Sequence[Ranked]) -> Ranked:
+def stack_rankings(ranked: Sequence[RankedCandidates]) -> RankedCandidates:
     """Rankings of consecutive queries as one."""
-    return Ranked(
+    return RankedCandidates(
         np.concatenate([part.indices for part in ranked]), np.concatenate([part.scores for part in ranked])
     )
 
 
-def ranked_blocks(
+def rank_in_blocks(
     prepare: Callable[[slice], RowScores], shape: tuple[int, int], k: int, *, threads: int
-) -> Ranked:
+) -> RankedCandidates:
     """The k best of `shape` = (q, n) scores that exist only one block at a time.
 
     `prepare(candidates)` returns a function from a slice of queries to their scores (rows, candidates).
     """
     queries, n = shape
-    parts = list(cut_blocks(n, CANDIDATE_BLOCK)) or [slice(0, 0)]
+    parts = list(cut_range_into_blocks(n, CANDIDATE_BLOCK)) or [slice(0, 0)]
     rankings = []
     for candidates in parts:
         score = prepare(candidates)
         rows = max(1, _BLOCK_CELLS // max(1, candidates.stop - candidates.start))
-        rankings.append(_rank_parts(score, list(cut_blocks(queries, rows)) or [slice(0, 0)], k, threads))
+        rankings.append(
+            _rank_parts(score, list(cut_range_into_blocks(queries, rows)) or [slice(0, 0)], k, threads)
+        )
     return merge(rankings, [part.start for part in parts], k)
 
 
-def _rank_parts(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> Ranked:
+def _rank_parts(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> RankedCandidates:
     return stack_rankings(run_in_threads(lambda rows: top_k(score(rows), k), parts, threads))
 
 
-def condensed_blocks(distances: RowScores, n: int, *, threads: int) -> NDArray[np.float32]:
+def compute_condensed_distances(distances: RowScores, n: int, *, threads: int) -> NDArray[np.float32]:
     """Distances of all pairs in scipy's condensed order, n(n-1)/2, clipped to [0, inf).
 
     `distances(rows)` returns (rows, n - rows.start): the columns from `rows.start` on; cells at and below the
@@ -146,14 +154,14 @@ def condensed_blocks(distances: RowScores, n: int, *, threads: int) -> NDArray[n
     """
     out = np.empty(n * (n - 1) // 2, dtype=np.float32)
 
-    def fill(rows: slice) -> None:
+    def fill_rows(rows: slice) -> None:
         block = distances(rows)
         for place, row in enumerate(range(rows.start, rows.stop)):
             # Rows 0 to r - 1 of the triangle hold r (2n - r - 1) / 2 pairs.
             start = row * (2 * n - row - 1) // 2
             out[start : start + n - 1 - row] = block[place, place + 1 :]
 
-    run_in_threads(fill, list(cut_blocks(n, max(1, _BLOCK_CELLS // max(1, n)))), threads)
+    run_in_threads(fill_rows, list(cut_range_into_blocks(n, max(1, _BLOCK_CELLS // max(1, n)))), threads)
     return np.maximum(out, 0, out=out)
 
 
@@ -164,16 +172,18 @@ SHARD = 32_768
 """Documents of a shard, in the order of the corpus; the last one has what is left."""
 
 
-def cut_shards(documents: int) -> list[slice]:
+def cut_corpus_into_shards(documents: int) -> list[slice]:
     """The shards of a corpus: one, of nothing, where it is empty.
 
-    >>> cut_shards(40_000)
+    >>> cut_corpus_into_shards(40_000)
     [slice(0, 32768, None), slice(32768, 40000, None)]
     """
-    return list(cut_blocks(documents, SHARD)) or [slice(0, 0)]
+    return list(cut_range_into_blocks(documents, SHARD)) or [slice(0, 0)]
 
 
-def run_over_shards(work: Callable[[A], B], shards: Iterable[A], spread: Spread | None) -> Iterator[B]:
+def run_over_shards(
+    work: Callable[[A], B], shards: Iterable[A], spread: CellPartExecutor | None
+) -> Iterator[B]:
     """`work` of each shard, in order; in this process, one after the other, without a `spread`."""
     return map(work, shards) if spread is None else spread.map(work, shards)
 
@@ -188,7 +198,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass
-class Candidates:
+class SearchCandidates:
     """The candidates of some queries (q, d) among one array of vectors, whose rows are numbered from `offset`.
 
     A row of `columns` and `scores` (q, room) has `counts` candidates, columns ascending; `best` is a score that k of a
@@ -209,12 +219,12 @@ class Candidates:
 
     @classmethod
     def of(
-        cls, queries: Floats, vectors: Floats, offset: int, before: Ranked, threads: int = 1
-    ) -> Candidates:
+        cls, queries: Floats, vectors: Floats, offset: int, before: RankedCandidates, threads: int = 1
+    ) -> SearchCandidates:
         """Those that are the best `before` this array."""
         q, k = before.indices.shape
-        columns = np.empty((q, candidate_room(k)), dtype=np.int64)
-        scores = np.empty((q, candidate_room(k)))
+        columns = np.empty((q, candidate_capacity(k)), dtype=np.int64)
+        scores = np.empty((q, candidate_capacity(k)))
         # Ascending, what is none (-1) behind.
         order = np.argsort(before.indices.astype(np.uint64), axis=1)
         columns[:, :k] = np.take_along_axis(before.indices, order, axis=1)
@@ -229,42 +239,44 @@ class Candidates:
 
         places = np.zeros(len(products), dtype=np.int64)
 
-        def work(rows: slice) -> None:
-            scan_products(products[rows], self.offset + first, places[rows], self._of(rows), self.k)
+        def scan_rows(rows: slice) -> None:
+            scan_products(products[rows], self.offset + first, places[rows], self._slice_rows(rows), self.k)
 
         while True:
-            self._in_parts(work, products.shape[1])
+            self._run_in_row_parts(scan_rows, products.shape[1])
             stuck = np.flatnonzero(places < products.shape[1])
             if not len(stuck):
                 return
             # A query that scores thousands of vectors alike (the zero vector of an empty text) fills its room.
-            self._decide(stuck)
+            self._keep_best(stuck)
 
-    def ranked(self) -> Ranked:
+    def ranked(self) -> RankedCandidates:
         """The best k of each query, decided, ties by column."""
-        from embassay.search.kernels import narrow_all
+        from embassay.search.kernels import narrow_all_candidates
 
-        self._in_parts(lambda rows: narrow_all(self._of(rows), self.k), self.columns.shape[1])
-        self._decide(np.arange(len(self.queries)))
-        return self._sorted(np.arange(len(self.queries)))
+        self._run_in_row_parts(
+            lambda rows: narrow_all_candidates(self._slice_rows(rows), self.k), self.columns.shape[1]
+        )
+        self._keep_best(np.arange(len(self.queries)))
+        return self._rank_candidates(np.arange(len(self.queries)))
 
-    def _in_parts(self, work: Callable[[slice], None], width: int) -> None:
+    def _run_in_row_parts(self, work: Callable[[slice], None], width: int) -> None:
         rows = len(self.queries)
         threads = min(self.threads, max(1, rows * width // _LEAST_WORK))
-        run_in_threads(work, list(cut_blocks(rows, -(-rows // threads) or 1)), threads)
+        run_in_threads(work, list(cut_range_into_blocks(rows, -(-rows // threads) or 1)), threads)
 
-    def _of(self, rows: slice) -> tuple[NDArray[Any], ...]:
+    def _slice_rows(self, rows: slice) -> tuple[NDArray[Any], ...]:
         return self.columns[rows], self.scores[rows], self.counts[rows], self.best[rows], self.margins[rows]
 
-    def _decide(self, rows: Numbers) -> None:
+    def _keep_best(self, rows: Numbers) -> None:
         """Keep the best k of these queries by float64 scores, rounded."""
         held = np.arange(self.columns.shape[1]) < self.counts[rows, None]
         undecided = held & (self.columns[rows] >= self.offset)
         at, places = np.nonzero(undecided)
         at = rows[at]
-        exact = self._products(at, self.columns[at, places] - self.offset)
+        exact = self._multiply_pairs(at, self.columns[at, places] - self.offset)
         self.scores[at, places] = np.round(exact, SCORE_DECIMALS) + 0.0
-        ranked = self._sorted(rows)
+        ranked = self._rank_candidates(rows)
         # As unsigned numbers -1 is the largest: empty places go last.
         order = np.argsort(ranked.indices.astype(np.uint64), axis=1)
         self.columns[rows, : self.k] = np.take_along_axis(ranked.indices, order, axis=1)
@@ -272,31 +284,35 @@ class Candidates:
         self.counts[rows] = np.count_nonzero(ranked.indices >= 0, axis=1)
         self.best[rows] = np.maximum(self.best[rows], ranked.scores[:, -1])
 
-    def _products(self, rows: Numbers, columns: Numbers) -> NDArray[np.float64]:
+    def _multiply_pairs(self, rows: Numbers, columns: Numbers) -> NDArray[np.float64]:
         """The float64 product of each pair of a query and a vector of this array."""
         from embassay.search.kernels import products_of_pairs
 
         out = np.empty(len(rows))
 
-        def work(part: slice) -> None:
+        def multiply_part(part: slice) -> None:
             vectors = np.asarray(self.vectors[columns[part]], dtype=np.float32)
             products_of_pairs(self.queries, rows[part], vectors, out[part])
 
-        parts = list(cut_blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1]))))
-        run_in_threads(work, parts, self.threads)
+        parts = list(
+            cut_range_into_blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1])))
+        )
+        run_in_threads(multiply_part, parts, self.threads)
         return out
 
-    def _sorted(self, rows: Numbers) -> Ranked:
+    def _rank_candidates(self, rows: Numbers) -> RankedCandidates:
         """The first k candidates of these queries by score, ties as they stand, filled up with -1 and -inf."""
         width = max(self.k, int(self.counts[rows].max(initial=0)))
         held = np.arange(width) < self.counts[rows, None]
         scores = np.where(held, self.scores[rows, :width], -np.inf)
         columns = np.where(held, self.columns[rows, :width], -1)
         order = np.argsort(-scores, axis=1, kind="stable")[:, : self.k]
-        return Ranked(np.take_along_axis(columns, order, axis=1), np.take_along_axis(scores, order, axis=1))
+        return RankedCandidates(
+            np.take_along_axis(columns, order, axis=1), np.take_along_axis(scores, order, axis=1)
+        )
 
 
-def candidate_room(k: int) -> int:
+def candidate_capacity(k: int) -> int:
     """The candidates that a query can have before they are looked through: the best k, and as many again."""
     return 2 * k + 256
 
@@ -311,7 +327,7 @@ _SIDE_BY_SIDE = Lock()
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-def exact_search(queries: Floats, corpus: Floats, k: int, *, block: int | None = None) -> Ranked:
+def exact_search(queries: Floats, corpus: Floats, k: int, *, block: int | None = None) -> RankedCandidates:
     """The k corpus rows (n, d) with the highest inner product for each query (q, d); cosine for unit vectors.
 
     Scores are rounded to 1e-6 before ranking, so that float noise never decides (SAGE spec, section 12);
@@ -334,23 +350,25 @@ def exact_search_shards(
     *,
     block: int | None = None,
     longest: float | None = None,
-) -> Ranked:
+) -> RankedCandidates:
     """`exact_search` in shards (n_i, d) as if they were stacked. They are read once, in order, and each is done with
     when the next is asked for, so that only one has to be in memory. `longest` is the `bound_longest_row` of all shards
     where it is known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)
-    nothing = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
+    nothing = RankedCandidates(
+        np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf)
+    )
     lengths = _row_lengths(queries)
     offset = 0
     for shard in shards:
         _check_vectors(queries, shard, k)
         vectors = np.asarray(shard, dtype=np.float32)
-        ahead = _search_on_card(queries, vectors, nothing, offset)
+        ahead = _search_on_gpu(queries, vectors, nothing, offset)
         if ahead is None:
-            search = _Search(queries, lengths, vectors, nothing, offset, longest, block)
+            search = _ArraySearch(queries, lengths, vectors, nothing, offset, longest, block)
             parts = _search_query_blocks(
-                search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // candidate_room(k)))
+                search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // candidate_capacity(k)))
             )
             ahead = stack_rankings(parts) if parts else nothing
         nothing = ahead
@@ -358,21 +376,23 @@ def exact_search_shards(
     return nothing
 
 
-def _search_on_card(queries: Floats, vectors: Floats, before: Ranked, offset: int) -> Ranked | None:
+def _search_on_gpu(
+    queries: Floats, vectors: Floats, before: RankedCandidates, offset: int
+) -> RankedCandidates | None:
     """The same from a CUDA card; None where there is none, it is not worth the way, or it has no room."""
     from embassay.search import card as on_card
 
-    device = choose_card() if on_card.is_worthwhile(len(queries), len(vectors)) else None
-    return None if device is None else on_card.search_on_card(device, queries, vectors, before, offset)
+    device = choose_cuda_card() if on_card.is_gpu_search_worthwhile(len(queries), len(vectors)) else None
+    return None if device is None else on_card.search_on_gpu(device, queries, vectors, before, offset)
 
 
-def _search_query_blocks(search: _Search, queries: int, size: int) -> list[Ranked]:
+def _search_query_blocks(search: _ArraySearch, queries: int, size: int) -> list[RankedCandidates]:
     """The blocks of queries: many of them side by side, each by one thread, which beats multiplying with all threads
     in turns with looking through the products; a few, or while another search does that, one after the other."""
     with limit_matrix_threads(enough=queries >= count_cores() * _LEAST_QUERIES) as threads:
         if threads == 1:
-            return [search(rows, _PRODUCTS, count_cores()) for rows in cut_blocks(queries, size)]
-        parts = list(cut_blocks(queries, min(size, -(-queries // threads))))
+            return [search(rows, _PRODUCTS, count_cores()) for rows in cut_range_into_blocks(queries, size)]
+        parts = list(cut_range_into_blocks(queries, min(size, -(-queries // threads))))
         return run_in_threads(lambda rows: search(rows, _PRODUCTS // threads, 1), parts, threads)
 
 
@@ -401,38 +421,39 @@ def bound_longest_row(vectors: Floats) -> float:
     True
     """
     return max(
-        (float(_row_lengths(vectors[rows]).max()) for rows in cut_blocks(len(vectors), 16_384)), default=0.0
+        (float(_row_lengths(vectors[rows]).max()) for rows in cut_range_into_blocks(len(vectors), 16_384)),
+        default=0.0,
     )
 
 
 @dataclass(frozen=True)
-class _Search:
+class _ArraySearch:
     """All queries and their lengths against one array, whose rows are numbered from `offset`, after what was found
     `before`; `known` is `bound_longest_row` the array where that is known."""
 
     queries: Floats
     lengths: NDArray[np.float64]
     vectors: Floats
-    before: Ranked
+    before: RankedCandidates
     offset: int
     known: float | None
     block: int | None
 
-    def __call__(self, part: slice, most: int, threads: int) -> Ranked:
+    def __call__(self, part: slice, most: int, threads: int) -> RankedCandidates:
         """One block of queries: filtered in float32, at `most` so many products at once, decided in float64."""
         queries, lengths, vectors = self.queries[part], self.lengths[part], self.vectors
-        earlier = Ranked(self.before.indices[part], self.before.scores[part])
-        candidates = Candidates.of(queries, vectors, self.offset, earlier, threads)
+        earlier = RankedCandidates(self.before.indices[part], self.before.scores[part])
+        candidates = SearchCandidates.of(queries, vectors, self.offset, earlier, threads)
         size = self.block or max(1024, most // len(queries))
         buffer = np.empty(len(queries) * min(size, len(vectors)), dtype=np.float32)
         longest = self.known or 0.0
-        for columns in cut_blocks(len(vectors), size):
+        for columns in cut_range_into_blocks(len(vectors), size):
             rows = vectors[columns]
             if self.known is None:
                 longest = max(longest, float(_row_lengths(rows).max()))
             # Two true scores that round to one value differ by at most one unit; a score is off by at most the error of
             # its product, or by half a unit once decided.
-            candidates.margins = 2 * 10.0**-SCORE_DECIMALS + 2 * _product_error(
+            candidates.margins = 2 * 10.0**-SCORE_DECIMALS + 2 * _bound_product_error(
                 lengths, longest, queries.shape[1]
             )
             products = buffer[: len(queries) * len(rows)].reshape(len(queries), len(rows))
@@ -441,7 +462,7 @@ class _Search:
         return candidates.ranked()
 
 
-def _product_error(lengths: NDArray[np.float64], longest: float, dim: int) -> NDArray[np.float64]:
+def _bound_product_error(lengths: NDArray[np.float64], longest: float, dim: int) -> NDArray[np.float64]:
     """A bound on the rounding error of each query's float32 products, whatever the order of additions:
     d u |q| |c| / (1 - d u), with u the unit roundoff (Higham, Accuracy and Stability, section 3.1)."""
     if lengths.max(initial=0.0) * longest > _LARGEST:

@@ -49,7 +49,7 @@ def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Dist
     having: dict[Shingle, list[int]] = defaultdict(list)
     for position, text in enumerate(texts):
         grams = shingles(text, size)
-        similarity, earlier = _nearest_kept(grams, having, sizes)
+        similarity, earlier = _find_nearest_kept_text(grams, having, sizes)
         if similarity >= threshold:
             copies[position] = earlier
             continue
@@ -78,7 +78,7 @@ def shingles(text: str, size: int = 3) -> frozenset[Shingle]:
     return frozenset(tuple(terms[start : start + size]) for start in range(max(1, len(terms) - size + 1)))
 
 
-def _nearest_kept(
+def _find_nearest_kept_text(
     grams: frozenset[Shingle], having: Mapping[Shingle, Sequence[int]], sizes: Mapping[int, int]
 ) -> tuple[float, int]:
     """The highest similarity with a kept text and which one it is; (-inf, -1) where none has a shingle in common."""
@@ -98,7 +98,7 @@ MISSING = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Fused:
+class FusedDocument:
     """A document, its fused score, and its rank (from 1) in each list, None where that does not hold it."""
 
     id: str
@@ -181,7 +181,9 @@ class ScoredList:
     least: float
 
 
-def fuse_lists(first: ScoredList, second: ScoredList, rule: FusionRule, c: float = 60.0) -> list[Fused]:
+def fuse_lists(
+    first: ScoredList, second: ScoredList, rule: FusionRule, c: float = 60.0
+) -> list[FusedDocument]:
     """The union of two lists by a rule; `c` is that of a `rrf` that has none. What a list does not hold has 0 of it.
 
     Ties are as in `fuse_by_reciprocal_rank`, which plain `rrf` equals. UsageError for a `c` that is negative or no
@@ -193,7 +195,7 @@ def fuse_lists(first: ScoredList, second: ScoredList, rule: FusionRule, c: float
         scaled = [_reciprocal_ranks(side.ids, c if rule.c is None else rule.c) for side in lists]
     else:
         scale = _scale_from_least if rule.kind == "convex" else _scale_by_spread
-        scaled = [_first_scores(side, scale(side)) for side in lists]
+        scaled = [_map_first_scores(side, scale(side)) for side in lists]
     # One exact sum: the order of the lists must not decide what ties.
     return _order_union(
         [side.ids for side in lists],
@@ -203,19 +205,19 @@ def fuse_lists(first: ScoredList, second: ScoredList, rule: FusionRule, c: float
     )
 
 
-def _first_scores(side: ScoredList, scores: Scores) -> dict[str, float]:
+def _map_first_scores(side: ScoredList, scores: Scores) -> dict[str, float]:
     """By id; one that a list holds twice counts where it stands first."""
     return dict(zip(reversed(side.ids), reversed(scores.tolist()), strict=True))
 
 
 def _scale_from_least(side: ScoredList) -> Scores:
-    scores = _finite_scores(side)
+    scores = _check_finite_scores(side)
     span = scores.max(initial=side.least) - side.least
     return np.asarray((scores - side.least) / span) if span > 0 else np.zeros(len(scores))
 
 
 def _scale_by_spread(side: ScoredList) -> Scores:
-    scores = _finite_scores(side)
+    scores = _check_finite_scores(side)
     spread = float(scores.std()) if len(scores) else 0.0
     # Scores that are all one stand in the middle.
     return (
@@ -223,14 +225,14 @@ def _scale_by_spread(side: ScoredList) -> Scores:
     )
 
 
-def _finite_scores(side: ScoredList) -> Scores:
+def _check_finite_scores(side: ScoredList) -> Scores:
     scores = np.asarray(side.scores, dtype=np.float64)
     if not np.isfinite(scores).all():
         raise ModelError("The scores of candidates are not all finite.")
     return scores
 
 
-def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) -> list[Fused]:
+def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) -> list[FusedDocument]:
     """The union of rankings (best first, ids) by the sum of 1 / (c + rank), ranks from 1, 0 for a list without it.
 
     Ties go to the better rank in the first list, then in the second, and so on, then to the lower id. An id that a list
@@ -251,10 +253,10 @@ def _reciprocal_ranks(ranking: Sequence[str], c: float) -> dict[str, float]:
     return {key: 1 / (c + rank) for key, rank in _rank_ids(ranking).items()}
 
 
-def _order_union(rankings: Sequence[Sequence[str]], score: Callable[[str], float]) -> list[Fused]:
+def _order_union(rankings: Sequence[Sequence[str]], score: Callable[[str], float]) -> list[FusedDocument]:
     places = [_rank_ids(ranking) for ranking in rankings]
     ids = dict.fromkeys(key for ranking in rankings for key in ranking)
-    fused = [Fused(key, score(key), tuple(ranks.get(key) for ranks in places)) for key in ids]
+    fused = [FusedDocument(key, score(key), tuple(ranks.get(key) for ranks in places)) for key in ids]
     return sorted(fused, key=lambda hit: (-hit.score, *(rank or MISSING for rank in hit.ranks), hit.id))
 
 

@@ -24,14 +24,14 @@ _STRIDE = 64
 
 
 @compile_lazily
-def _rounded_down(value: float) -> Any:
+def _round_down_to_float32(value: float) -> Any:
     """The highest float32 that is not above `value`."""
     near = np.float32(value)
     return np.nextafter(near, np.float32(-np.inf)) if near > value else near
 
 
 @compile_lazily
-def _any_reaches(stride: Array, bar: float) -> bool:
+def _has_product_above(stride: Array, bar: float) -> bool:
     """Whether one of `_STRIDE` products is at least `bar`: a loop of fixed length and integers as wide as the products,
     so that it is compiled to vector instructions."""
     passing = np.int32(0)
@@ -41,7 +41,9 @@ def _any_reaches(stride: Array, bar: float) -> bool:
 
 
 @compile_lazily
-def narrow_row(columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float) -> float:
+def narrow_row_candidates(
+    columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float
+) -> float:
     """Drop the candidates of a row that are further than `margin` below its k-th best; the k-th best score, -inf where
     there are fewer."""
     count = counts[row]
@@ -83,11 +85,11 @@ def _kth_highest(values: Array, k: int) -> Any:
 
 
 @compile_lazily
-def narrow_all(candidates: tuple[Array, ...], k: int) -> None:
-    """`narrow_row` in every row of `candidates` (see `scan_products`)."""
+def narrow_all_candidates(candidates: tuple[Array, ...], k: int) -> None:
+    """`narrow_row_candidates` in every row of `candidates` (see `scan_products`)."""
     columns, scores, counts, best, margins = candidates
     for row in range(len(counts)):
-        best[row] = max(best[row], narrow_row(columns, scores, counts, row, k, margins[row]))
+        best[row] = max(best[row], narrow_row_candidates(columns, scores, counts, row, k, margins[row]))
 
 
 @compile_lazily
@@ -102,17 +104,19 @@ def scan_products(products: Array, first: int, places: Array, candidates: tuple[
     width, room = products.shape[1], columns.shape[1]
     for row in range(products.shape[0]):
         line, into, scored = products[row], columns[row], scores[row]
-        bar = _rounded_down(best[row] - margins[row])
+        bar = _round_down_to_float32(best[row] - margins[row])
         place, count = places[row], counts[row]
         while place < width:
             end = min(place + _STRIDE, width)
-            if end - place == _STRIDE and not _any_reaches(line[place:end], bar):
+            if end - place == _STRIDE and not _has_product_above(line[place:end], bar):
                 place = end
                 continue
             if count + _STRIDE > room:
                 counts[row] = count
-                best[row] = max(best[row], narrow_row(columns, scores, counts, row, k, margins[row]))
-                bar, count = _rounded_down(best[row] - margins[row]), counts[row]
+                best[row] = max(
+                    best[row], narrow_row_candidates(columns, scores, counts, row, k, margins[row])
+                )
+                bar, count = _round_down_to_float32(best[row] - margins[row]), counts[row]
                 if 2 * count > k + room:
                     break
             # Every product is written down and the next one over it, unless it passes: no branch to guess wrong.
@@ -148,7 +152,7 @@ def products_of_pairs(left: Array, rows: Array, right: Array, out: Array) -> Non
 
 
 @compile_lazily
-def _first_above(rows: Array, start: int, end: int, lowest: int) -> int:
+def _find_first_above(rows: Array, start: int, end: int, lowest: int) -> int:
     """The first place in `rows[start:end]`, ascending, that holds more than `lowest`; `end` if none does."""
     while start < end:
         middle = (start + end) // 2
@@ -169,7 +173,7 @@ def add_overlaps(
         for i in range(starts[r], starts[r + 1]):
             count = counts[i]
             end = index_starts[terms[i] + 1]
-            for p in range(_first_above(index_rows, index_starts[terms[i]], end, lowest[r]), end):
+            for p in range(_find_first_above(index_rows, index_starts[terms[i]], end, lowest[r]), end):
                 out[r, index_rows[p]] += min(count, index_counts[p])
 
 
@@ -183,7 +187,7 @@ def add_products(
         for i in range(starts[r], starts[r + 1]):
             weight = weights[i]
             end = index_starts[terms[i] + 1]
-            for p in range(_first_above(index_rows, index_starts[terms[i]], end, lowest[r]), end):
+            for p in range(_find_first_above(index_rows, index_starts[terms[i]], end, lowest[r]), end):
                 out[r, index_rows[p]] += weight * index_weights[p]
 
 
@@ -207,7 +211,7 @@ def pair_overlaps(
 
 
 @compile_lazily
-def products_of_two(  # noqa: PLR0913 - numba takes arrays, no records
+def add_pair_products(  # noqa: PLR0913 - numba takes arrays, no records
     starts: Array, terms: Array, weights: Array, other_starts: Array, other_terms: Array, other_weights: Array,
     a: Array, b: Array, out: Array
 ) -> None:  # fmt: skip
@@ -226,7 +230,7 @@ def products_of_two(  # noqa: PLR0913 - numba takes arrays, no records
 
 
 @compile_lazily
-def sums_of_largest(products: Array, queries: Array, documents: Array, out: Array) -> None:
+def sum_largest_products(products: Array, queries: Array, documents: Array, out: Array) -> None:
     """Into `out[q, d]` the sum, over the columns `queries[q]:queries[q + 1]` of `products`, of the largest value in the
     rows `documents[d]:documents[d + 1]`; -1 for each column where there are no rows."""
     largest = products[0].copy() if products.shape[0] else products.sum(axis=0)

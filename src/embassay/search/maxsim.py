@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.errors import ModelError, UsageError
-from embassay.search.exact import SCORE_DECIMALS, cut_blocks, limit_matrix_threads, run_in_threads
+from embassay.search.exact import SCORE_DECIMALS, cut_range_into_blocks, limit_matrix_threads, run_in_threads
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -52,7 +52,7 @@ class TokenVectors:
         return self.values[self.starts[text] : self.starts[text + 1]]
 
     @property
-    def lengths(self) -> Ints:
+    def token_counts(self) -> Ints:
         """Tokens of each text."""
         return np.diff(self.starts)
 
@@ -82,12 +82,12 @@ def maxsim_pairs(left: TokenVectors, right: TokenVectors, a: Ints, b: Ints) -> N
     """The score of the query `a[i]` of one and the document `b[i]` of the other, (n,)."""
     out = np.empty(len(a))
 
-    def work(part: slice) -> None:
+    def score_part(part: slice) -> None:
         for i in range(part.start, part.stop):
             out[i] = maxsim(left.tokens(a[i]), right.tokens(b[i]))
 
     with limit_matrix_threads(enough=len(a) > 64) as threads:
-        run_in_threads(work, list(cut_blocks(len(a), 64)), threads)
+        run_in_threads(score_part, list(cut_range_into_blocks(len(a), 64)), threads)
     return out
 
 
@@ -98,7 +98,9 @@ def maxsim_matrix(queries: TokenVectors, documents: TokenVectors) -> Floats:
     return out
 
 
-def maxsim_search(queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVectors]], k: int) -> Ranked:
+def maxsim_search(
+    queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVectors]], k: int
+) -> RankedCandidates:
     """The k documents of the highest score for each query, exactly: rounded to 1e-6, ties to the lower index.
 
     The corpus comes in parts: the documents' indices, in any order, and their vectors. In memory are a part, two
@@ -107,8 +109,10 @@ def maxsim_search(queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVecto
     """
     if k < 1:
         raise UsageError(f"Cannot search for the best {k}.", mend="k is at least 1.")
-    ranked = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
-    errors = _error_bounds(queries)
+    ranked = RankedCandidates(
+        np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf)
+    )
+    errors = _bound_score_errors(queries)
     for places, part in corpus:
         if part.values.shape[1] != queries.values.shape[1]:
             raise UsageError(
@@ -116,21 +120,25 @@ def maxsim_search(queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVecto
                 f"{part.values.shape[1]}."
             )
         if len(part):
-            ranked = _merge_part(ranked, queries, places, part, errors)
+            ranked = _merge_corpus_part(ranked, queries, places, part, errors)
     return ranked
 
 
-def _error_bounds(queries: TokenVectors) -> NDArray[np.float64]:
+def _bound_score_errors(queries: TokenVectors) -> NDArray[np.float64]:
     """A bound on the rounding error of each query's float32 score with vectors of length 1, whatever the order of
     additions (Higham, Accuracy and Stability, section 3.1), and a unit of the last digit that counts."""
-    dim, lengths = queries.values.shape[1], queries.lengths
+    dim, lengths = queries.values.shape[1], queries.token_counts
     roundoff = (dim + lengths) * float(np.finfo(np.float32).eps) / 2
     return np.asarray(lengths * roundoff / (1 - roundoff) + 10.0**-SCORE_DECIMALS)
 
 
-def _merge_part(
-    before: Ranked, queries: TokenVectors, places: Ints, part: TokenVectors, errors: NDArray[np.float64]
-) -> Ranked:
+def _merge_corpus_part(
+    before: RankedCandidates,
+    queries: TokenVectors,
+    places: Ints,
+    part: TokenVectors,
+    errors: NDArray[np.float64],
+) -> RankedCandidates:
     """The best so far, and those of one part more."""
     longest = float(np.sqrt(np.einsum("td,td->t", part.values, part.values).max(initial=1.0)))
     # Twice, because a score and the limit it is held against may both be off.
@@ -149,7 +157,9 @@ def _merge_part(
     indices = np.concatenate([before.indices, indices], axis=1)
     scores = np.concatenate([before.scores, scores], axis=1)
     order = np.lexsort((indices, -scores), axis=1)[:, :k]
-    return Ranked(np.take_along_axis(indices, order, axis=1), np.take_along_axis(scores, order, axis=1))
+    return RankedCandidates(
+        np.take_along_axis(indices, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    )
 
 
 def _longest_vector(vectors: TokenVectors) -> float:
@@ -158,28 +168,30 @@ def _longest_vector(vectors: TokenVectors) -> float:
 
 def _fill_scores(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
     """Every score, in float32; a block of queries and one of documents is the work of one thread."""
-    from embassay.search.kernels import sums_of_largest
+    from embassay.search.kernels import sum_largest_products
 
     wide = queries.blocks(_QUERY_TOKENS)
     tasks = [
         (rows, columns)
         for rows in wide
-        for columns in documents.blocks(_PRODUCTS // max(1, int(queries.lengths[rows].sum())))
+        for columns in documents.blocks(_PRODUCTS // max(1, int(queries.token_counts[rows].sum())))
     ]
 
-    def work(part: slice) -> None:
+    def score_block(part: slice) -> None:
         for rows, columns in tasks[part]:
-            asked, values = _token_values(queries, rows), _token_values(documents, columns)
+            asked, values = _slice_token_values(queries, rows), _slice_token_values(documents, columns)
             products = values @ asked.T
             starts = (
                 queries.starts[rows.start : rows.stop + 1],
                 documents.starts[columns.start : columns.stop + 1],
             )
-            sums_of_largest(products, starts[0] - starts[0][0], starts[1] - starts[1][0], out[rows, columns])
+            sum_largest_products(
+                products, starts[0] - starts[0][0], starts[1] - starts[1][0], out[rows, columns]
+            )
 
     with limit_matrix_threads(enough=len(tasks) > 1) as threads:
-        run_in_threads(work, list(cut_blocks(len(tasks), 1)), threads)
+        run_in_threads(score_block, list(cut_range_into_blocks(len(tasks), 1)), threads)
 
 
-def _token_values(vectors: TokenVectors, texts: slice) -> Floats:
+def _slice_token_values(vectors: TokenVectors, texts: slice) -> Floats:
     return vectors.values[vectors.starts[texts.start] : vectors.starts[texts.stop]]

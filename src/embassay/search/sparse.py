@@ -13,17 +13,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.machine import count_cores
-from embassay.search.exact import CANDIDATE_BLOCK, SCORE_DECIMALS, RowScores, cut_blocks, ranked_blocks
+from embassay.search.exact import (
+    CANDIDATE_BLOCK,
+    SCORE_DECIMALS,
+    RowScores,
+    cut_range_into_blocks,
+    rank_in_blocks,
+)
 
 Summed = Literal["overlaps", "products"]
 """What the terms that two texts share add up to: repetitions clipped, or products of weights."""
 
 
 @dataclass(frozen=True)
-class Sparse:
+class SparseMatrix:
     """A sparse matrix: row i holds `weights` in the columns `places[starts[i]:starts[i + 1]]`, ascending."""
 
     starts: NDArray[np.int64]
@@ -35,7 +41,7 @@ class Sparse:
         return len(self.starts) - 1
 
     @classmethod
-    def of(cls, rows: Sequence[NDArray[np.float32]], width: int) -> Sparse:
+    def of(cls, rows: Sequence[NDArray[np.float32]], width: int) -> SparseMatrix:
         """Of texts with (term, weight) in each row, (terms, 2). UsageError for a term that is not below `width`."""
         starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         whole = np.concatenate([np.empty((0, 2), dtype=np.float32), *rows])
@@ -47,32 +53,34 @@ class Sparse:
         return cls(starts, places[order], whole[order, 1].astype(np.float64), width)
 
     @property
-    def lengths(self) -> NDArray[np.float64]:
+    def row_lengths(self) -> NDArray[np.float64]:
         """The Euclidean length of each row, (rows,)."""
         texts = np.repeat(np.arange(len(self)), np.diff(self.starts))
         return np.sqrt(np.bincount(texts, weights=self.weights**2, minlength=len(self)))
 
-    def scaled(self, scales: NDArray[np.float64]) -> Sparse:
+    def scale_rows(self, scales: NDArray[np.float64]) -> SparseMatrix:
         """Each row over its scale (rows,); one with the scale 0 stays as it is."""
         divisors = np.repeat(np.where(scales == 0, 1.0, scales), np.diff(self.starts))
-        return Sparse(self.starts, self.places, self.weights / divisors, self.width)
+        return SparseMatrix(self.starts, self.places, self.weights / divisors, self.width)
 
-    def inverted(self) -> Sparse:
+    def transpose(self) -> SparseMatrix:
         """A row per column, over the rows."""
         from scipy.sparse import csr_array
 
         table = csr_array((self.weights, self.places, self.starts), shape=(len(self), self.width)).tocsc()
-        return Sparse(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(self))
+        return SparseMatrix(
+            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(self)
+        )
 
-    def take(self, rows: slice) -> Sparse:
+    def take_rows(self, rows: slice) -> SparseMatrix:
         """Consecutive rows."""
         starts = self.starts[rows.start : rows.stop + 1]
         part = slice(starts[0], starts[-1])
-        return Sparse(starts - starts[0], self.places[part], self.weights[part], self.width)
+        return SparseMatrix(starts - starts[0], self.places[part], self.weights[part], self.width)
 
 
 def accumulate_sums(
-    what: Summed, queries: Sparse, index: Sparse, rows: slice, *, above_diagonal: bool = False
+    what: Summed, queries: SparseMatrix, index: SparseMatrix, rows: slice, *, above_diagonal: bool = False
 ) -> NDArray[Any]:
     """Sums for the given rows and every row of the indexed texts, shape (rows, index.width).
 
@@ -90,13 +98,13 @@ def accumulate_sums(
 
 
 def products_of_rows(
-    left: Sparse, right: Sparse, a: NDArray[np.int64], b: NDArray[np.int64]
+    left: SparseMatrix, right: SparseMatrix, a: NDArray[np.int64], b: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """The inner product of row `a[i]` of one and row `b[i]` of the other, (n,)."""
-    from embassay.search.kernels import products_of_two
+    from embassay.search.kernels import add_pair_products
 
     out = np.zeros(len(a))
-    products_of_two(
+    add_pair_products(
         left.starts, left.places, left.weights, right.starts, right.places, right.weights, a, b, out
     )
     return out
@@ -106,16 +114,18 @@ def products_of_rows(
 class InvertedIndex:
     """Sparse vectors of n texts laid out by term, some texts at a time, for exact search by inner product."""
 
-    parts: tuple[Sparse, ...]
+    parts: tuple[SparseMatrix, ...]
     n: int
     terms: int
 
     @classmethod
-    def of(cls, corpus: Sparse) -> InvertedIndex:
+    def of(cls, corpus: SparseMatrix) -> InvertedIndex:
         """ModelError for weights that are not finite."""
         if not np.isfinite(corpus.weights).all():
             raise ModelError("The sparse vectors to search contain weights that are not finite.")
-        parts = tuple(corpus.take(part).inverted() for part in cut_blocks(len(corpus), CANDIDATE_BLOCK))
+        parts = tuple(
+            corpus.take_rows(part).transpose() for part in cut_range_into_blocks(len(corpus), CANDIDATE_BLOCK)
+        )
         return cls(parts, len(corpus), corpus.width)
 
     @property
@@ -123,7 +133,7 @@ class InvertedIndex:
         """What it takes in memory."""
         return sum(part.starts.nbytes + part.places.nbytes + part.weights.nbytes for part in self.parts)
 
-    def search(self, queries: Sparse, k: int) -> Ranked:
+    def search(self, queries: SparseMatrix, k: int) -> RankedCandidates:
         """The k texts with the highest inner product for each query: in float64, rounded to 1e-6, ties to the lower
         index. UsageError for k < 1 and queries over other terms, ModelError for weights that are not finite."""
         if k < 1:
@@ -133,10 +143,10 @@ class InvertedIndex:
         if not np.isfinite(queries.weights).all():
             raise ModelError("The sparse query vectors contain weights that are not finite.")
 
-        def prepare(candidates: slice) -> RowScores:
+        def prepare_scores(candidates: slice) -> RowScores:
             if not self.parts:
                 return lambda rows: np.empty((rows.stop - rows.start, 0))
             index = self.parts[candidates.start // CANDIDATE_BLOCK]
             return lambda rows: np.round(accumulate_sums("products", queries, index, rows), SCORE_DECIMALS)
 
-        return ranked_blocks(prepare, (len(queries), self.n), k, threads=count_cores())
+        return rank_in_blocks(prepare_scores, (len(queries), self.n), k, threads=count_cores())

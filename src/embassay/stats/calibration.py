@@ -25,7 +25,7 @@ from scipy.special import expit
 from scipy.stats import beta, binom, nbinom
 
 from embassay.errors import UsageError
-from embassay.stats.few_labels import Outlook
+from embassay.stats.few_labels import MoreLabelsOutlook
 
 Values = NDArray[np.float64]
 Labels = NDArray[np.bool_]
@@ -40,14 +40,14 @@ _RIDGE = 1e-3
 """So little that it shows only where a curve would be a step between the two labels."""
 
 
-class Curve(Protocol):
+class CalibrationCurve(Protocol):
     """A fitted curve: scores (n,) -> probabilities (n,)."""
 
     def __call__(self, scores: Values) -> Values: ...
 
 
 @dataclass(frozen=True)
-class Beta:
+class BetaCurve:
     """logit p = a log u - b log(1 - u) + c with a, b >= 0, where u is the score's place on a logistic scale."""
 
     middle: float
@@ -56,11 +56,11 @@ class Beta:
     """a, b and c."""
 
     @classmethod
-    def fit(cls, scores: Values, same: Labels) -> Beta:
+    def fit(cls, scores: Values, same: Labels) -> BetaCurve:
         """By maximum likelihood."""
         middle = float(np.median(scores))
         scale = float(scores.std()) or 1.0  # scores that are all equal
-        up, down = _log_sides(scores, middle, scale)
+        up, down = _compute_log_odds_sides(scores, middle, scale)
         signs = np.where(same, 1.0, -1.0)
 
         def loss(weights: Values) -> tuple[float, Values]:
@@ -80,26 +80,26 @@ class Beta:
         return cls(middle, scale, fitted.x)
 
     def __call__(self, scores: Values) -> Values:
-        up, down = _log_sides(scores, self.middle, self.scale)
+        up, down = _compute_log_odds_sides(scores, self.middle, self.scale)
         a, b, c = self.weights
         return np.asarray(expit(a * up + b * down + c))
 
 
-def _log_sides(scores: Values, middle: float, scale: float) -> tuple[Values, Values]:
+def _compute_log_odds_sides(scores: Values, middle: float, scale: float) -> tuple[Values, Values]:
     """log u and -log(1 - u) of u = expit of the standardised score."""
     standardised = (scores - middle) / scale
     return -np.logaddexp(0.0, -standardised), np.logaddexp(0.0, standardised)
 
 
 @dataclass(frozen=True)
-class Isotonic:
+class IsotonicCurve:
     """The rising steps that lie nearest to the labels, with straight lines between what was seen."""
 
     knots: Values
     levels: Values
 
     @classmethod
-    def fit(cls, scores: Values, same: Labels) -> Isotonic:
+    def fit(cls, scores: Values, same: Labels) -> IsotonicCurve:
         """Equal scores have one level; none is 0 or 1, which no sample shows."""
         knots, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
         shares = np.bincount(place, weights=same) / counts
@@ -112,9 +112,9 @@ class Isotonic:
         return np.asarray(np.interp(scores, self.knots, self.levels))
 
 
-def fit_calibration(kind: Kind, scores: Values, same: Labels) -> Curve:
+def fit_calibration(kind: Kind, scores: Values, same: Labels) -> CalibrationCurve:
     """The curve of a kind through scores (n,) and whether each pair is the same (n,)."""
-    return (Beta if kind == "beta" else Isotonic).fit(scores, same)
+    return (BetaCurve if kind == "beta" else IsotonicCurve).fit(scores, same)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,9 @@ class CurveChoice:
     losses: dict[Kind, float]
 
 
-def choose_curve(scores: Values, same: Labels, groups: Groups, rng: np.random.Generator) -> CurveChoice:
+def choose_calibration_curve(
+    scores: Values, same: Labels, groups: Groups, rng: np.random.Generator
+) -> CurveChoice:
     """By cross-validation in `FOLDS` parts; pairs of one group (n,) are in one part."""
     units = np.arange(len(scores)) if groups is None else groups
     part = (rng.permutation(int(units.max()) + 1) % FOLDS)[units]
@@ -148,7 +150,7 @@ def log_losses(probability: Values, same: Labels) -> Values:
 
 
 @dataclass(frozen=True)
-class Bin:
+class CalibrationBin:
     """Pairs of like probability: what was foretold, and what came true, with its exact 95% interval."""
 
     n: int
@@ -158,21 +160,21 @@ class Bin:
     high: float
 
 
-def make_bins(probability: Values, same: Labels, count: int = 10) -> Iterator[Bin]:
+def bin_by_probability(probability: Values, same: Labels, count: int = 10) -> Iterator[CalibrationBin]:
     """As many pairs in each; equal probabilities may fall into two, in the order of the pairs."""
     # The last digits of a fit are the machine's, and would order what is equal.
     order = np.argsort(probability.round(9), kind="stable")
     for rows in np.array_split(order, min(count, len(order))):
         hits = int(same[rows].sum())
         low, high = clopper_pearson(hits, len(rows), 0.95)
-        yield Bin(len(rows), float(probability[rows].mean()), hits / len(rows), low, high)
+        yield CalibrationBin(len(rows), float(probability[rows].mean()), hits / len(rows), low, high)
 
 
 def calibration_error(probability: Values, same: Labels, count: int = 10) -> float:
     """Mean distance of what was foretold from what came true, over bins of as many pairs (ECE)."""
-    return sum(part.n * abs(part.foretold - part.came) for part in make_bins(probability, same, count)) / len(
-        same
-    )
+    return sum(
+        part.n * abs(part.foretold - part.came) for part in bin_by_probability(probability, same, count)
+    ) / len(same)
 
 
 def clopper_pearson(hits: float, n: int, confidence: float) -> tuple[float, float]:
@@ -234,7 +236,7 @@ BANDS = 20
 
 
 @dataclass(frozen=True)
-class Threshold:
+class AcceptanceThreshold:
     """Accept what scores `value` or more. `value` is None where no threshold keeps the promise; then `labels` is about
     how many labels would do (None: no number, by the curve), `best` the highest precision of the curve,
     `most` what the pairs at the top may have at most, and `ahead` what more labels would buy: half of the interval of a
@@ -256,7 +258,7 @@ class Threshold:
     labels: int | None = None
     best: float | None = None
     most: float | None = None
-    ahead: tuple[Outlook, ...] = ()
+    ahead: tuple[MoreLabelsOutlook, ...] = ()
     chance: float | None = None
 
     @property
@@ -277,7 +279,7 @@ class Threshold:
 
 def find_precise_threshold(
     scores: Scores, same: Labels, aim: float, confidence: float, rng: np.random.Generator
-) -> Threshold:
+) -> AcceptanceThreshold:
     """The laxest threshold above which at least `aim` of all pairs are the same, with `confidence`.
 
     `scores` and `same` (n,) are of independent pairs; `rng` breaks ties. Each threshold tried is the score of a pair,
@@ -298,15 +300,15 @@ def find_precise_threshold(
     last = np.flatnonzero(
         np.append(ranked[1:] != ranked[:-1], True)
     )  # of one score, all are accepted or none
-    starts, later = _test_places(n, aim, alpha)
-    sizes = np.append(starts[_find_first_start(right, last, starts, aim) :], later)
+    starts, later = _plan_test_places(n, aim, alpha)
+    sizes = np.append(starts[_find_first_test_start(right, last, starts, aim) :], later)
     ends = last[np.searchsorted(last, sizes)]
     # The pair at place `ends` sets the threshold and is not counted: `ends` pairs lie before it.
     failed = np.flatnonzero(binom.sf(right[ends - 1] - 1, ends, aim) > alpha)
     # The first that fails ends the test: trying on would spend the confidence twice.
     kept = ends[: failed[0]] if len(failed) else ends
-    threshold = Threshold("precision", aim, confidence, None, n, int(same.sum()))
-    return _make_threshold(threshold, float(ranked[kept[-1]]), scores, same) if len(kept) else threshold
+    threshold = AcceptanceThreshold("precision", aim, confidence, None, n, int(same.sum()))
+    return _set_threshold_value(threshold, float(ranked[kept[-1]]), scores, same) if len(kept) else threshold
 
 
 LEAST_CHANCE = 0.3
@@ -316,9 +318,9 @@ TRIES = 100
 """Samples of labels by which that is found."""
 
 
-def with_chance(
-    threshold: Threshold, scores: Scores, probability: Values, rng: np.random.Generator
-) -> Threshold:
+def withhold_if_unlikely(
+    threshold: AcceptanceThreshold, scores: Scores, probability: Values, rng: np.random.Generator
+) -> AcceptanceThreshold:
     """A threshold of `find_precise_threshold` with the chance of one, withheld where it is below `LEAST_CHANCE`.
 
     The promise is broken in at most 1 - confidence of all samples of labels. Where hardly a sample gives a threshold,
@@ -341,7 +343,7 @@ def with_chance(
     return replace(threshold, value=None, accepted=0, right=0, chance=chance)
 
 
-def _find_first_start(
+def _find_first_test_start(
     right: NDArray[np.int64], last: NDArray[np.int64], starts: NDArray[np.int64], aim: float
 ) -> int:
     """At which of the `starts` the test begins: the laxest below which as many pairs again are `NEAR` the aim. `right`
@@ -353,7 +355,7 @@ def _find_first_start(
     return 0
 
 
-def _test_places(n: int, aim: float, alpha: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _plan_test_places(n: int, aim: float, alpha: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the test may begin, and what is tried after: how many pairs are accepted, from few to many; it depends on
     nothing but n."""
     starts = np.array(_threshold_starts(n, aim, alpha), dtype=np.int64)
@@ -384,7 +386,9 @@ def _threshold_starts(n: int, aim: float, alpha: float) -> tuple[int, ...]:
     return tuple(sorted(allowed)) if max(allowed) < n else ()
 
 
-def find_sensitive_threshold(scores: Scores, same: Labels, aim: float, confidence: float) -> Threshold:
+def find_sensitive_threshold(
+    scores: Scores, same: Labels, aim: float, confidence: float
+) -> AcceptanceThreshold:
     """The strictest threshold that accepts at least `aim` of all that is the same, with `confidence`.
 
     `scores` and `same` (n,) are of independent pairs; no assumption on how the probability runs is needed.
@@ -395,14 +399,14 @@ def find_sensitive_threshold(scores: Scores, same: Labels, aim: float, confidenc
     # The j-th smallest is safe where at least j of them fall below the true quantile with that confidence.
     while missed > 0 and binom.sf(missed - 1, len(positives), 1 - aim) < confidence:
         missed -= 1
-    threshold = Threshold("recall", aim, confidence, None, len(scores), len(positives))
+    threshold = AcceptanceThreshold("recall", aim, confidence, None, len(scores), len(positives))
     if missed == 0:
         return threshold
-    return _make_threshold(threshold, float(positives[missed - 1]), scores, same)
+    return _set_threshold_value(threshold, float(positives[missed - 1]), scores, same)
 
 
 @dataclass(frozen=True)
-class Cost:
+class ThresholdCost:
     """Accept what scores `value` or more (None: accept nothing): mistakes cost `mean` per pair in the half that did not
     choose it, and at most `most` with the confidence; `always` and `never` are the costs of accepting all and nothing
     there."""
@@ -420,7 +424,7 @@ class Cost:
 
 def find_cheapest_threshold(
     scores: Scores, same: Labels, wrong: float, missed: float, confidence: float, rng: np.random.Generator
-) -> Cost:
+) -> ThresholdCost:
     """The threshold at which mistakes cost least, chosen on half of the pairs; what they cost is told of the others.
 
     `wrong` is the cost of accepting what is not the same, `missed` that of refusing what is.
@@ -441,7 +445,7 @@ def find_cheapest_threshold(
     # Two bounds hold together where each may fail half as often.
     alpha = (1 - confidence) / 2
     upper = [float(beta.ppf(1 - alpha, k + 1, n - k)) if k < n else 1.0 for k in mistakes]
-    return Cost(
+    return ThresholdCost(
         value if math.isfinite(value) else None, wrong, missed, confidence, n,
         (wrong * mistakes[0] + missed * mistakes[1]) / n, wrong * upper[0] + missed * upper[1],
         wrong * float((~right).mean()), missed * float(right.mean())
@@ -481,7 +485,9 @@ def mean_top_probability(probability: Values, aim: float, confidence: float) -> 
     return float(np.sort(probability)[::-1][: count_pairs_to_accept(n, aim, confidence)].mean())
 
 
-def recall_chance(positives: int, n: int, aim: float, confidence: float) -> Callable[[int], float]:
+def chance_of_sensitive_threshold(
+    positives: int, n: int, aim: float, confidence: float
+) -> Callable[[int], float]:
     """The chance that `find_sensitive_threshold` finds a threshold, by how many labels there are beside the `n` of
     which `positives` are the same; as many of the new ones are taken to be."""
     # From so many positives on the lowest of them is a threshold.
@@ -515,14 +521,14 @@ class PrecisionChance:
         total, unspent = 0.0, 1.0
         starts = _threshold_starts(self._n + more, self._aim, self._alpha)
         for begin in reversed(starts):
-            chance = self._begins(begin, more) if begin > starts[0] else 1.0
+            chance = self._chance_to_begin(begin, more) if begin > starts[0] else 1.0
             # A start that is hardly reached is not worth its sum.
             if unspent * chance > 1e-6:
-                total += unspent * chance * self._passes(begin, more)
+                total += unspent * chance * self._chance_to_pass(begin, more)
             unspent *= 1 - chance
         return total
 
-    def _begins(self, begin: int, more: int) -> float:
+    def _chance_to_begin(self, begin: int, more: int) -> float:
         """The chance that pairs below a start, as many again, are near enough to the aim."""
         n = self._n
         ends = np.array([begin, min(2 * begin, n + more)]) / (n + more)
@@ -535,7 +541,7 @@ class PrecisionChance:
         missing = math.ceil(NEAR * self._aim * size) - right
         return float(binom.sf(missing - 1, max(size - int(old[1] - old[0]), 0), min(mean, 1.0)))
 
-    def _passes(self, begin: int, more: int) -> float:
+    def _chance_to_pass(self, begin: int, more: int) -> float:
         """By how many of the kept pairs are among the first that are accepted: a binomial sum over each of these."""
         n = self._n
         counts = np.arange(min(n, begin) + 1)
@@ -547,13 +553,13 @@ class PrecisionChance:
         share = np.clip(
             (begin - counts) / max(more, 1), (counts - 0.5).clip(0) / n, (counts + 0.5).clip(None, n) / n
         )
-        accepted, old, share = self._with_ties(begin, more, counts, share)
+        accepted, old, share = self._extend_to_ties(begin, more, counts, share)
         new = accepted - old
         precision = np.interp(share, np.arange(n + 1) / n, self._sum / n) / share.clip(1e-12)
         missing = binom.isf(self._alpha, accepted, self._aim) + 1 - self._right[old]
         return float(odds @ binom.sf(missing - 1, new, precision.clip(0, 1)))
 
-    def _with_ties(
+    def _extend_to_ties(
         self, begin: int, more: int, kept: NDArray[np.int64], share: Values
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Values]:
         """How many pairs are accepted, how many kept ones are among them, and down to which share of all pairs: with
@@ -569,7 +575,7 @@ class PrecisionChance:
         return accepted, np.minimum(old, accepted), end
 
 
-def mean_half_width(scores: Scores, probability: Values, n: int, rng: np.random.Generator) -> float:
+def mean_band_half_width(scores: Scores, probability: Values, n: int, rng: np.random.Generator) -> float:
     """Half of the interval of a probability, as `confidence_band` would have it of `n` labels: the mean over the pairs
     (m,), whose scores and fitted probabilities are drawn from."""
     at, total = np.quantile(scores, (np.arange(GRID) + 0.5) / GRID), 0.0
@@ -581,7 +587,9 @@ def mean_half_width(scores: Scores, probability: Values, n: int, rng: np.random.
     return total / BANDS
 
 
-def _make_threshold(threshold: Threshold, value: float, scores: Scores, same: Labels) -> Threshold:
+def _set_threshold_value(
+    threshold: AcceptanceThreshold, value: float, scores: Scores, same: Labels
+) -> AcceptanceThreshold:
     accepted = scores >= value
     return replace(threshold, value=value, accepted=int(accepted.sum()), right=int((accepted & same).sum()))
 

@@ -79,7 +79,7 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     before, rounds, converged = -np.inf, 0, False
     enough = ENOUGH * float(counts.sum())
     while rounds < ROUNDS and not converged:
-        prior, confusion = _maximise(posterior, one_hot, smoothing)
+        prior, confusion = _estimate_judge_confusions(posterior, one_hot, smoothing)
         posterior, likelihood = _expect_classes(prior, confusion, one_hot)
         rounds += 1
         converged = isfinite(before) and likelihood - before <= enough
@@ -103,7 +103,7 @@ def _encode_one_hot(votes: Ints, classes: int) -> Floats:
     return np.asarray(votes[:, :, None] == np.arange(classes), dtype=np.float64)
 
 
-def _maximise(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floats, Floats]:
+def _estimate_judge_confusions(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floats, Floats]:
     """M step: shares of classes, and how each judge answers to each."""
     prior = posterior.mean(axis=0)
     counts = np.einsum("nt,njs->jts", posterior, one_hot) + smoothing

@@ -81,7 +81,7 @@ class CorrectedMean:
         return _interval_ends(self.value.point, self.error**2, self.freedom, self.lean, confidence)
 
     @property
-    def helps(self) -> bool:
+    def is_judge_helpful(self) -> bool:
         """Whether the judge makes the interval narrower."""
         return self.slope != 0.0
 
@@ -98,7 +98,7 @@ class _LabelledUnits:
     def mean(self, values: Floats) -> float:
         return float(self.weight @ values / self.weight.sum())
 
-    def product(self, a: Floats, b: Floats) -> float:
+    def sum_weighted_product(self, a: Floats, b: Floats) -> float:
         return float((self.weight * a) @ b)
 
 
@@ -123,7 +123,7 @@ def corrected_mean(
 
     >>> people, judge = np.array([0.0, 1.0, 0.5, 1.0, 0.0, 0.5]), np.array([0.2, 0.9, 0.6, 1.0, 0.1, 0.5])
     >>> found = corrected_mean(people, judge, np.r_[judge, np.linspace(0, 1, 50)])
-    >>> round(found.value.point, 3), round(found.alone.point, 3), found.helps
+    >>> round(found.value.point, 3), round(found.alone.point, 3), found.is_judge_helpful
     (0.445, 0.5, True)
     """
     check_confidence(confidence)
@@ -135,11 +135,11 @@ def corrected_mean(
         )
     if (groups is None) is not (every_groups is None):
         raise UsageError("Only some units have a group.", mend="Give the groups of labels and of all units.")
-    refusals = Refusals.of(judge, every)
+    refusals = JudgeRefusals.of(judge, every)
     if n - refusals.n < FEWEST:
         mean = Estimate(float(people.mean()) if n else None)
         return CorrectedMean(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
-    if refusals.total and not refusals.are_known:
+    if refusals.total and not refusals.has_enough_labels:
         return _estimate_with_unknown_refusals(
             people, judge, every, (groups, every_groups), refusals, bounds, confidence
         )
@@ -151,7 +151,7 @@ def _estimate_with_labels(
     judge: Floats,
     every: Floats,
     grouped: tuple[Groups | None, Groups | None],
-    refusals: Refusals,
+    refusals: JudgeRefusals,
     bounds: tuple[float, float],
     confidence: float,
 ) -> CorrectedMean:
@@ -159,8 +159,10 @@ def _estimate_with_labels(
     n, total = len(people), len(every)
     groups, every_groups = grouped
     judged = _mean_of_known(every)
-    judge, every, weight = refusals.filled(people, judge, every)
-    rows = _label_rows(people, judge, every, np.arange(n) if groups is None else groups, bounds, weight)
+    judge, every, weight = refusals.fill_with_people_mean(people, judge, every)
+    rows = _build_labelled_units(
+        people, judge, every, np.arange(n) if groups is None else groups, bounds, weight
+    )
     skewed = len(rows.y) == n  # The corners do for labels of few values.
     free = _degrees_of_freedom(groups, every_groups, n, exact=skewed or groups is not None)
     own_mean, variance, off = _mean_of_people(rows)
@@ -168,26 +170,30 @@ def _estimate_with_labels(
     if groups is not None or refusals.total:
         # Units of no group are independent of the labels, for want of better.
         all_units = n + np.arange(total) if every_groups is None else every_groups
-        variance = max(variance, _jackknife_variance(rows, every, all_units, _people_mean))
-        better = max(better, _jackknife_variance(rows, every, all_units, _regression)) if slope else better
-    unseen = refusals.unseen(people, bounds)
+        variance = max(variance, _jackknife_variance(rows, every, all_units, _people_mean_from_sums))
+        better = (
+            max(better, _jackknife_variance(rows, every, all_units, _regression_mean_from_sums))
+            if slope
+            else better
+        )
+    unseen = refusals.estimate_unseen_variance(people, bounds)
     variance, better = variance + unseen, better + unseen
     half = _half_width(variance, free(1), confidence)
     lean = _skewness(off, rows.group) if skewed or groups is not None else 0.0
     # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
     # as is left of them.
     leans = [lean, lean * left**1.5]
-    alone = _make_interval(
+    alone = _make_bounded_interval(
         own_mean, _interval_ends(own_mean, variance, free(1), leans[0], confidence), bounds
     )
     ends, arms = _interval_ends(value, better, free(2), leans[1], confidence), None
     half_corrected = _half_width(better, free(2), confidence)
     is_plain = groups is None and not refusals.total and left <= _LITTLE
-    if is_plain and (by_shares := _two_valued_ends(people, judge, every, bounds, confidence)):
+    if is_plain and (by_shares := _combine_share_intervals(people, judge, every, bounds, confidence)):
         ends, half_corrected = by_shares, (by_shares[1] - by_shares[0]) / 2
         arms = value - by_shares[0], by_shares[1] - value
     if slope != 0.0 and half_corrected < half:
-        narrowed = _make_interval(value, ends, bounds)
+        narrowed = _make_bounded_interval(value, ends, bounds)
         # Cut off at a bound, the interval of people alone may be the narrower one.
         if narrowed.width <= alone.width:
             # No judge is worth more than labels of all units.
@@ -199,14 +205,14 @@ def _estimate_with_labels(
 
 
 @dataclass(frozen=True)
-class Refusals:
+class JudgeRefusals:
     """Units that the judge refused to label, of `labelled` ones (n,) and of `every` one (N,)."""
 
     labelled: NDArray[np.bool_]
     every: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, judge: Floats, every: Floats) -> Refusals:
+    def of(cls, judge: Floats, every: Floats) -> JudgeRefusals:
         """Those that are NaN."""
         return cls(np.isnan(judge), np.isnan(every))
 
@@ -226,11 +232,13 @@ class Refusals:
         return self.total / len(self.every)
 
     @property
-    def are_known(self) -> bool:
+    def has_enough_labels(self) -> bool:
         """Whether people's labels among them tell what they are."""
         return self.n >= min(FEWEST_REFUSED, self.total)
 
-    def filled(self, people: Floats, judge: Floats, every: Floats) -> tuple[Floats, Floats, Floats]:
+    def fill_with_people_mean(
+        self, people: Floats, judge: Floats, every: Floats
+    ) -> tuple[Floats, Floats, Floats]:
         """The judge's labels with people's mean in place of refusals, and the weight of each label: both strata count
         as much as they have units, however many of each were labelled."""
         weight = np.ones(len(people))
@@ -243,7 +251,7 @@ class Refusals:
                 weight[self.labelled == is_refused] = units / len(every) * len(people) / labels
         return np.where(self.labelled, mean, judge), np.where(self.every, mean, every), weight
 
-    def unseen(self, people: Floats, bounds: tuple[float, float]) -> float:
+    def estimate_unseen_variance(self, people: Floats, bounds: tuple[float, float]) -> float:
         """The variance that few labels of refusals do not show, where they are alike: that of a share with a label more
         on either side, less their own."""
         if self.n == self.total:
@@ -264,7 +272,7 @@ def _estimate_with_unknown_refusals(
     judge: Floats,
     every: Floats,
     grouped: tuple[Groups | None, Groups | None],
-    refusals: Refusals,
+    refusals: JudgeRefusals,
     bounds: tuple[float, float],
     confidence: float,
 ) -> CorrectedMean:
@@ -290,12 +298,12 @@ def _estimate_with_unknown_refusals(
         judged.alone.value, least - share * (least - bounds[0]), most + share * (bounds[1] - most)
     )
     return replace(
-        judged, value=_make_interval(value, ends, bounds), alone=widened, n=n, total=total, error=error,
+        judged, value=_make_bounded_interval(value, ends, bounds), alone=widened, n=n, total=total, error=error,
         arms=(value - ends[0], ends[1] - value)
     )  # fmt: skip
 
 
-def _two_valued_ends(
+def _combine_share_intervals(
     people: Floats, judge: Floats, every: Floats, bounds: tuple[float, float], confidence: float
 ) -> tuple[float, float] | None:
     """The ends of an interval from the shares of people's labels where the judge says the one thing and where it says
@@ -329,7 +337,7 @@ def _jeffreys(quantile: float, hits: int, n: int) -> float:
     return float(betaincinv(hits + 0.5, n - hits + 0.5, quantile))
 
 
-def _label_rows(
+def _build_labelled_units(
     people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float], weight: Floats
 ) -> _LabelledUnits:
     """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
@@ -361,7 +369,7 @@ def _mean_of_people(rows: _LabelledUnits) -> tuple[float, float, Floats]:
     """The mean of people's labels, its variance, and what each label adds to its error."""
     count, mean = rows.weight.sum(), rows.mean(rows.y)
     off = rows.y - mean
-    variance = rows.product(off, off) / (count - 1) / count
+    variance = rows.sum_weighted_product(off, off) / (count - 1) / count
     return mean, variance, rows.weight * off / count
 
 
@@ -370,13 +378,13 @@ def _regression_mean(rows: _LabelledUnits, every: Floats) -> tuple[tuple[float, 
     the labels' variance that it leaves."""
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
     x, y = rows.x - center, rows.y - mean
-    spread, whole = rows.product(x, x), rows.product(y, y)
+    spread, whole = rows.sum_weighted_product(x, x), rows.sum_weighted_product(y, y)
     # A judge who says one thing has no slope, and three labels leave the residual one degree.
     if spread <= 1e-12 or count <= 3:
         return (mean, np.inf), 0.0, 1.0
-    slope = rows.product(x, y) / spread
+    slope = rows.sum_weighted_product(x, y) / spread
     residual = y - slope * x
-    unexplained = rows.product(residual, residual)
+    unexplained = rows.sum_weighted_product(residual, residual)
     noise = unexplained / (count - 2)
     shift = float(every.mean()) - center
     explained = max(whole / (count - 1) - noise, 0.0)
@@ -409,11 +417,11 @@ def _jackknife_variance(
     return float(off @ off) * (len(off) - 1) / len(off)
 
 
-def _people_mean(sums: Sums) -> Floats:
+def _people_mean_from_sums(sums: Sums) -> Floats:
     return np.asarray(sums["y"] / sums["w"].clip(1e-12))
 
 
-def _regression(sums: Sums) -> Floats:
+def _regression_mean_from_sums(sums: Sums) -> Floats:
     """The mean corrected by the judge."""
     count = sums["w"].clip(1e-12)
     mean, center = sums["y"] / count, sums["x"] / count
@@ -460,13 +468,13 @@ def _interval_ends(
     return value - _restore_skewness(q, lean) * error, value - _restore_skewness(-q, lean) * error
 
 
-def _make_interval(value: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Estimate:
+def _make_bounded_interval(value: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Estimate:
     inside = min(max(value, bounds[0]), bounds[1])
     return Estimate(inside, max(ends[0], bounds[0]), min(ends[1], bounds[1]))
 
 
 @dataclass(frozen=True)
-class Outlook:
+class MoreLabelsOutlook:
     """What `more` labels would buy: an interval of about `half` to both sides, and a decision with this `chance`."""
 
     more: int
@@ -489,7 +497,7 @@ def forecast_labels(
     reach: float = 1.96,
     finite: bool = True,
     nearer: float = NEARER,
-) -> tuple[Outlook, ...]:
+) -> tuple[MoreLabelsOutlook, ...]:
     """For more labels, as many as each of the `steps`, up to all `total`.
 
     `distance` is how far the estimate lies from what it is compared with, `half` is half of its interval now, after `n`
@@ -516,5 +524,5 @@ def forecast_labels(
         moved = max((half / reach) ** 2 - error**2, 1e-24) ** 0.5
         end = reach * error
         chance = float(ndtr((-end - believed) / moved) + ndtr((believed - end) / moved))
-        outlooks.append(Outlook(more, end, min(chance, 1.0)))
+        outlooks.append(MoreLabelsOutlook(more, end, min(chance, 1.0)))
     return tuple(outlooks)

@@ -15,41 +15,41 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-class LinearScore(NamedTuple):
+class ScoreWithInfluence(NamedTuple):
     """A score on weighted items, and how far each moves it, (n,); NaN and zeros where the score is undefined."""
 
     value: float
     influence: Floats
 
 
-def linear_mean(values: Floats, weight: Floats) -> LinearScore:
+def mean_with_influence(values: Floats, weight: Floats) -> ScoreWithInfluence:
     """The mean of `values` (n,) with the `weight` of each (n,), 0 or more.
 
-    >>> linear_mean(np.array([0.0, 1.0, 5.0]), np.array([1.0, 1.0, 0.0]))
-    LinearScore(value=0.5, influence=array([-0.5,  0.5,  4.5]))
+    >>> mean_with_influence(np.array([0.0, 1.0, 5.0]), np.array([1.0, 1.0, 0.0]))
+    ScoreWithInfluence(value=0.5, influence=array([-0.5,  0.5,  4.5]))
     """
     total = weight.sum()
     if not total > 0:
-        return _make_undefined(len(values))
+        return _make_undefined_score(len(values))
     mean = float(weight @ values / total)
-    return LinearScore(mean, values - mean)
+    return ScoreWithInfluence(mean, values - mean)
 
 
-def linear_spearman(first: Floats, second: Floats, weight: Floats) -> LinearScore:
+def spearman_with_influence(first: Floats, second: Floats, weight: Floats) -> ScoreWithInfluence:
     """Spearman's correlation of `first` and `second`, (n,) each; equal values share the mean of their ranks.
 
-    >>> linear = linear_spearman(np.array([1.0, 2, 3]), np.array([1.0, 3, 2]), np.ones(3))
+    >>> linear = spearman_with_influence(np.array([1.0, 2, 3]), np.array([1.0, 3, 2]), np.ones(3))
     >>> round(linear.value, 3), linear.influence.round(2).tolist()
     (0.5, [1.5, -0.75, -0.75])
     """
     total = weight.sum()
     if not total > 0:
-        return _make_undefined(len(first))
+        return _make_undefined_score(len(first))
     share = weight / total
     u, w = (_centred_rank(values, share) for values in (first, second))
     spread_u, spread_w, shared = float(share @ u**2), float(share @ w**2), float(share @ (u * w))
     if spread_u * spread_w <= 1e-18:
-        return _make_undefined(len(first))
+        return _make_undefined_score(len(first))
     rho = shared / (spread_u * spread_w) ** 0.5
     # An item counts by its own ranks, and by what it does to the ranks of those above it.
     together = u * w + _sum_above(first, w, share) + _sum_above(second, u, share) - 3 * shared
@@ -57,23 +57,23 @@ def linear_spearman(first: Floats, second: Floats, weight: Floats) -> LinearScor
     alone_w = w**2 + 2 * _sum_above(second, w, share) - 3 * spread_w
     influence = together / (spread_u * spread_w) ** 0.5
     influence -= rho / 2 * (alone_u / spread_u + alone_w / spread_w)
-    return LinearScore(rho, influence)
+    return ScoreWithInfluence(rho, influence)
 
 
-def linear_average_precision(labels: Floats, scores: Floats, weight: Floats) -> LinearScore:
+def average_precision_with_influence(labels: Floats, scores: Floats, weight: Floats) -> ScoreWithInfluence:
     """Average precision of `labels` (0 or 1) by `scores`, (n,) each; equal scores are taken together.
 
-    >>> linear = linear_average_precision(np.array([1.0, 0, 1]), np.array([0.9, 0.5, 0.1]), np.ones(3))
+    >>> linear = average_precision_with_influence(np.array([1.0, 0, 1]), np.array([0.9, 0.5, 0.1]), np.ones(3))
     >>> round(linear.value, 4), linear.influence.round(2).tolist()
     (0.8333, [0.42, -0.33, -0.08])
     """
     total = weight.sum()
     if not total > 0:
-        return _make_undefined(len(scores))
+        return _make_undefined_score(len(scores))
     share, hit = weight / total, (labels > 0).astype(np.float64)
     positive = float(share @ hit)
     if not positive > 0:
-        return _make_undefined(len(scores))
+        return _make_undefined_score(len(scores))
     reached, of_hits = (_sum_at_or_above(scores, share * part) for part in (np.ones_like(hit), hit))
     # A hit of no weight above all others would be the first.
     precision = np.divide(of_hits, reached, out=hit.copy(), where=reached > 0)
@@ -84,11 +84,11 @@ def linear_average_precision(labels: Floats, scores: Floats, weight: Floats) -> 
     value = summed / positive
     influence = (hit * precision - summed + gained) / positive - value * (hit - positive) / positive
     # Of the sum, the part that is in every item's share.
-    return LinearScore(value, influence - float(share @ influence))
+    return ScoreWithInfluence(value, influence - float(share @ influence))
 
 
-def _make_undefined(n: int) -> LinearScore:
-    return LinearScore(float("nan"), np.zeros(n))
+def _make_undefined_score(n: int) -> ScoreWithInfluence:
+    return ScoreWithInfluence(float("nan"), np.zeros(n))
 
 
 def _centred_rank(values: Floats, share: Floats) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.records import Component, Stratum
+from embassay.records import HeadlineComponent, Stratum
 
 KEPT = 200
 """Resamples that a stratum keeps: they tell how large its share of the variance is to a tenth."""
@@ -77,13 +77,13 @@ def freedom_of_difference(
 ) -> Freedom:
     """Degrees of freedom of the difference of two sums, paired by stratum or separate.
 
-    `most` are the degrees that all systems of a comparison have together (`shared_freedom`); with it the shares of the
-    variance count as they were seen, up to so many degrees. Sums over different strata have no paired ones: then the
-    fewer degrees and the larger factor count.
+    `most` are the degrees that all systems of a comparison have together (`freedom_of_all_differences`); with it the
+    shares of the variance count as they were seen, up to so many degrees. Sums over different strata have no paired
+    ones: then the fewer degrees and the larger factor count.
     """
     if not paired:
         return degrees_of_freedom([*a, *b])
-    if _strata_layout(a) != _strata_layout(b):
+    if _count_draws_by_stratum(a) != _count_draws_by_stratum(b):
         first, second = degrees_of_freedom(a), degrees_of_freedom(b)
         return Freedom(min(first.df, second.df), max(first.factor, second.factor))
     differences = [Stratum(min(x.units, y.units), x.draws - y.draws) for x, y in zip(a, b, strict=True)]
@@ -95,7 +95,7 @@ def freedom_of_difference(
     return Freedom(min(seen, most), free.factor)
 
 
-def shared_freedom(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
+def freedom_of_all_differences(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
     """Of the differences of three systems or more, each with the same strata, taken together: the variance of a stratum
     is the mean over all pairs. None for fewer, for other strata, or where nothing varies.
 
@@ -104,11 +104,11 @@ def shared_freedom(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
 
     >>> rng = np.random.default_rng(0)
     >>> three = [[Stratum(3, rng.normal(0, 0.2, 200)), Stratum(40, rng.normal(0, 0.5, 200))] for _ in range(3)]
-    >>> round(freedom_of_difference(*three[:2]).df), round(shared_freedom(three).df)
+    >>> round(freedom_of_difference(*three[:2]).df), round(freedom_of_all_differences(three).df)
     (7, 19)
     """
     many = len(strata)
-    if many < 3 or len({_strata_layout(stratum) for stratum in strata}) != 1:
+    if many < 3 or len({_count_draws_by_stratum(stratum) for stratum in strata}) != 1:
         return None
     raw = []
     for shared in zip(*strata, strict=True):
@@ -130,13 +130,13 @@ def shared_freedom(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
     return Freedom(_satterthwaite(expected), math.sqrt(total / sum(var for _, var in raw)))
 
 
-def shared_degrees(strata: Sequence[Sequence[Stratum]]) -> float | None:
-    """The degrees of `shared_freedom`, where there is one."""
-    free = shared_freedom(strata)
+def degrees_of_all_differences(strata: Sequence[Sequence[Stratum]]) -> float | None:
+    """The degrees of `freedom_of_all_differences`, where there is one."""
+    free = freedom_of_all_differences(strata)
     return None if free is None else free.df
 
 
-def _strata_layout(strata: Sequence[Stratum]) -> tuple[int, ...]:
+def _count_draws_by_stratum(strata: Sequence[Stratum]) -> tuple[int, ...]:
     """What two lists of strata must share to be paired."""
     return tuple(len(stratum.draws) for stratum in strata)
 
@@ -147,14 +147,14 @@ def _satterthwaite(variances: Sequence[tuple[int, float]]) -> float:
     return sum(variance for _, variance in variances) ** 2 / spread if spread > 0 else math.inf
 
 
-def component_strata(part: Component) -> tuple[Stratum, ...]:
+def component_strata(part: HeadlineComponent) -> tuple[Stratum, ...]:
     """What was resampled for a component: its strata, or its units together; nothing where it has no replicates."""
     if part.strata or not len(part.replicates):
         return part.strata
     return (Stratum(count_resampled_units(part), part.replicates[:KEPT]),)
 
 
-def count_resampled_units(part: Component) -> int:
+def count_resampled_units(part: HeadlineComponent) -> int:
     """How many units were resampled: the items, where nothing else is said."""
     return part.n if part.units is None else part.units
 
@@ -366,7 +366,7 @@ def t_test(difference: float, error: float, scale: float, df: float = math.inf) 
     >>> t_test(0.1, 0.05, 1.0, 4)[1].__round__(4)
     0.1161
     """
-    score = _standardised(difference, error, ROUNDING * scale)
+    score = _standardise_difference(difference, error, ROUNDING * scale)
     return score, min(1.0, 2 * t_tail(abs(score), df))
 
 
@@ -394,7 +394,7 @@ def t_quantile(share: float, df: float) -> float:
     return float(ndtri(share) if math.isinf(df) else stdtrit(df, share))
 
 
-def _standardised(difference: float, error: float, rounding: float) -> float:
+def _standardise_difference(difference: float, error: float, rounding: float) -> float:
     if abs(difference) <= rounding:
         return 0.0
     return difference / error if error > rounding else math.copysign(math.inf, difference)

@@ -58,8 +58,11 @@ def mixed_mean(
     """
     check_confidence(confidence)
     values = check_sample(y, "y")
-    design = {"rows": _indicators(rows, len(values)), "columns": _indicators(columns, len(values))}
-    _check_once(rows, columns)
+    design = {
+        "rows": _build_indicator_matrix(rows, len(values)),
+        "columns": _build_indicator_matrix(columns, len(values)),
+    }
+    _check_cells_are_unique(rows, columns)
     shares = _check_weights(weights, design["rows"])
     estimate = float(shares @ values)
     # Values that differ in the last bits would have variances that are rounding.
@@ -153,7 +156,7 @@ def _satterthwaite_interval(
     return estimate - reach, estimate + reach, df
 
 
-def _indicators(labels: Sequence[Hashable], n: int) -> Floats:
+def _build_indicator_matrix(labels: Sequence[Hashable], n: int) -> Floats:
     if len(labels) != n:
         raise UsageError(f"There are {n} values and {len(labels)} labels.", mend="Give one label per value.")
     columns_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
@@ -162,7 +165,7 @@ def _indicators(labels: Sequence[Hashable], n: int) -> Floats:
     return indicators
 
 
-def _check_once(rows: Sequence[Hashable], columns: Sequence[Hashable]) -> None:
+def _check_cells_are_unique(rows: Sequence[Hashable], columns: Sequence[Hashable]) -> None:
     pairs = set()
     for pair in zip(rows, columns, strict=True):
         if pair in pairs:

@@ -19,8 +19,8 @@ from embassay.stats.intervals import (
     Estimate,
     Freedom,
     check_confidence,
+    degrees_of_all_differences,
     freedom_of_difference,
-    shared_degrees,
     t_quantile,
     t_test,
 )
@@ -70,23 +70,23 @@ def paired_test(
     reach = t_quantile((1 + confidence) / 2, free.df) * error
     score, p = t_test(difference, error, scale, free.df)
     if math.isinf(score):
-        p = p_of_signs(free.df)
+        p = p_of_equal_signs(free.df)
     return PairTest(a, b, difference, difference - reach, difference + reach, error, score, p, p, free.df)
 
 
-def p_of_signs(df: float) -> float:
+def p_of_equal_signs(df: float) -> float:
     """p of a difference that is the same everywhere: how likely that is with one sign for each of the df + 1 units.
 
-    >>> p_of_signs(4), p_of_signs(math.inf)
+    >>> p_of_equal_signs(4), p_of_equal_signs(math.inf)
     (0.0625, 0.0)
     """
     return 2.0**-df if math.isfinite(df) else 0.0
 
 
-def correct_family(tests: Sequence[PairTest], scale: float) -> tuple[PairTest, ...]:
+def correct_tests_by_holm(tests: Sequence[PairTest], scale: float) -> tuple[PairTest, ...]:
     """The tests of all pairs of a comparison, corrected by Holm over those that differ on some item."""
     tested = [test.error > ROUNDING * scale or test.statistic != 0 for test in tests]
-    adjusted = correct_pairs([test.p for test in tests], tested)
+    adjusted = correct_tested_p_values([test.p for test in tests], tested)
     return tuple(replace(test, p_adjusted=p) for test, p in zip(tests, adjusted, strict=True))
 
 
@@ -114,18 +114,18 @@ def compare_replicates(
     draws, values = _check_replicates(replicates, estimates)
     check_confidence(confidence)
     scale = float(np.abs(values).max(initial=0))
-    most, tests = shared_degrees(strata), []
+    most, tests = degrees_of_all_differences(strata), []
     for a, b in combinations(range(len(values)), 2):
         free = freedom_of_difference(strata[a], strata[b], most=most) if strata else NORMAL
         apart = float(values[a] - values[b]), draws[a] - draws[b]
         tests.append(paired_test(a, b, *apart, free, scale=scale, confidence=confidence))
-    return correct_family(tests, scale)
+    return correct_tests_by_holm(tests, scale)
 
 
-def correct_pairs(p: Sequence[float], tested: Sequence[bool]) -> list[float]:
+def correct_tested_p_values(p: Sequence[float], tested: Sequence[bool]) -> list[float]:
     """p of pairs, corrected by Holm over those that are `tested`; 1 for the others.
 
-    >>> correct_pairs([0.03, 0.01, 1.0], [True, True, False])
+    >>> correct_tested_p_values([0.03, 0.01, 1.0], [True, True, False])
     [0.03, 0.02, 1.0]
     """
     family = iter(holm([raw for raw, counts in zip(p, tested, strict=True) if counts]))
@@ -185,7 +185,7 @@ def rank_intervals(
     >>> [(rank.value, rank.low, rank.high) for rank in rank_intervals(scores)]
     [(1.0, 1.0, 1.0), (3.0, 2.0, 3.0), (2.0, 2.0, 3.0)]
     """
-    table = _make_table(scores)
+    table = _build_score_table(scores)
     replicates = resample_means(table.T, n_resamples=n_resamples, rng=resampling_generator(seed, rng)).T
     means = table.mean(axis=1)
     strata = [(Stratum(table.shape[1], row[:KEPT]),) for row in replicates]
@@ -213,7 +213,7 @@ def _check_replicates(
     return draws, values
 
 
-def _make_table(scores: Scores) -> NDArray[np.float64]:
+def _build_score_table(scores: Scores) -> NDArray[np.float64]:
     rows = scores.values() if isinstance(scores, Mapping) else scores
     table = [np.asarray(row, dtype=np.float64) for row in rows]
     shapes = {row.shape for row in table}
@@ -267,7 +267,7 @@ def win_probabilities(replicates: ArrayLike) -> Floats:
     >>> win_probabilities([[0.7, 0.6, 0.7], [0.5, 0.6, 0.8]]).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    draws = _checked_draws(replicates)
+    draws = _check_replicate_draws(replicates)
     signs = [np.sign(row - draws).mean(axis=1) for row in draws]
     return (1 + np.stack(signs)) / 2
 
@@ -289,7 +289,7 @@ def best_shares(
     >>> best_shares([[0.7, 0.6, 0.7, 0.6], [0.5, 0.5, 0.5, 0.5]], [0.65, 0.5]).tolist()
     [1.0, 0.0]
     """
-    draws, values = _checked_draws(replicates), np.asarray(estimates, dtype=np.float64)
+    draws, values = _check_replicate_draws(replicates), np.asarray(estimates, dtype=np.float64)
     scale = np.full(draws.shape[1], freedom.factor)
     if np.isfinite(freedom.df):
         scale *= np.sqrt(freedom.df / resampling_generator(seed, rng).chisquare(freedom.df, draws.shape[1]))
@@ -311,7 +311,7 @@ def clear_lead(replicates: ArrayLike, freedom: Freedom = NORMAL) -> float:
     >>> clear_lead([[0.7, 0.6, 0.7, 0.6], [0.5, 0.5, 0.5, 0.7]])
     0.5
     """
-    draws = _checked_draws(replicates)
+    draws = _check_replicate_draws(replicates)
     leads = draws[0] - draws[1:]
     errors = np.array([freedom.error(lead) for lead in leads])
     # What never varied is no evidence of more than what was seen; ties are no lead.
@@ -332,7 +332,7 @@ def rank_quantiles(
     ([1, 1, 3], [2, 2, 3])
     """
     check_confidence(confidence)
-    draws = _checked_draws(replicates)
+    draws = _check_replicate_draws(replicates)
     tail = (1 - confidence) / 2
     best = np.stack([1 + (draws > row).sum(axis=0) for row in draws])
     worst = np.stack([(draws >= row).sum(axis=0) for row in draws])
@@ -342,7 +342,7 @@ def rank_quantiles(
     return low.astype(np.int64), high.astype(np.int64)
 
 
-def _checked_draws(replicates: ArrayLike) -> Floats:
+def _check_replicate_draws(replicates: ArrayLike) -> Floats:
     draws = np.asarray(replicates, dtype=np.float64)
     if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
         raise UsageError(

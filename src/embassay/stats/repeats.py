@@ -22,26 +22,26 @@ FAR = 4.0
 """An outlier is also so many times as far as the furthest of all repeats: a tail of the noise is not taken for it."""
 
 
-def find_exceeding(new: Floats, repeats: Floats, floor: float) -> Bools:
+def find_beyond_repeats(new: Floats, repeats: Floats, floor: float) -> Bools:
     """Whether each new distance (n,) is above all of the item's repeats (n, R), and above `floor`, under which
     distances are rounding. A tie is none."""
     return np.asarray((new > repeats.max(axis=1, initial=0.0)) & (new > floor))
 
 
-def window_p(total: int, items: int, repeats: int, looks: int) -> float:
+def window_exceedance_p(total: int, items: int, repeats: int, looks: int) -> float:
     """The chance that `items` exceed their `repeats` at `looks` looks together `total` times or more, while nothing
     changes: exact for continuous noise that is independent between items, an upper bound where values tie. In (0, 1].
 
-    >>> round(window_p(2, 2, 1, 1), 3), round(window_p(1, 1, 5, 1), 4)
+    >>> round(window_exceedance_p(2, 2, 1, 1), 3), round(window_exceedance_p(1, 1, 5, 1), 4)
     (0.25, 0.1667)
     """
     if total <= 0 or not items:
         return 1.0
-    return float(_window_tails(items, repeats, looks)[total])
+    return float(_window_tail_chances(items, repeats, looks)[total])
 
 
 @lru_cache(maxsize=512)
-def _window_tails(items: int, repeats: int, looks: int) -> Floats:
+def _window_tail_chances(items: int, repeats: int, looks: int) -> Floats:
     """The chance of each total or more, from 0 to `items` x `looks`."""
     from scipy.stats import betabinom
 

@@ -3,7 +3,7 @@
 A statistic that is a smooth function of means (a correlation, an F1, a ratio) gets its replicates by applying
 that function to the replicates of `resample_means`; nothing is resampled twice.
 
-What is promised of the draws: they come from `Generator.integers` of the given generator, one call order for
+What is promised of the draws: they come from `GeneratorSettings.integers` of the given generator, one call order for
 all block sizes and numbers of columns, so one seed draws the same items for every system and differences are
 paired. They are equal on every machine with one version of numpy; numpy keeps the right to change them
 between versions. The sums over the drawn items may differ in the last bits between machines.
@@ -131,7 +131,7 @@ def resample_means(
     done = 0
     for rows in draw_resamples(n, n_resamples, rng, most=min(_PRODUCTS // (n * m), _DRAWS // n)):
         # Counts as floats: whole numbers have no fast product.
-        means[done : done + len(rows)] = count_rows(rows).astype(np.float64) @ values
+        means[done : done + len(rows)] = count_drawn_rows(rows).astype(np.float64) @ values
         done += len(rows)
     means /= n
     return means
@@ -241,9 +241,9 @@ def bootstrap_ci(
     if statistic is np.mean and values.ndim == 1:
         replicates = resample_means(values, n_resamples=n_resamples, rng=source)[:, 0]
     else:
-        replicates = _replicates(values, statistic, n_resamples, source)
+        replicates = _compute_replicates(values, statistic, n_resamples, source)
     low, high = percentile_interval(replicates, confidence)
-    method = UNVARIED if is_constant(replicates) else _describe_method(confidence, n_resamples)
+    method = UNVARIED if is_constant(replicates) else _describe_bootstrap(confidence, n_resamples)
     return Estimate(estimate, low, high, len(values), method)
 
 
@@ -278,7 +278,7 @@ def paired_bootstrap(
     low, high = percentile_interval(replicates, confidence)
     smaller = min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))
     p = min(1.0, 2 * (smaller + 1) / (n_resamples + 1))
-    method = UNVARIED if is_constant(replicates) else f"paired {_describe_method(confidence, n_resamples)}"
+    method = UNVARIED if is_constant(replicates) else f"paired {_describe_bootstrap(confidence, n_resamples)}"
     return Significance(estimate, low, high, n, method, statistic=estimate, p=p)
 
 
@@ -287,7 +287,7 @@ def resampling_generator(seed: int, rng: np.random.Generator | None) -> np.rando
     return make_generator(seed, "resample") if rng is None else rng
 
 
-def _describe_method(confidence: float, n_resamples: int) -> str:
+def _describe_bootstrap(confidence: float, n_resamples: int) -> str:
     return f"{confidence:.0%} percentile bootstrap, {n_resamples} resamples"
 
 
@@ -307,7 +307,7 @@ def draw_all_resamples(n: int, n_resamples: int, rng: np.random.Generator) -> ND
     return next(draw_resamples(n, n_resamples, rng, most=n_resamples))
 
 
-def count_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_drawn_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """How often each of n rows was drawn: (b, n) row numbers -> (b, n) counts. `rows` is used up."""
     n = rows.shape[1]
     # Each resample gets numbers of its own, so that one count serves all.
@@ -315,16 +315,16 @@ def count_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.bincount(rows.ravel(), minlength=rows.size).reshape(rows.shape)
 
 
-def _replicates(
+def _compute_replicates(
     values: NDArray[np.float64], statistic: Statistic, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     blocks = draw_resamples(len(values), n_resamples, rng, most=_DRAWS // len(values))
-    if values.ndim == 1 and _takes_axis(statistic):
+    if values.ndim == 1 and _has_axis_parameter(statistic):
         return np.concatenate([np.asarray(statistic(values[rows], axis=-1)) for rows in blocks])
     return np.array([statistic(values[row]) for rows in blocks for row in rows], dtype=np.float64)
 
 
-def _takes_axis(statistic: Statistic) -> bool:
+def _has_axis_parameter(statistic: Statistic) -> bool:
     try:
         return "axis" in inspect.signature(statistic).parameters
     except ValueError:  # some built-in functions have no signature
@@ -370,7 +370,7 @@ def resample_defined_means(
     n = len(table_and_masks)
     for rows in draw_resamples(n, n_resamples, rng, most=_MASKED_DRAWS // n):
         sums[done : done + len(rows)] = _multiply_in_tiles(
-            count_rows(rows).astype(np.float64), table_and_masks
+            count_drawn_rows(rows).astype(np.float64), table_and_masks
         )
         done += len(rows)
     counts = sums[:, table.shape[1] :][:, which.ravel()]

@@ -28,7 +28,7 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True)
-class Draws:
+class SequentialDraws:
     """What was drawn, in order, for `k` totals at once.
 
     `known` (t, k): the sum of the values drawn before. `found` (t, k): an unbiased estimate of what was left then, of
@@ -47,17 +47,17 @@ class Draws:
     def __len__(self) -> int:
         return len(self.values)
 
-    def first(self, n: int) -> Draws:
+    def first(self, n: int) -> SequentialDraws:
         """As after `n` draws."""
-        return Draws(*(getattr(self, name)[:n] for name in _NAMES))
+        return SequentialDraws(*(getattr(self, name)[:n] for name in _NAMES))
 
 
 _NAMES = ("values", "known", "found", "low", "high", "rest_low", "rest_high")
 
 
-def join_draws(parts: Sequence[Draws]) -> Draws:
+def join_draws(parts: Sequence[SequentialDraws]) -> SequentialDraws:
     """Draws of blocks, one after the other."""
-    return Draws(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
+    return SequentialDraws(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,9 @@ def draw_block_order(weight: Floats, rng: np.random.Generator) -> Ints:
     return np.argsort(rng.standard_exponential(len(weight)) / weight, kind="stable")
 
 
-def make_block(left: RemainingPopulation, order: Ints, values: Floats, known: Floats) -> Draws:
+def build_block_draws(
+    left: RemainingPopulation, order: Ints, values: Floats, known: Floats
+) -> SequentialDraws:
     """The draws of a block: `order` (t,) places in `left`, `values` (t, k) what was seen there, `known` (k,) the sum of
     all values drawn before the block."""
     t = len(order)
@@ -94,7 +96,7 @@ def make_block(left: RemainingPopulation, order: Ints, values: Floats, known: Fl
     most = ((left.high - left.foretold) / left.weight[:, None]).max(axis=0)
     before = known + np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])[:t]
     low, high = left.low[order], left.high[order]
-    return Draws(
+    return SequentialDraws(
         values,
         before,
         found,
@@ -110,7 +112,7 @@ def _tail_sums(values: Floats) -> Floats:
     return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
 
 
-def log_stakes(draws: Draws, at: Floats, *, above: bool) -> Floats:
+def log_stakes(draws: SequentialDraws, at: Floats, *, above: bool) -> Floats:
     """The logarithm of the stake after each draw, (t, k), of a bet that the totals are `above` those of `at` (k,), or
     below them.
 
@@ -130,20 +132,24 @@ def log_stakes(draws: Draws, at: Floats, *, above: bool) -> Floats:
     return np.asarray(top + np.log(np.exp(stakes - top).mean(axis=0)))
 
 
-def confidence_interval(draws: Draws, column: int, low: float, high: float, alpha: float) -> Estimate:
+def confidence_interval(
+    draws: SequentialDraws, column: int, low: float, high: float, alpha: float
+) -> Estimate:
     """The totals between `low` and `high` (the bounds before any draw) that no bet at any look has ruled out."""
     if not len(draws):
         return Estimate((low + high) / 2, low, high)
-    own = Draws(*(getattr(draws, name)[:, [column]] for name in _NAMES))
+    own = SequentialDraws(*(getattr(draws, name)[:, [column]] for name in _NAMES))
     seen = own.known + own.values
     low, high = max(low, float((seen + own.rest_low).max())), min(high, float((seen + own.rest_high).min()))
     high = max(low, high)  # rounding, once all is drawn
-    least, most = (_find_end(own, low, high, alpha, above=above) for above in (True, False))
+    least, most = (_find_interval_end(own, low, high, alpha, above=above) for above in (True, False))
     least, most = min(least, most), max(least, most)
     return Estimate(min(max(estimate_totals(own)[0], least), most), least, most)
 
 
-def _find_end(draws: Draws, low: float, high: float, alpha: float, *, above: bool) -> float:
+def _find_interval_end(
+    draws: SequentialDraws, low: float, high: float, alpha: float, *, above: bool
+) -> float:
     """The outermost total that the bet does not rule out, by halving: a stake falls as its total is harder to beat."""
     out, inside = (low, high) if above else (high, low)
     if not _is_ruled_out(draws, out, alpha, above=above):
@@ -157,12 +163,12 @@ def _find_end(draws: Draws, low: float, high: float, alpha: float, *, above: boo
     return out
 
 
-def _is_ruled_out(draws: Draws, total: float, alpha: float, *, above: bool) -> bool:
+def _is_ruled_out(draws: SequentialDraws, total: float, alpha: float, *, above: bool) -> bool:
     # Two bets, one to each side, share alpha.
     return bool(log_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
 
 
-def estimate_totals(draws: Draws) -> Floats:
+def estimate_totals(draws: SequentialDraws) -> Floats:
     """What the totals (k,) are thought to be: what is known with the estimates of what was left, a mean over draws in
     which those of less spread count more."""
     weight = np.maximum(draws.high - draws.low, _TINY) ** -2
@@ -170,7 +176,7 @@ def estimate_totals(draws: Draws) -> Floats:
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class TotalVerdicts:
     """After how many draws each total (k,) was first known to be above or below its bar: -1 never. `certain` tells
     where no value that is left could change it."""
 
@@ -179,21 +185,25 @@ class Verdicts:
     certain: NDArray[np.bool_]
 
 
-def decide_totals(draws: Draws, bars: Floats, alpha: float) -> Verdicts:
+def decide_totals(draws: SequentialDraws, bars: Floats, alpha: float) -> TotalVerdicts:
     """Which totals are above or below `bars` (k,), with false ones in at most `alpha` (k,) or a number of all studies,
     whenever it is looked at."""
     k = len(bars)
     if not len(draws):
-        return Verdicts(np.full(k, -1), np.full(k, -1), np.zeros(k, bool))
+        return TotalVerdicts(np.full(k, -1), np.full(k, -1), np.zeros(k, bool))
     # Two bets, one to each side, share alpha.
     limit = np.log(2 / np.broadcast_to(np.asarray(alpha, float), (k,)))
     seen = draws.known + draws.values
     sure_above, sure_below = seen + draws.rest_low > bars + _TINY, seen + draws.rest_high < bars - _TINY
     above = (log_stakes(draws, bars, above=True) >= limit) | sure_above
     below = (log_stakes(draws, bars, above=False) >= limit) | sure_below
-    return Verdicts(_find_first(above), _find_first(below), np.asarray((sure_above | sure_below).any(axis=0)))
+    return TotalVerdicts(
+        _find_first_true_row(above),
+        _find_first_true_row(below),
+        np.asarray((sure_above | sure_below).any(axis=0)),
+    )
 
 
-def _find_first(true: NDArray[np.bool_]) -> Ints:
+def _find_first_true_row(true: NDArray[np.bool_]) -> Ints:
     """How many draws it took, per column, -1 where it never came."""
     return np.where(true.any(axis=0), true.argmax(axis=0) + 1, -1)

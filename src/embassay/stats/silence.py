@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from embassay.errors import UsageError
-from embassay.stats.calibration import KINDS, choose_curve, one_sided_bounds
+from embassay.stats.calibration import KINDS, choose_calibration_curve, one_sided_bounds
 
 Scores = NDArray[np.float64]
 Verdict = Literal["works", "none works", "too few"]
@@ -58,7 +58,7 @@ class ShareBounds:
 
 
 @dataclass(frozen=True)
-class Silence:
+class SilenceThreshold:
     """Answer where the score is `above` this, else say nothing; None where no threshold has the guarantee.
 
     `verdict`: "works" (both aims are kept), "none works" (shown for every threshold of this signal), "too few" (neither
@@ -76,9 +76,9 @@ class Silence:
     times: int | None = None
 
 
-def find_silence(
+def find_silence_threshold(
     unanswerable: Scores, answerable: Scores, aims: SilenceAims, signals: int = 1, *, foresee: bool = True
-) -> Silence:
+) -> SilenceThreshold:
     """The lowest threshold that keeps silent on `unanswerable` questions of one kind, by their scores (n,), and how
     many of the `answerable` (m,) it leaves answered.
 
@@ -95,43 +95,45 @@ def find_silence(
                 "There is nothing to compare.",
                 mend="Give questions with an answer, and questions without one.",
             )
-    alpha = _part_of_error(aims, signals)
-    decided = _decide(unanswerable, answerable, aims, alpha)
+    alpha = _split_error_rate(aims, signals)
+    decided = _decide_silence_threshold(unanswerable, answerable, aims, alpha)
     if decided.verdict != "too few" or not foresee:
         return decided
     # The same scores again stand for more questions like these.
     for times in range(2, MOST_TIMES + 1):
         many = np.repeat(unanswerable, times), np.repeat(answerable, times)
-        if _decide(*many, aims, alpha).verdict != "too few":
+        if _decide_silence_threshold(*many, aims, alpha).verdict != "too few":
             return replace(decided, times=times)
     return decided
 
 
-def _part_of_error(aims: SilenceAims, signals: int) -> float:
+def _split_error_rate(aims: SilenceAims, signals: int) -> float:
     # Half for the questions without an answer, half for the others; as large a part for each signal.
     return (1 - aims.confidence) / (2 * signals)
 
 
-def least_unanswerable(aims: SilenceAims, signals: int = 1) -> int:
+def count_least_unanswerable(aims: SilenceAims, signals: int = 1) -> int:
     """How many questions without an answer any threshold takes.
 
-    >>> least_unanswerable(SilenceAims()), least_unanswerable(SilenceAims(), signals=2)
+    >>> count_least_unanswerable(SilenceAims()), count_least_unanswerable(SilenceAims(), signals=2)
     (36, 42)
     """
-    return math.ceil(math.log(_part_of_error(aims, signals)) / math.log(aims.silent))
+    return math.ceil(math.log(_split_error_rate(aims, signals)) / math.log(aims.silent))
 
 
-def _decide(unanswerable: Scores, answerable: Scores, aims: SilenceAims, alpha: float) -> Silence:
+def _decide_silence_threshold(
+    unanswerable: Scores, answerable: Scores, aims: SilenceAims, alpha: float
+) -> SilenceThreshold:
     # The fewest questions with which silence on all is evidence: silent^n is at most alpha.
     least = math.ceil(math.log(alpha) / math.log(aims.silent))
     above = _upper_quantile(unanswerable, aims.silent, alpha)
     lowest = _lower_quantile(unanswerable, aims.silent, alpha)
     none_works = bound_share(answerable > lowest, alpha).high < aims.answered
     if above == math.inf:
-        return Silence("none works" if none_works else "too few", None, aims, None, None, least)
+        return SilenceThreshold("none works" if none_works else "too few", None, aims, None, None, least)
     silent, answered = bound_share(unanswerable <= above, alpha), bound_share(answerable > above, alpha)
     verdict: Verdict = "works" if answered.low >= aims.answered else "too few"
-    return Silence("none works" if none_works else verdict, above, aims, silent, answered, least)
+    return SilenceThreshold("none works" if none_works else verdict, above, aims, silent, answered, least)
 
 
 def _upper_quantile(scores: Scores, share: float, alpha: float) -> float:
@@ -160,7 +162,8 @@ def bound_share(hits: NDArray[np.bool_], alpha: float) -> ShareBounds:
 def rank_signals(signals: Mapping[str, tuple[Scores, Scores]], rng: np.random.Generator) -> dict[str, float]:
     """Signal -> held-out log loss of telling answerable (m,) from unanswerable questions (n,), the best first.
 
-    By cross-validation in five parts, of the better of two curves (`embassay.stats.calibration.choose_curve`).
+    By cross-validation in five parts,
+    of the better of two curves (`embassay.stats.calibration.choose_calibration_curve`).
     Scores of -inf, which no curve takes, become the lowest of the signal. Each signal sees the same parts.
     """
     seed = int(rng.integers(2**31))
@@ -171,16 +174,16 @@ def rank_signals(signals: Mapping[str, tuple[Scores, Scores]], rng: np.random.Ge
         lowest = float(finite.min()) if len(finite) else 0.0
         same = np.arange(len(scores)) < len(answerable)
         plain = np.where(np.isfinite(scores), scores, lowest)
-        choice = choose_curve(plain, same, None, np.random.Generator(np.random.PCG64(seed)))
+        choice = choose_calibration_curve(plain, same, None, np.random.Generator(np.random.PCG64(seed)))
         losses[name] = min(choice.losses[kind] for kind in KINDS)
     return dict(sorted(losses.items(), key=lambda pair: pair[1]))
 
 
-def list_signals(values: Sequence[float]) -> dict[str, float]:
+def compute_score_signals(values: Sequence[float]) -> dict[str, float]:
     """What a list of scores, best first, tells of itself: its best `score`, and the `margin` to the second; -inf where
     there is none.
 
-    >>> list_signals([0.9, 0.7, 0.1])
+    >>> compute_score_signals([0.9, 0.7, 0.1])
     {'score': 0.9, 'margin': 0.2}
     """
     best = values[0] if values else -math.inf

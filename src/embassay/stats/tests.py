@@ -19,7 +19,7 @@ from embassay.stats.intervals import (
 )
 from embassay.stats.resampling import (
     DEFAULT_SEED,
-    count_rows,
+    count_drawn_rows,
     draw_resamples,
     percentile_interval,
     resampling_generator,
@@ -78,7 +78,9 @@ def randomization_test(
     estimate, n = float(differences.mean()), len(differences)
     every = 2**n <= n_resamples
     patterns = (
-        _all_patterns(n) if every else _random_patterns(n, n_resamples, resampling_generator(seed, rng))
+        _iterate_sign_patterns(n)
+        if every
+        else _draw_sign_patterns(n, n_resamples, resampling_generator(seed, rng))
     )
     columns = np.column_stack([differences, differences - estimate])
     means = np.abs(np.concatenate([_signed_means(pattern, columns) for pattern in patterns]))
@@ -97,12 +99,12 @@ def _signed_means(negative: NDArray[np.int64], columns: NDArray[np.float64]) -> 
     return np.asarray(columns.mean(axis=0) - 2 / len(columns) * turned)
 
 
-def _all_patterns(n: int) -> Iterator[NDArray[np.int64]]:
+def _iterate_sign_patterns(n: int) -> Iterator[NDArray[np.int64]]:
     # The bits of each number are a pattern.
     yield np.arange(2**n)[:, None] >> np.arange(n) & 1
 
 
-def _random_patterns(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+def _draw_sign_patterns(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     if n_resamples < 1:
         raise UsageError(f"The number of resamples is {n_resamples}.", mend="It must be 1 or more.")
     step = max(1, _DRAWS // n)
@@ -182,22 +184,22 @@ def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
     """
     values = check_sample(d, "d")
     moved = values[values != 0]
-    ranks, ties = _ranks(np.abs(moved))
+    ranks, ties = _rank_with_ties(np.abs(moved))
     positive = float(ranks[moved > 0].sum())
     statistic = min(positive, float(ranks.sum()) - positive)
     regular = len(moved) == len(values) and not ties
     exact = len(values) <= (_MOST_EXACT if regular else _MOST_EXACT_WITH_TIES)
     if exact:
         # Shared ranks end in a half: twice them is a whole number.
-        cumulative = np.cumsum(_subset_sums(2 * ranks))
+        cumulative = np.cumsum(_subset_sum_probabilities(2 * ranks))
         p, method = min(1.0, float(2 * cumulative[round(2 * statistic)])), "exact signed-rank test"
     else:
-        p, method = _normal_p(statistic, len(moved), ties), "signed-rank test, normal approximation"
+        p, method = _rank_sum_normal_p(statistic, len(moved), ties), "signed-rank test, normal approximation"
     if len(values) > _MOST_WALSH:
         method = f"{method}; shift not estimated"
         return Significance(None, n=len(values), method=method, statistic=statistic, p=p)
     averages = walsh_averages(values)
-    low, high = _invert_test(averages, len(values), 1 - confidence, exact=exact)
+    low, high = _invert_rank_test(averages, len(values), 1 - confidence, exact=exact)
     shift = float(np.median(averages))
     return Significance(shift, low, high, len(values), method, statistic=statistic, p=p)
 
@@ -216,7 +218,7 @@ def _shift_replicates(values: Floats, averages: Floats, n_resamples: int, rng: n
     middle = [(len(averages) - 1) // 2, len(averages) // 2]
     replicates = []
     for rows in draw_resamples(n, n_resamples, rng, most=_CELLS // len(averages)):
-        counts = count_rows(rows).astype(np.int32)  # their sum is at most 5000 * 5001 / 2
+        counts = count_drawn_rows(rows).astype(np.int32)  # their sum is at most 5000 * 5001 / 2
         weights = np.take(counts, first, axis=1)
         weights *= np.take(counts, second, axis=1)
         weights[:, itself] += counts[:, first[itself]]
@@ -227,14 +229,14 @@ def _shift_replicates(values: Floats, averages: Floats, n_resamples: int, rng: n
     return np.concatenate(replicates)
 
 
-def _ranks(sizes: Floats) -> tuple[Floats, list[int]]:
+def _rank_with_ties(sizes: Floats) -> tuple[Floats, list[int]]:
     """Ranks from 1, equal sizes sharing their mean, and how many share each shared rank."""
     _, group, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     ranks = np.cumsum(counts) - (counts - 1) / 2
     return ranks[group].astype(np.float64), [int(count) for count in counts if count > 1]
 
 
-def _subset_sums(ranks: Floats) -> Floats:
+def _subset_sum_probabilities(ranks: Floats) -> Floats:
     """Probability of each sum of a random subset of the (whole) ranks: each is in with probability 1/2."""
     shares = np.ones(1)
     for rank in ranks.astype(int).tolist():
@@ -248,16 +250,16 @@ def _rank_sum_deviation(n: int, ties: list[int]) -> float:
     return math.sqrt(n * (n + 1) * (2 * n + 1) / 24 - sum(t**3 - t for t in ties) / 48)
 
 
-def _normal_p(statistic: float, n: int, ties: list[int]) -> float:
+def _rank_sum_normal_p(statistic: float, n: int, ties: list[int]) -> float:
     if not n:
         return 1.0
     return math.erfc(abs(statistic - n * (n + 1) / 4) / _rank_sum_deviation(n, ties) / math.sqrt(2))
 
 
-def _invert_test(averages: Floats, n: int, alpha: float, *, exact: bool) -> tuple[float, float]:
+def _invert_rank_test(averages: Floats, n: int, alpha: float, *, exact: bool) -> tuple[float, float]:
     """The shifts that the test does not reject: Walsh averages at equal distance from both ends."""
     if exact:
-        outside = int((2 * np.cumsum(_subset_sums(np.arange(1.0, n + 1))) <= alpha).sum())
+        outside = int((2 * np.cumsum(_subset_sum_probabilities(np.arange(1.0, n + 1))) <= alpha).sum())
     else:
         # The normal approximation: n (n + 1) / 4 is the mean of the rank sum.
         outside = math.floor(n * (n + 1) / 4 - critical_value(1 - alpha) * _rank_sum_deviation(n, [])) + 1

@@ -12,9 +12,9 @@ from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import UsageError
 from embassay.registry import Registry
 from embassay.spec import Spec
-from embassay.systems.cleanup import CleanEncoder, CleanSimilarity, Cleanup
-from embassay.systems.cosine import PARAMETERS, Cosine, Transform, TransformedEncoder
-from embassay.systems.own import COSINE, ByOwn, Compared, own_similarity
+from embassay.systems.cleanup import CleanEncoder, CleanSimilarity, TextCleanup
+from embassay.systems.cosine import PARAMETERS, Cosine, TransformedEncoder, VectorTransform
+from embassay.systems.own import COSINE, Compared, OwnSimilarity, find_own_similarity
 from embassay.text import TOKENIZERS, open_tokenizer
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["SYSTEMS", "open_system"]
 SYSTEMS: Registry[Encoder | Similarity] = Registry(
     "system",
     makes=[["encode", "count_truncated"], ["pairs", "distances", "search", "search_shards"]],
-    advice="embassay.systems.models:advise_name",
+    advice="embassay.systems.models:suggest_system_name",
 )
 """Every system by name. A factory makes a Similarity, or an Encoder, which is then compared by cosine or as it says."""
 
@@ -79,14 +79,14 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "onnx",
-    "embassay.systems.encoders.onnx:Onnx",
+    "embassay.systems.encoders.onnx:OnnxEncoder",
     "a folder with model.onnx and tokenizer.json, without torch: onnx:./folder",
     kind="embedding",
     needs="embassay[onnx]",
 )
 SYSTEMS.add(
     "static",
-    "embassay.systems.encoders.static:Static",
+    "embassay.systems.encoders.static:StaticEncoder",
     "static vectors of model2vec: static:ORG/MODEL, or static:./folder",
     kind="embedding",
     needs="embassay[static]",
@@ -100,21 +100,21 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "colbert",
-    "embassay.systems.encoders.colbert:MultiVector",
+    "embassay.systems.encoders.colbert:ColbertEncoder",
     "a multi-vector model with its trained projection: colbert:ORG/MODEL, or colbert:./folder, PyLate's too",
     kind="embedding",
     needs="embassay[torch]",
 )
 SYSTEMS.add(
     "multi",
-    "embassay.systems.encoders.colbert:MultiVector",
+    "embassay.systems.encoders.colbert:ColbertEncoder",
     "another name of colbert:",
     kind="embedding",
     needs="embassay[torch]",
 )
 SYSTEMS.add(
     "mteb",
-    "embassay.systems.encoders.mteb:Mteb",
+    "embassay.systems.encoders.mteb:MtebEncoder",
     "any model of mteb's registry: mteb:ORG/MODEL",
     kind="embedding",
     needs="embassay[mteb]",
@@ -156,7 +156,7 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "own",
-    "embassay.systems.objects:open_given",
+    "embassay.systems.objects:open_given_encoder",
     "an encoder of your own, from Python: eb.sage.run([model, function, 'bm25'], ...)",
     kind="embedding",
 )
@@ -168,7 +168,7 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "constant",
-    "embassay.systems.reference:Constant",
+    "embassay.systems.reference:ConstantSimilarity",
     "gives any two texts 1: the score of a system that ignores the text",
     kind="reference",
 )
@@ -200,7 +200,7 @@ where it costs money."""
 
 def forget_system(text: str) -> None:
     """Make what a spec string names anew when it is next opened."""
-    spec = SYSTEMS.parse(text)
+    spec = SYSTEMS.parse_spec(text)
     for key in [key for key in _encoders if key[0] == spec]:
         del _encoders[key]
 
@@ -228,10 +228,10 @@ def open_system(
     unknown names and parameters, ModelError when a model cannot be loaded.
     """
     tokenizer = tokenizer or open_tokenizer("cl100k", later=True)
-    spec = SYSTEMS.parse(text)
-    rest, cleanup = SYSTEMS.split(spec, Cleanup)
-    model, transform = SYSTEMS.split(rest, Transform)
-    exact = SYSTEMS.parse(add_dims(SYSTEMS.format(model), transform.dims))
+    spec = SYSTEMS.parse_spec(text)
+    rest, cleanup = SYSTEMS.split(spec, TextCleanup)
+    model, transform = SYSTEMS.split(rest, VectorTransform)
+    exact = SYSTEMS.parse_spec(add_dims_parameter(SYSTEMS.format(model), transform.dims))
     # The model's own shorter vectors are another encoder; those that are cut here share one cache of the full ones.
     if exact != model:
         model, transform = exact, replace(transform, dims=None)
@@ -245,7 +245,7 @@ def open_system(
     if hasattr(built, "encode"):
         encoder = cast(Encoder, built)
         if cleanup.steps and away is None:
-            encoder = _clean_encoder(encoder, model, cleanup)
+            encoder = _wrap_in_cleanup(encoder, model, cleanup)
         return _make_similarity(wrap(encoder), encoder, spec, transform, compared)
     if model != rest:
         raise UsageError(
@@ -253,35 +253,35 @@ def open_system(
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
     if cleanup.steps:
-        return CleanSimilarity(built, cleanup, name=_shown_name(spec))
+        return CleanSimilarity(built, cleanup, name=_format_system_name(spec))
     return built
 
 
-def _shown_name(spec: Spec) -> str:
+def _format_system_name(spec: Spec) -> str:
     """What results call a system: its spec string; an object of the caller's has the name that they gave it."""
     return SYSTEMS.format(spec).removeprefix("own:")
 
 
-def _clean_encoder(encoder: Encoder, model: Spec, cleanup: Cleanup) -> Encoder:
+def _wrap_in_cleanup(encoder: Encoder, model: Spec, cleanup: TextCleanup) -> Encoder:
     """The encoder with its texts cleaned."""
     params = {**model.params, "clean": cleanup.clean}
-    return CleanEncoder(encoder, cleanup, name=_shown_name(replace(model, params=params)))
+    return CleanEncoder(encoder, cleanup, name=_format_system_name(replace(model, params=params)))
 
 
 def _make_similarity(
-    encoder: Encoder, made: Encoder, spec: Spec, transform: Transform, compared: Compared
+    encoder: Encoder, made: Encoder, spec: Spec, transform: VectorTransform, compared: Compared
 ) -> Similarity:
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
     if hasattr(made, "width"):
         return _ragged_similarity(encoder, made, spec, transform)
     changed: Encoder = TransformedEncoder(encoder, transform) if transform.changes else encoder
-    by = own_similarity(changed) if compared == "own" else COSINE
+    by = find_own_similarity(changed) if compared == "own" else COSINE
     if by == COSINE:
-        return Cosine(changed, name=_shown_name(spec))
-    return ByOwn(changed, by, name=_shown_name(spec))
+        return Cosine(changed, name=_format_system_name(spec))
+    return OwnSimilarity(changed, by, name=_format_system_name(spec))
 
 
-def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: Transform) -> Similarity:
+def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: VectorTransform) -> Similarity:
     """The similarity of an encoder that gives many vectors for a text."""
     from embassay.systems.multivector import make_ragged_similarity
 
@@ -291,19 +291,20 @@ def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: Transfor
             f"{spec.name!r} has many.",
             mend="Leave it out.",
         )
-    return make_ragged_similarity(encoder, model, name=_shown_name(spec))
+    return make_ragged_similarity(encoder, model, name=_format_system_name(spec))
 
 
-def add_dims(text: str, dims: int | None) -> str:
+def add_dims_parameter(text: str, dims: int | None) -> str:
     """The spec string with the model's own parameter for vectors of `dims`, where it has one and the vendor says that
     the model was trained for this size; else as it is, and its usual vectors are cut.
 
-    >>> add_dims("voyage:voyage-3-large", 2048), add_dims("voyage:voyage-3-large", 300), add_dims("minilm", 128)
+    >>> (add_dims_parameter("voyage:voyage-3-large", 2048), add_dims_parameter("voyage:voyage-3-large", 300),
+    ... add_dims_parameter("minilm", 128))
     ('voyage:voyage-3-large?dimensions=2048', 'voyage:voyage-3-large', 'minilm')
     """
     from embassay.systems.models import find_known_model
 
-    spec = SYSTEMS.parse(text)
+    spec = SYSTEMS.parse_spec(text)
     facts = find_known_model(spec.target) or find_known_model(spec.target.partition(":")[0])
     if (
         dims is None
@@ -317,14 +318,14 @@ def add_dims(text: str, dims: int | None) -> str:
     return SYSTEMS.format(replace(spec, params={**spec.params, "dimensions": dims}))
 
 
-def add_prompt(text: str, task: str) -> str:
+def add_prompt_parameter(text: str, task: str) -> str:
     """The spec string with the prompt that the model ships for a task, where such prompts are read; else as it is.
 
-    >>> add_prompt("st:ORG/MODEL", "sts"), add_prompt("minilm", "sts")
+    >>> add_prompt_parameter("st:ORG/MODEL", "sts"), add_prompt_parameter("minilm", "sts")
     ('st:ORG/MODEL?task=sts', 'minilm')
     """
-    spec = SYSTEMS.parse(text)
-    if "task" in spec.params or not hasattr(SYSTEMS.get(spec.name).load(), "for_task"):
+    spec = SYSTEMS.parse_spec(text)
+    if "task" in spec.params or not hasattr(SYSTEMS.get(spec.name).load(), "with_task_prompt"):
         return text
     return SYSTEMS.format(replace(spec, params={**spec.params, "task": task}))
 
@@ -354,12 +355,12 @@ def _make_model(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder |
 
         ledger = Ledger()
     factory: Any = entry.load()
-    if model.params.get("task") and hasattr(factory, "for_task"):
+    if model.params.get("task") and hasattr(factory, "with_task_prompt"):
         # A run over several tasks has the weights in memory once.
         plain = replace(model, params={key: value for key, value in model.params.items() if key != "task"})
-        SYSTEMS.check_values(model)
+        SYSTEMS.check_parameter_values(model)
         shared: Any = _make_model(plain, ledger, **context)
-        _encoders[key] = shared.for_task(model.params["task"], SYSTEMS.format(model))
+        _encoders[key] = shared.with_task_prompt(model.params["task"], SYSTEMS.format(model))
         return _encoders[key]
     also = ("clean",) if dict(entry.facts).get("kind") in WITHOUT_VECTORS else (*PARAMETERS, "clean")
     built = SYSTEMS.build(model, also, name=SYSTEMS.format(model), ledger=ledger, **context)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, Kind, Ranked, Role, Similarity, Spread
+from embassay.contracts import CellPartExecutor, Encoder, Kind, RankedCandidates, Role, Similarity
 from embassay.errors import ModelError, UsageError
 
 STEPS = ("unicode", "whitespace", "spelling", "case")
@@ -40,10 +40,10 @@ _SHORT, _LONG = 4, 9
 _KEPT_TEXTS = 2**13
 
 
-def plain_unicode(text: str) -> str:
+def normalise_unicode(text: str) -> str:
     """Compatible characters as one (NFKC), quotes and dashes as on a keyboard, no invisible characters.
 
-    >>> plain_unicode("“ﬁne” — soft\u00adly")
+    >>> normalise_unicode("“ﬁne” — soft\u00adly")
     '"fine" - softly'
     """
     folded = text
@@ -59,7 +59,7 @@ def _invisible_pattern() -> re.Pattern[str]:
     return re.compile(f"[{''.join(re.escape(c) for c in characters if c not in _KEPT)}]")
 
 
-def plain_whitespace(text: str) -> str:
+def collapse_whitespace(text: str) -> str:
     """One space in place of any run of white space, and none at the ends."""
     return " ".join(text.split())
 
@@ -89,24 +89,24 @@ class Speller:
         self._list: Any = symspellpy.SymSpell(max_dictionary_edit_distance=2, prefix_length=7)
         path = files("symspellpy") / "frequency_dictionary_en_82_765.txt"
         self._list.load_dictionary(str(path), 0, 1)
-        self._corrected = lru_cache(maxsize=2**16)(self._correct)
+        self._corrected = lru_cache(maxsize=2**16)(self._correct_word)
 
     def __call__(self, text: str) -> str:
         """The text with its words corrected."""
         words = _WORD.findall(text)
-        if 2 * sum(map(self._known, words)) < len(words):
+        if 2 * sum(map(self._is_known_word, words)) < len(words):
             return text
         return _WORD.sub(lambda match: self._corrected(match[0]), text)
 
-    def _known(self, word: str) -> bool:
+    def _is_known_word(self, word: str) -> bool:
         return word.isdigit() or word.lower().partition("'")[0] in self._list.words
 
-    def _correct(self, word: str) -> str:
-        if self._known(word) or not any(map(str.isalpha, word)):
+    def _correct_word(self, word: str) -> str:
+        if self._is_known_word(word) or not any(map(str.isalpha, word)):
             return word
         if any(map(str.isdigit, word)):
             read = (word.lower().translate(letters) for letters in _LETTERS)
-            word_read = next((w for w in read if w.isalpha() and self._known(w)), "")
+            word_read = next((w for w in read if w.isalpha() and self._is_known_word(w)), "")
             if word_read:
                 return _match_case(word_read, word)
             mended = word.lower().translate(_LETTERS[0])
@@ -129,12 +129,12 @@ def _match_case(made: str, word: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _shared_speller() -> Speller:
+def _load_shared_speller() -> Speller:
     return Speller()
 
 
 @dataclass(frozen=True)
-class Cleanup:
+class TextCleanup:
     """The steps that every system's spec string can ask for: `clean=whitespace,unicode,case,spelling`. UsageError for a
     step that there is not."""
 
@@ -157,13 +157,13 @@ class Cleanup:
     @cached_property
     def identity(self) -> str:
         """Everything that a cleaned text depends on. ModelError where the words are not to be had."""
-        words = f" {_shared_speller().version}" if "spelling" in self.steps else ""
+        words = f" {_load_shared_speller().version}" if "spelling" in self.steps else ""
         return f"clean/{VERSION}({','.join(self.steps)}){words} unicode={unicodedata.unidata_version}"
 
     def __call__(self, text: str) -> str:
         """The text, cleaned.
 
-        >>> Cleanup("case,whitespace")("Two  Words ")
+        >>> TextCleanup("case,whitespace")("Two  Words ")
         'two words'
         """
         return _clean_text(self.steps, text)
@@ -172,7 +172,7 @@ class Cleanup:
         """Each of the texts, cleaned."""
         return [self(text) for text in texts]
 
-    def afresh(self, texts: Sequence[str]) -> list[str]:
+    def clean_without_cache(self, texts: Sequence[str]) -> list[str]:
         """The same without a look at what was cleaned before, for whoever takes the time."""
         return [_clean_text.__wrapped__(self.steps, text) for text in texts]
 
@@ -184,10 +184,10 @@ class Cleanup:
 @lru_cache(maxsize=_KEPT_TEXTS)
 def _clean_text(steps: tuple[str, ...], text: str) -> str:
     doing: dict[str, Callable[[str], str]] = {
-        "unicode": plain_unicode, "whitespace": plain_whitespace, "case": str.lower
+        "unicode": normalise_unicode, "whitespace": collapse_whitespace, "case": str.lower
     }  # fmt: skip
     for step in steps:
-        text = _shared_speller()(text) if step == "spelling" else doing[step](text)
+        text = _load_shared_speller()(text) if step == "spelling" else doing[step](text)
     return text
 
 
@@ -199,7 +199,7 @@ class CleanEncoder:
     """`encoder`, which is given every text cleaned. It stands below the cache: a vector is kept under the text as it
     was. What else the encoder says of itself (its price, its limits) is said here too."""
 
-    def __init__(self, encoder: Encoder, cleanup: Cleanup, *, name: str) -> None:
+    def __init__(self, encoder: Encoder, cleanup: TextCleanup, *, name: str) -> None:
         self._encoder, self._cleanup, self.name = encoder, cleanup, name
         self.identity = f"{cleanup.identity}:{encoder.identity}"
 
@@ -245,29 +245,29 @@ class _CleanedShard(Sequence[str]):
     """The texts of a shard, cleaned at the first look; it pickles without them."""
 
     texts: Sequence[str]
-    cleanup: Cleanup
+    cleanup: TextCleanup
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._clean[index]
+        return self._cleaned_texts[index]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._clean)
+        return iter(self._cleaned_texts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _CleanedShard, (self.texts, self.cleanup)
 
     @cached_property
-    def _clean(self) -> list[str]:
+    def _cleaned_texts(self) -> list[str]:
         return self.cleanup.all(list(self.texts))
 
 
 class CleanSimilarity:
     """`system`, a similarity without vectors, which is given every text cleaned."""
 
-    def __init__(self, system: Similarity, cleanup: Cleanup, *, name: str) -> None:
+    def __init__(self, system: Similarity, cleanup: TextCleanup, *, name: str) -> None:
         self._system, self._cleanup, self.name = system, cleanup, name
         self.identity = f"{cleanup.identity}:{system.identity}"
         if hasattr(system, "search_corpora"):
@@ -286,25 +286,32 @@ class CleanSimilarity:
         """Distances of the cleaned texts, condensed."""
         return self._system.distances(self._cleanup.all(texts))
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The best k of the cleaned corpus for each cleaned query."""
         return self._system.search(self._cleanup.all(queries), self._cleanup.all(corpus), k)
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
-    ) -> Iterator[Ranked]:
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard."""
-        return self._system.search_shards(self._cleanup.all(queries), self._shards(shards), k, spread=spread)
+        return self._system.search_shards(
+            self._cleanup.all(queries), self._clean_shards(shards), k, spread=spread
+        )
 
     def _search_corpora(
         self, queries: Sequence[str], shards: Sequence[Sequence[str]], each: int, k: int, *,
-        spread: Spread | None = None
-    ) -> Iterator[Ranked]:  # fmt: skip
+        spread: CellPartExecutor | None = None
+    ) -> Iterator[RankedCandidates]:  # fmt: skip
         system: Any = self._system
-        ranked: Iterator[Ranked] = system.search_corpora(
-            self._cleanup.all(queries), self._shards(shards), each, k, spread=spread
+        ranked: Iterator[RankedCandidates] = system.search_corpora(
+            self._cleanup.all(queries), self._clean_shards(shards), each, k, spread=spread
         )
         return ranked
 
-    def _shards(self, shards: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    def _clean_shards(self, shards: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
         return _CleanedTexts(shards, lambda shard: _CleanedShard(shard, self._cleanup))

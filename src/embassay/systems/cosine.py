@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, Ranked, ReplacedEncoder, Role, Spread
+from embassay.contracts import CellPartExecutor, Encoder, EncoderStandIn, RankedCandidates, Role
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.search.exact import run_over_shards
@@ -21,7 +21,7 @@ _LONG = 1e30
 
 
 @dataclass(frozen=True)
-class Transform:
+class VectorTransform:
     """What is asked for; its fields are the parameters that every encoder's spec string can have."""
 
     dims: int | None = None
@@ -31,7 +31,7 @@ class Transform:
     @property
     def changes(self) -> bool:
         """Whether it does anything."""
-        return self != Transform()
+        return self != VectorTransform()
 
     def __call__(self, vectors: Vectors) -> Vectors:
         """The vectors, (n, d), as (n, dims): float32, whatever the precision their values are rounded to."""
@@ -51,17 +51,17 @@ class Transform:
         return np.ascontiguousarray(shorter)
 
 
-PARAMETERS = tuple(field.name for field in fields(Transform))
+PARAMETERS = tuple(field.name for field in fields(VectorTransform))
 
 
-class TransformedEncoder(ReplacedEncoder):
+class TransformedEncoder(EncoderStandIn):
     """`encoder` with `transform` done to its vectors. UsageError when it has fewer dimensions than are asked for.
 
     What else the encoder says of itself (its failures, its price) is said here too; only its vectors are not
     to be had untransformed.
     """
 
-    def __init__(self, encoder: Encoder, transform: Transform) -> None:
+    def __init__(self, encoder: Encoder, transform: VectorTransform) -> None:
         if transform.dims is not None and not 1 <= transform.dims <= encoder.dim:
             raise UsageError(
                 f"{encoder.name!r} has {encoder.dim} dimensions, so dims={transform.dims} is impossible.",
@@ -153,16 +153,16 @@ class Cosine:
                 f"pairs() needs the same number of texts in a and b, found {len(a)} and {len(b)}."
             )
         # Two calls, so that originals compared with many variants are the same chunks to the cache each time.
-        left, right = self._unit(a), self._unit(b)
+        left, right = self._encode_unit_vectors(a), self._encode_unit_vectors(b)
         equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
         return _pair_products(left, right, np.arange(len(a)), np.arange(len(b)), equal)
 
-    def between(
+    def compare_indexed_pairs(
         self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Cosine of `texts[left[i]]` and `texts[right[i]]`, shape (n,), as `pairs` has it; each of the texts, which
         are distinct, is encoded once, however many pairs it is in."""
-        vectors = self._unit(texts)
+        vectors = self._encode_unit_vectors(texts)
         return _pair_products(vectors, vectors, left, right, left == right)
 
     def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
@@ -177,39 +177,44 @@ class Cosine:
 
         Written block by block into the result: beside it only the vectors and a few hundred rows are held.
         """
-        vectors = self._unit(texts)
+        vectors = self._encode_unit_vectors(texts)
         n = len(vectors)
         distances = np.empty(n * (n - 1) // 2, dtype=np.float32)
         for start in range(0, n, _BLOCK):
             block = np.clip(1 - vectors[start : start + _BLOCK] @ vectors[start:].T, 0, 2)
             for row, values in enumerate(block, start):
-                first = _condensed_row(row, n)
+                first = _condensed_row_start(row, n)
                 distances[first : first + n - 1 - row] = values[row - start + 1 :]
-        for rows in _equal_rows(texts):
+        for rows in _find_repeated_texts(texts):
             # A text that was lost is not even near to itself.
             if np.isnan(vectors[rows[0], 0]):
                 continue
             for position, row in enumerate(rows[:-1]):
-                distances[_condensed_row(int(row), n) + rows[position + 1 :] - row - 1] = 0
+                distances[_condensed_row_start(int(row), n) + rows[position + 1 :] - row - 1] = 0
         return distances
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k corpus texts of the highest cosine for each query; see `exact_search` for ties."""
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
-    ) -> Iterator[Ranked]:
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order; a shard is one call of the encoder, and only one shard's vectors are in
         memory at a time."""
-        work = _ShardSearch(self, self._unit(queries, "query"), k)
-        accounts = find_part_with("accept", self.encoder)
+        work = _CosineShardSearch(self, self._encode_unit_vectors(queries, "query"), k)
+        accounts = find_encoder_part_with("accept", self.encoder)
         for ranked, account in run_over_shards(work, shards, spread):
             if account is not None and accounts is not None:
                 accounts.accept(account)
             yield ranked
 
-    def _unit(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
+    def _encode_unit_vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero; NaN where it failed."""
         vectors = np.asarray(self.encoder.encode(texts, role=role), dtype=np.float32)
         units = scale_rows(vectors)
@@ -218,28 +223,30 @@ class Cosine:
 
 
 @dataclass(frozen=True)
-class _ShardSearch:
+class _CosineShardSearch:
     """Encode a shard and search it for the `queries` (q, dim): what is done where the shard is."""
 
     system: Cosine
     queries: NDArray[np.float32]
     k: int
 
-    def __call__(self, shard: Sequence[str]) -> tuple[Ranked, Any]:
+    def __call__(self, shard: Sequence[str]) -> tuple[RankedCandidates, Any]:
         """The best k of the shard; what its encoder counted, unless it counted at home (`CachedEncoder.account`)."""
-        ranked = _search_encoded(self.queries, self.system._unit(list(shard), "document"), self.k)
-        accounts = find_part_with("accept", self.system.encoder)
+        ranked = _search_encoded(
+            self.queries, self.system._encode_unit_vectors(list(shard), "document"), self.k
+        )
+        accounts = find_encoder_part_with("accept", self.system.encoder)
         return ranked, None if accounts is None else accounts.account()
 
 
 def failed_texts(encoder: Any) -> dict[str, str]:
     """The texts that an encoder could not encode so far, with the reason; an empty text needs none."""
-    part = find_part_with("failures", encoder)
+    part = find_encoder_part_with("failures", encoder)
     failed: Mapping[str, str] = {} if part is None else part.failures
     return {text: reason for text, reason in failed.items() if text}
 
 
-def find_part_with(name: str, encoder: Any) -> Any:
+def find_encoder_part_with(name: str, encoder: Any) -> Any:
     """The outermost part of an encoder that has an attribute called `name`; None where no part has."""
     while encoder is not None and not hasattr(encoder, name):
         encoder = getattr(encoder, "encoder", None)
@@ -264,33 +271,33 @@ def _pair_products(
     return similarity
 
 
-def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int) -> Ranked:
+def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int) -> RankedCandidates:
     """`exact_search` among the rows that are not NaN, as a ranking of all of them."""
     # The sum of a row is NaN where any of its values is.
     left, right = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
     if len(left) == len(queries) and len(right) == len(corpus):
         return exact_search(queries, corpus, k)
-    return ranked_among_all(exact_search(queries[left], corpus[right], k), left, right, len(queries))
+    return expand_ranking_to_all(exact_search(queries[left], corpus[right], k), left, right, len(queries))
 
 
-def ranked_among_all(
-    ranked: Ranked, left: NDArray[np.int64], right: NDArray[np.int64], queries: int
-) -> Ranked:
+def expand_ranking_to_all(
+    ranked: RankedCandidates, left: NDArray[np.int64], right: NDArray[np.int64], queries: int
+) -> RankedCandidates:
     """A ranking of the documents `right` for the queries `left` as one of all: the other queries find nothing."""
     indices = np.full((queries, ranked.indices.shape[1]), -1, dtype=np.int64)
     scores = np.full(indices.shape, -np.inf)
     # The -1 at the end is what the index -1, nothing found, points at.
     indices[left] = np.append(right, -1)[ranked.indices]
     scores[left] = ranked.scores
-    return Ranked(indices, scores)
+    return RankedCandidates(indices, scores)
 
 
-def _condensed_row(row: int, n: int) -> int:
+def _condensed_row_start(row: int, n: int) -> int:
     """Where the distances of `row` to the rows after it begin in the condensed order."""
     return row * (2 * n - row - 1) // 2
 
 
-def _equal_rows(texts: Sequence[str]) -> list[NDArray[np.int64]]:
+def _find_repeated_texts(texts: Sequence[str]) -> list[NDArray[np.int64]]:
     """The rows of each text that occurs more than once, ascending."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, text in enumerate(texts):

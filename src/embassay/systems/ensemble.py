@@ -12,10 +12,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Kind, Ranked, Similarity, Spread
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, Similarity
 from embassay.errors import UsageError
 from embassay.search import merge
-from embassay.systems.cosine import find_part_with
+from embassay.systems.cosine import find_encoder_part_with
 
 Floats = NDArray[np.float64]
 VERSION = 1
@@ -54,7 +54,7 @@ class MemberScale:
     spread: float
     known: Floats
 
-    def standard(self, similar: Floats) -> Floats:
+    def standardise(self, similar: Floats) -> Floats:
         """So many spreads above the mean."""
         return np.asarray((similar - self.mean) / self.spread)
 
@@ -68,7 +68,7 @@ class MemberScale:
         return np.where(similar > top, np.minimum(above, 1), inside)
 
 
-class Opens(Protocol):
+class SystemOpener(Protocol):
     """Opens a system by its spec string."""
 
     def __call__(self, spec: str, /) -> Similarity: ...
@@ -94,7 +94,7 @@ class Ensemble:
         self,
         target: str,
         *,
-        opened: Opens,
+        opened: SystemOpener,
         weights: str | float = "",
         of: Literal["similarities", "ranks"] = "similarities",
         name: str = "",
@@ -105,7 +105,7 @@ class Ensemble:
         self.weights = _parse_weights(str(weights), len(specs))
         self.members = [opened(spec) for spec in specs]
         for member in self.members:
-            if find_part_with("price", getattr(member, "encoder", None)) is not None:
+            if find_encoder_part_with("price", getattr(member, "encoder", None)) is not None:
                 raise UsageError(
                     f"{member.name!r} is behind a server, but an ensemble's members must run here.",
                     mend="Use members that run on this machine.",
@@ -138,7 +138,9 @@ class Ensemble:
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """The members' similarities of `a[i]` and `b[i]` as one, (n,); 1 for equal texts."""
-        joined = self._joined([np.asarray(member.pairs(a, b), np.float64) for member in self.members])
+        joined = self._join_similarities(
+            [np.asarray(member.pairs(a, b), np.float64) for member in self.members]
+        )
         equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
         joined[equal & ~np.isnan(joined)] = 1
         return joined.astype(np.float32)
@@ -146,22 +148,27 @@ class Ensemble:
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - the members' similarities as one, condensed, not below 0."""
         similar = (1 - np.asarray(member.distances(texts), np.float64) for member in self.members)
-        return np.maximum(0, 1 - self._joined(list(similar))).astype(np.float32)
+        return np.maximum(0, 1 - self._join_similarities(list(similar))).astype(np.float32)
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k texts of the corpus that the members find best together."""
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
-    ) -> Iterator[Ranked]:
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard; scores are those of all shards as one corpus."""
         depth = max(_DEPTH, 10 * k)
         ranked = [
             list(_call_search(member.search_shards, queries, shards, depth, spread))
             for member in self.members
         ]
-        yield from self._fused(ranked, [len(shard) for shard in shards], k)
+        yield from self._fuse_rankings(ranked, [len(shard) for shard in shards], k)
 
     def search_corpora(
         self,
@@ -170,11 +177,11 @@ class Ensemble:
         each: int,
         k: int,
         *,
-        spread: Spread | None = None,
-    ) -> Iterator[Ranked]:
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each corpus, `each` shards in a row; then in all of them as one."""
         depth, sizes, n = max(_DEPTH, 10 * k), [len(shard) for shard in shards], len(shards)
-        by_member: list[list[Ranked]] = []
+        by_member: list[list[RankedCandidates]] = []
         for member in self.members:
             search: Any = getattr(member, "search_corpora", None)
             if search is not None:
@@ -185,35 +192,37 @@ class Ensemble:
                 by_member.append(apart + apart)
         for first in range(0, n, each):
             part = slice(first, first + each)
-            yield from self._fused([ranked[part] for ranked in by_member], sizes[part], k)
-        yield from self._fused([ranked[n:] for ranked in by_member], sizes, k)
+            yield from self._fuse_rankings([ranked[part] for ranked in by_member], sizes[part], k)
+        yield from self._fuse_rankings([ranked[n:] for ranked in by_member], sizes, k)
 
-    def _joined(self, similar: Sequence[Floats]) -> Floats:
+    def _join_similarities(self, similar: Sequence[Floats]) -> Floats:
         """The members' similarities of the same pairs as one."""
         total, most = np.zeros_like(similar[0]), 0.0
-        for weight, scale, values in zip(self.weights, self.scales, similar, strict=True):
+        for weight, scale, values in zip(self.weights, self.member_scales, similar, strict=True):
             if self.of == "ranks":
                 total += weight * scale.ranks(values)
                 most += weight
             else:
-                total += weight * scale.standard(values)
+                total += weight * scale.standardise(values)
                 # What equal texts would have, so that they come to 1.
-                most += weight * float(scale.standard(np.ones(1))[0])
+                most += weight * float(scale.standardise(np.ones(1))[0])
         return np.asarray(total / most)
 
     @cached_property
-    def scales(self) -> list[MemberScale]:
+    def member_scales(self) -> list[MemberScale]:
         """The members' scales, measured once. UsageError for a member to which all texts are alike."""
-        return [_member_scale(member) for member in self.members]
+        return [_measure_member_scale(member) for member in self.members]
 
-    def _fused(self, found: Sequence[Sequence[Ranked]], sizes: Sequence[int], k: int) -> Iterator[Ranked]:
+    def _fuse_rankings(
+        self, found: Sequence[Sequence[RankedCandidates]], sizes: Sequence[int], k: int
+    ) -> Iterator[RankedCandidates]:
         """The best k of each shard, from what each member found in it."""
         offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64).tolist()
         depth = max(ranked.indices.shape[1] for member in found for ranked in member)
         # In places of all shards together, so that a query's documents are fused over all of them.
         whole = [merge(list(member), offsets, depth) for member in found]
         queries = [
-            self._of_query([(ranked.indices[row], ranked.scores[row]) for ranked in whole])
+            self._fuse_query_lists([(ranked.indices[row], ranked.scores[row]) for ranked in whole])
             for row in range(len(whole[0].indices))
         ]
         for offset, size in zip(offsets, sizes, strict=True):
@@ -222,9 +231,9 @@ class Ensemble:
             for row, (ids, values) in enumerate(queries):
                 within = np.flatnonzero((ids >= offset) & (ids < offset + size))[:k]
                 indices[row, : len(within)], scores[row, : len(within)] = ids[within] - offset, values[within]
-            yield Ranked(indices, scores)
+            yield RankedCandidates(indices, scores)
 
-    def _of_query(
+    def _fuse_query_lists(
         self, lists: Sequence[tuple[NDArray[np.int64], Floats]]
     ) -> tuple[NDArray[np.int64], Floats]:
         """What any member found for a query, best first, ties by index, with the fused scores."""
@@ -251,12 +260,12 @@ class Ensemble:
 
 
 def _call_search(
-    search: Callable[..., Iterator[Ranked]],
+    search: Callable[..., Iterator[RankedCandidates]],
     queries: Sequence[str],
     shards: Any,
     k: int,
-    spread: Spread | None,
-) -> Iterator[Ranked]:
+    spread: CellPartExecutor | None,
+) -> Iterator[RankedCandidates]:
     # A system of another package may not know of machines to spread over.
     more = {"spread": spread} if "spread" in signature(search).parameters else {}
     return search(queries, shards, k, **more)
@@ -284,7 +293,7 @@ def _mix_texts(text: list[str], other: list[str], share: float) -> str:
     return " ".join([*text[:place], *other[place:]])
 
 
-def _member_scale(member: Similarity) -> MemberScale:
+def _measure_member_scale(member: Similarity) -> MemberScale:
     pairs = list(combinations(range(len(_SCALE)), 2))
     a = [_SCALE[i] for i, _ in pairs]
     b = [_SCALE[j] for _, j in pairs]

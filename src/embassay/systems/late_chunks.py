@@ -62,7 +62,7 @@ class CutDocument:
     passages: tuple[tuple[int, int], ...]
 
 
-def explain_refusal(encoder: Any) -> str:
+def explain_no_late_chunks(encoder: Any) -> str:
     """Why an encoder cannot read passages within their document; empty where it can."""
     # Beneath the cache nothing but this stands before a model.
     if hasattr(encoder, "_cleanup"):
@@ -73,7 +73,7 @@ def explain_refusal(encoder: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Window:
+class PassageWindow:
     """Passages `first` up to `last` of a document, characters `start` to `end`, read together; `ahead` and `behind` are
     the tokens that it has before each passage and after it, (last - first,), without end at the document's own ends."""
 
@@ -85,7 +85,9 @@ class Window:
     behind: NDArray[np.float64]
 
 
-def lay_windows(places: Ints, passages: Sequence[tuple[int, int]], room: int | None) -> list[Window]:
+def plan_passage_windows(
+    places: Ints, passages: Sequence[tuple[int, int]], room: int | None
+) -> list[PassageWindow]:
     """The windows of a document: as many passages in each as fit into `room` tokens, and from half of it on the next.
     A passage that does not fit has a window of its own."""
     # Tokens with a character in common with a passage: of a token on a border both have it.
@@ -103,7 +105,7 @@ def lay_windows(places: Ints, passages: Sequence[tuple[int, int]], room: int | N
         ahead = ahead if first else ahead + np.inf
         behind = behind if last < n else behind + np.inf
         end = max(end for _, end in passages[first:last])
-        windows.append(Window(first, last, passages[first][0], end, ahead, behind))
+        windows.append(PassageWindow(first, last, passages[first][0], end, ahead, behind))
         if last == n:
             break
         half = first_token[first] + most / 2
@@ -112,7 +114,7 @@ def lay_windows(places: Ints, passages: Sequence[tuple[int, int]], room: int | N
     return windows
 
 
-def choose_windows(windows: Sequence[Window], n: int) -> list[int]:
+def choose_windows(windows: Sequence[PassageWindow], n: int) -> list[int]:
     """For each of n passages the window in which it is farthest from an end that is not the document's; the first of
     several."""
     best, chosen = np.full(n, -1.0), [0] * n
@@ -124,12 +126,13 @@ def choose_windows(windows: Sequence[Window], n: int) -> list[int]:
     return chosen
 
 
-def encode_late(encoder: TokenReader, documents: Sequence[CutDocument]) -> list[Vectors]:
+def encode_late_chunks(encoder: TokenReader, documents: Sequence[CutDocument]) -> list[Vectors]:
     """The vectors of each document's passages, (passages, dim); zeros for one without tokens. Which documents are given
     together may move the last digit, as with any batch."""
     places, room = encoder.token_places([document.text for document in documents]), encoder.token_room
     plans = [
-        lay_windows(place, document.passages, room) for place, document in zip(places, documents, strict=True)
+        plan_passage_windows(place, document.passages, room)
+        for place, document in zip(places, documents, strict=True)
     ]
     read = iter(_read_windows(encoder, documents, plans))
     means: list[Vectors | None] = []
@@ -147,7 +150,7 @@ def encode_late(encoder: TokenReader, documents: Sequence[CutDocument]) -> list[
 
 
 def _read_windows(
-    encoder: TokenReader, documents: Sequence[CutDocument], plans: Sequence[Sequence[Window]]
+    encoder: TokenReader, documents: Sequence[CutDocument], plans: Sequence[Sequence[PassageWindow]]
 ) -> list[_ReadWindow]:
     """Every window of every document, in order."""
     slices: list[str] = []

@@ -17,7 +17,7 @@ from typing import Any
 
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.limits import bounded_entries, bounded_json, explain_permission, find_forbidden_path
+from embassay.limits import explain_permission, find_forbidden_path, list_bounded_entries, parse_bounded_json
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class KnownModel:
     prompt: str | None = None
     aliases: tuple[str, ...] = ()
 
-    def prompt_for(self, role: Role | None) -> str | None:
+    def find_role_prompt(self, role: Role | None) -> str | None:
         """What the vendor says goes before a text of this role."""
         return {"query": self.query_prompt, "document": self.document_prompt, None: self.prompt}[role]
 
@@ -55,7 +55,7 @@ def find_known_model(name: str) -> KnownModel | None:
     >>> find_known_model("multilingual-e5-small").query_prompt
     'query: '
     """
-    return _by_name().get(name.lower())
+    return _index_models_by_name().get(name.lower())
 
 
 FAMILIES: Mapping[str, tuple[str, str]] = {
@@ -114,15 +114,15 @@ VENDORS = (*SPECS.values(), "ollama")
 """Systems that a stranger may write with a slash in place of the colon."""
 
 
-def advise_name(text: str) -> str:
+def suggest_system_name(text: str) -> str:
     """What to write in place of a system that is not known: the name of a model needs what runs it before it.
 
-    >>> advise_name("BAAI/bge-m3")
+    >>> suggest_system_name("BAAI/bge-m3")
     'A model on the Hugging Face hub or in a folder is -s st:BAAI/bge-m3. '
-    >>> advise_name("minilm,bm25")
+    >>> suggest_system_name("minilm,bm25")
     'Every system has its own -s: -s minilm -s bm25. '
     """
-    if meant := _describe_on_disk(text) or _find_other_name(text) or _suggest_together(text):
+    if meant := _describe_on_disk(text) or _find_other_name(text) or _suggest_ensemble(text):
         return meant
     names = [name.strip() for name in text.split(",")]
     if len(names) > 1 and all(names) and "?" not in text:
@@ -133,7 +133,7 @@ def advise_name(text: str) -> str:
     model = find_known_model(text.partition("?")[0])
     if model is not None and model.vendor in SPECS:
         if model.dims is None:
-            encoders = _encoder_names(model)
+            encoders = _format_encoder_names(model)
             return (
                 f"{model.name} writes texts and makes no vectors; {model.vendor}'s encoders are {encoders}. "
             )
@@ -151,11 +151,13 @@ KINDS = {"SparseEncoder": "splade", "MultiVectorEncoder": "colbert"}
 """What sentence-transformers calls a model in its folder -> the system that runs it."""
 
 
-def mend_of_folder(folder: Path, target: str) -> str:
+def suggest_folder_mend(folder: Path, target: str) -> str:
     """What to write for a folder that says that it is no embedding model: a sparse or multi-vector one, a reranker.
     Empty for any other folder, or none."""
     try:
-        said = bounded_json((folder / "config_sentence_transformers.json").read_text("utf-8"), halves=True)
+        said = parse_bounded_json(
+            (folder / "config_sentence_transformers.json").read_text("utf-8"), halves=True
+        )
     except (OSError, ValueError):
         return ""
     kind = said.get("model_type") if isinstance(said, dict) else ""
@@ -173,7 +175,7 @@ def _describe_on_disk(text: str) -> str:
         # What is too long to be a path raises here.
         return ""
     own = "onnx" if (folder / "model.onnx").is_file() else "st"
-    return mend_of_folder(folder, text) or f"That folder is -s {own}:{text}. "
+    return suggest_folder_mend(folder, text) or f"That folder is -s {own}:{text}. "
 
 
 CALLED = {
@@ -199,7 +201,7 @@ def _find_other_name(text: str) -> str:
     return ""
 
 
-def _suggest_together(text: str) -> str:
+def _suggest_ensemble(text: str) -> str:
     from embassay.systems import SYSTEMS
 
     fused, _, members = text.partition(":") if text.partition(":")[0] in FUSED else ("", "", text)
@@ -209,10 +211,10 @@ def _suggest_together(text: str) -> str:
     return f"To combine several systems, write -s 'ensemble:{members}{'?of=ranks' if fused else ''}'. "
 
 
-def advise_chat_name(text: str) -> str:
+def suggest_chat_name(text: str) -> str:
     """The same for a language model.
 
-    >>> advise_chat_name("gemma3:27b")
+    >>> suggest_chat_name("gemma3:27b")
     'A model of an Ollama server is ollama:gemma3:27b. '
     """
     model = find_known_model(text.partition("?")[0])
@@ -226,7 +228,7 @@ def advise_chat_name(text: str) -> str:
 TAG = re.compile(r"\d+(x\d+)?(\.\d+)?[bm]\b|latest\b")
 
 
-def _encoder_names(model: KnownModel) -> str:
+def _format_encoder_names(model: KnownModel) -> str:
     return ", ".join(
         f"{SPECS[row.vendor]}:{row.name}"
         for row in list_known_models()
@@ -240,10 +242,12 @@ def list_known_models() -> tuple[KnownModel, ...]:
     import tomllib
 
     text = files("embassay.systems").joinpath("models.toml").read_text("utf-8")
-    return tuple(_make_model(group, row) for group in tomllib.loads(text)["group"] for row in group["models"])
+    return tuple(
+        _make_known_model(group, row) for group in tomllib.loads(text)["group"] for row in group["models"]
+    )
 
 
-def _make_model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModel:
+def _make_known_model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModel:
     fields: dict[str, Any] = {key: value for key, value in (*group.items(), *row.items()) if key != "models"}
     for key in ("dimensions", "aliases"):
         fields[key] = tuple(fields.get(key, ()))
@@ -251,7 +255,7 @@ def _make_model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModel:
 
 
 @cache
-def _by_name() -> Mapping[str, KnownModel]:
+def _index_models_by_name() -> Mapping[str, KnownModel]:
     # Full names last, so that they win over what is only short for another.
     short = {model.name.rpartition("/")[2]: model for model in list_known_models()}
     by_alias = {alias: model for model in list_known_models() for alias in model.aliases}
@@ -263,23 +267,23 @@ def load_wordllama_tokenizer() -> Tokenizer:
     """wordllama's own tokenizer; ModelError when its files cannot be read."""
     from embassay.systems.encoders.wordllama import WordLlama
 
-    return _own_tokenizer_of(WordLlama())
+    return _find_encoder_tokenizer(WordLlama())
 
 
 def load_minilm_tokenizer() -> Tokenizer:
     """minilm's own tokenizer; ModelError when its packages are missing."""
     from embassay.systems.encoders.minilm import MiniLM
 
-    return _own_tokenizer_of(MiniLM())
+    return _find_encoder_tokenizer(MiniLM())
 
 
-def _own_tokenizer_of(encoder: object) -> Tokenizer:
+def _find_encoder_tokenizer(encoder: object) -> Tokenizer:
     from embassay.text.tokenizers import EncoderTokenizer
 
     return EncoderTokenizer(encoder.name, encoder.tokenizer)  # type: ignore[attr-defined]
 
 
-def model_library(name: str, *, what: str, mend: str) -> Any:
+def import_model_library(name: str, *, what: str, mend: str) -> Any:
     """The library `name`, which builds on transformers. ModelError, saying that `what` needs it, where it or a part
     of it is not installed."""
     try:
@@ -294,7 +298,7 @@ def model_library(name: str, *, what: str, mend: str) -> Any:
     return library
 
 
-def weights_and_library(
+def find_weights_and_library(
     library: Callable[[], Any], target: str, revision: str | None = None, *, system: str
 ) -> tuple[ModelWeights, Any]:
     """The weights that `target` names and what `library` imports of sentence-transformers: that a model is not there is
@@ -309,7 +313,7 @@ def weights_and_library(
 LIBRARY = "sentence_transformers"
 
 
-def first_line(error: Exception) -> str:
+def first_error_line(error: Exception) -> str:
     """The first line of what a library says, as a sentence."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:") + "."
 
@@ -318,7 +322,7 @@ PICKLED = "its weights are a pickle that contains more than tensors, which could
 SAFE_WEIGHTS = "Use the model as safetensors; do not load this file by other means either."
 
 
-def is_pickle(error: BaseException | None) -> bool:
+def is_pickle_refusal(error: BaseException | None) -> bool:
     """Whether torch refused weights for what it would have to run. Its own words say how to run it all the same."""
     while error is not None:
         if "weights_only" in str(error):
@@ -428,7 +432,7 @@ def read_configuration(weights: ModelWeights, name: str = "config.json") -> dict
     be read."""
     path = fetch_weights(weights, (name,)) / name
     try:
-        held = bounded_json(path.read_text("utf-8"), halves=True) if path.is_file() else {}
+        held = parse_bounded_json(path.read_text("utf-8"), halves=True) if path.is_file() else {}
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}.") from error
     return held if isinstance(held, dict) else {}
@@ -440,7 +444,7 @@ def find_foreign_code(weights: ModelWeights) -> tuple[str, ...]:
     if not path.is_file():
         return ()
     try:
-        classes = bounded_json(path.read_text("utf-8"), halves=True).get("auto_map", {}).values()
+        classes = parse_bounded_json(path.read_text("utf-8"), halves=True).get("auto_map", {}).values()
     except (OSError, ValueError, AttributeError):
         # Whoever loads the model says what is wrong with its configuration.
         return ()
@@ -453,7 +457,11 @@ def folder_identity(folder: Path) -> str:
     if (blocked := find_forbidden_path(folder)) is not None:
         raise ModelError(f"You have no permission to read {blocked}.", mend=explain_permission(blocked))
     digest = hashlib.sha256()
-    files = [path for path in sorted(bounded_entries(folder.rglob("*"), folder)) if _is_counted(path, folder)]
+    files = [
+        path
+        for path in sorted(list_bounded_entries(folder.rglob("*"), folder))
+        if _is_model_file(path, folder)
+    ]
     if not files:
         raise ModelError(f"The folder {folder} is empty.", mend="Put the model's files into it.")
     for path in files:
@@ -463,7 +471,7 @@ def folder_identity(folder: Path) -> str:
     return f"sha256={digest.hexdigest()[:32]}"
 
 
-def _is_counted(path: Path, folder: Path) -> bool:
+def _is_model_file(path: Path, folder: Path) -> bool:
     hidden = any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
     return not hidden and path.suffix.lower() not in _BESIDE_THE_POINT and path.is_file()
 
@@ -479,7 +487,7 @@ def _find_commit(repository: str, revision: str | None, system: str) -> tuple[st
     from huggingface_hub import HfApi
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
-    cached = _kept_commit(repository, revision)
+    cached = _find_cached_commit(repository, revision)
     # A commit that the cache has cannot have changed: the hub need not be asked.
     if cached is not None and cached == revision:
         return cached, True
@@ -508,7 +516,7 @@ def _find_commit(repository: str, revision: str | None, system: str) -> tuple[st
     return str(commit), False
 
 
-def _kept_commit(repository: str, revision: str | None) -> str | None:
+def _find_cached_commit(repository: str, revision: str | None) -> str | None:
     """The commit of the revision that the hub's cache on this machine has, if any."""
     from huggingface_hub import try_to_load_from_cache
 

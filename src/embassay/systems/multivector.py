@@ -15,11 +15,19 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import IndexFacts, Ragged, RaggedEncoder, Ranked, Role, Spread, make_ragged
-from embassay.search.exact import RowScores, condensed_blocks, cut_blocks
+from embassay.contracts import (
+    CellPartExecutor,
+    IndexFacts,
+    MultiVectorEncoder,
+    Ragged,
+    RankedCandidates,
+    Role,
+    make_ragged_array,
+)
+from embassay.search.exact import RowScores, compute_condensed_distances, cut_range_into_blocks
 from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
-from embassay.search.sparse import InvertedIndex, Sparse, accumulate_sums, products_of_rows
-from embassay.systems.cosine import failed_texts, find_part_with, scale_rows
+from embassay.search.sparse import InvertedIndex, SparseMatrix, accumulate_sums, products_of_rows
+from embassay.systems.cosine import failed_texts, find_encoder_part_with, scale_rows
 from embassay.systems.lexical.bags import check_pairs
 
 Ints = NDArray[np.int64]
@@ -40,7 +48,7 @@ class RaggedSimilarity(ABC):
     kind: Literal["embedding"] = "embedding"
 
     def __init__(
-        self, encoder: RaggedEncoder, *, model: RaggedEncoder | None = None, name: str | None = None
+        self, encoder: MultiVectorEncoder, *, model: MultiVectorEncoder | None = None, name: str | None = None
     ) -> None:
         """`encoder` is the `model`, or it behind a cache."""
         self.encoder, self.model = encoder, model or encoder
@@ -62,8 +70,8 @@ class RaggedSimilarity(ABC):
         check_pairs(a, b)
         left, right = self.rows(a), self.rows(b)
         values = np.empty(len(a))
-        for part in cut_blocks(len(a), 16 * _BLOCK):
-            values[part] = self._compared(left[part], right[part])
+        for part in cut_range_into_blocks(len(a), 16 * _BLOCK):
+            values[part] = self._compare_pairs(left[part], right[part])
         # Where both are empty they are equal.
         values[[not x or not y for x, y in zip(a, b, strict=True)]] = 0
         values[[x == y for x, y in zip(a, b, strict=True)]] = 1
@@ -73,12 +81,12 @@ class RaggedSimilarity(ABC):
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed; equal texts have exactly 0."""
         rows = self.rows(texts)
-        gone, similar = find_lost_texts(rows), self._similar(rows)
+        gone, similar = find_lost_texts(rows), self._make_row_scores(rows)
         empty = np.array([not text for text in texts], dtype=bool)
         number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         which = np.array([number[text] for text in texts], dtype=np.int64)
 
-        def block(part: slice) -> Floats:
+        def compute_distance_block(part: slice) -> Floats:
             values = np.asarray(1 - np.round(similar(part), _DECIMALS), dtype=np.float64)
             values[empty[part]], values[:, empty[part.start :]] = 1, 1
             values[which[part, None] == which[None, part.start :]] = 0
@@ -86,43 +94,48 @@ class RaggedSimilarity(ABC):
             return values
 
         # The products inside have threads of their own.
-        return condensed_blocks(block, len(texts), threads=1)
+        return compute_condensed_distances(compute_distance_block, len(texts), threads=1)
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k corpus texts that score highest for each query, exactly; ties by index."""
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
-    ) -> Iterator[Ranked]:
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
         del spread  # a model that gives many vectors is asked where the cell is
-        return map(_ShardSearch(self, self.rows(queries, "query"), k), shards)
+        return map(_RaggedShardSearch(self, self.rows(queries, "query"), k), shards)
 
     def rows(self, texts: Sequence[str], role: Role | None = None) -> Ragged:
         """The rows of each text; none of an empty one."""
-        return self._without_empty(texts, self.encoder.encode(texts, role=role))
+        return self._drop_empty_text_rows(texts, self.encoder.encode(texts, role=role))
 
     def stream(self, texts: Sequence[str], role: Role | None) -> Iterator[Found]:
         """Places and rows of some texts at a time, in any order."""
-        cached = find_part_with("stream", self.encoder)
+        cached = find_encoder_part_with("stream", self.encoder)
         if cached is not None:
             for places, rows in cached.stream(texts, role):
-                yield places, self._without_empty([texts[place] for place in places], rows)
+                yield places, self._drop_empty_text_rows([texts[place] for place in places], rows)
             return
-        for part in cut_blocks(len(texts), _BLOCK):
+        for part in cut_range_into_blocks(len(texts), _BLOCK):
             yield list(range(part.start, part.stop)), self.rows(texts[part], role)
 
-    def _without_empty(self, texts: Sequence[str], rows: Ragged) -> Ragged:
+    def _drop_empty_text_rows(self, texts: Sequence[str], rows: Ragged) -> Ragged:
         nothing = np.empty((0, self.model.width), dtype=np.float32)
-        return make_ragged([row if text else nothing for text, row in zip(texts, rows, strict=True)])
+        return make_ragged_array([row if text else nothing for text, row in zip(texts, rows, strict=True)])
 
     @abstractmethod
-    def _compared(self, left: Ragged, right: Ragged) -> Floats:
+    def _compare_pairs(self, left: Ragged, right: Ragged) -> Floats:
         """The similarity of texts in pairs, (n,)."""
 
     @abstractmethod
-    def _similar(self, rows: Ragged) -> RowScores:
+    def _make_row_scores(self, rows: Ragged) -> RowScores:
         """The similarity of some texts with all from the first of them on."""
 
     @abstractmethod
@@ -130,26 +143,26 @@ class RaggedSimilarity(ABC):
         """All documents laid out for search, (n,)."""
 
     @abstractmethod
-    def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
+    def search_stream(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> RankedCandidates:
         """The best k of n documents, which come as `found`, for each query."""
 
 
 @dataclass(frozen=True)
-class _ShardSearch:
+class _RaggedShardSearch:
     """The best k of a shard for the queries."""
 
     system: RaggedSimilarity
     queries: Ragged
     k: int
 
-    def __call__(self, shard: Sequence[str]) -> Ranked:
+    def __call__(self, shard: Sequence[str]) -> RankedCandidates:
         readable = np.flatnonzero(~find_lost_texts(self.queries))
-        documents = _without_lost(self.system.stream(list(shard), "document"))
-        part = self.system.searched(self.queries[readable], documents, len(shard), self.k)
+        documents = _drop_lost_texts(self.system.stream(list(shard), "document"))
+        part = self.system.search_stream(self.queries[readable], documents, len(shard), self.k)
         indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
         scores = np.full((len(self.queries), self.k), -np.inf)
         indices[readable], scores[readable] = part.indices, part.scores
-        return Ranked(indices, scores)
+        return RankedCandidates(indices, scores)
 
 
 class RaggedIndex:
@@ -158,14 +171,14 @@ class RaggedIndex:
 
     def __init__(
         self,
-        find: Callable[[Ragged, int], Ranked],
+        find: Callable[[Ragged, int], RankedCandidates],
         facts: Callable[[float], IndexFacts],
         name: str,
         began: float,
     ) -> None:
         self.name, self.facts, self._find = name, facts(perf_counter() - began), find
 
-    def search(self, queries: Ragged, k: int) -> Ranked:
+    def search(self, queries: Ragged, k: int) -> RankedCandidates:
         """The best k for each query."""
         return self._find(queries, k)
 
@@ -180,51 +193,55 @@ class MaxSim(RaggedSimilarity):
 
     how = "maxsim/1"
 
-    def _compared(self, left: Ragged, right: Ragged) -> Floats:
-        left_units, right_units = self._units(left), self._units(right)
+    def _compare_pairs(self, left: Ragged, right: Ragged) -> Floats:
+        left_units, right_units = self._scale_to_unit_length(left), self._scale_to_unit_length(right)
         rows = np.arange(len(left))
         return (_mean_maxima(left_units, right_units, rows) + _mean_maxima(right_units, left_units, rows)) / 2
 
-    def _similar(self, rows: Ragged) -> RowScores:
-        tokens = self._units(rows)
+    def _make_row_scores(self, rows: Ragged) -> RowScores:
+        tokens = self._scale_to_unit_length(rows)
 
-        def similar(part: slice) -> NDArray[np.float32]:
-            these, rest = (_part_tokens(tokens, part), _part_tokens(tokens, slice(part.start, len(tokens))))
+        def score_token_part(part: slice) -> NDArray[np.float32]:
+            these, rest = (_slice_texts(tokens, part), _slice_texts(tokens, slice(part.start, len(tokens))))
             # A mean over the tokens: a sum would grow with the length of a text.
-            forward = maxsim_matrix(these, rest) / np.maximum(these.lengths, 1)[:, None]
-            back = maxsim_matrix(rest, these).T / np.maximum(rest.lengths, 1)[None, :]
+            forward = maxsim_matrix(these, rest) / np.maximum(these.token_counts, 1)[:, None]
+            back = maxsim_matrix(rest, these).T / np.maximum(rest.token_counts, 1)[None, :]
             return np.asarray((forward + back) / 2, dtype=np.float32)
 
-        return similar
+        return score_token_part
 
     def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
         """The token vectors as they are."""
         began, places = perf_counter(), np.arange(len(rows))
         tokens = TokenVectors.of(list(rows), self.model.width)
-        parts = [(places[part], _part_tokens(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
+        parts = [(places[part], _slice_texts(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
 
-        def find(queries: Ragged, k: int) -> Ranked:
-            return self._scaled(TokenVectors.of(list(queries), self.model.width), parts, k)
+        def search_tokens(queries: Ragged, k: int) -> RankedCandidates:
+            return self._search_scaled(TokenVectors.of(list(queries), self.model.width), parts, k)
 
-        def facts(seconds: float) -> IndexFacts:
+        def describe_token_index(seconds: float) -> IndexFacts:
             return IndexFacts(len(rows), self.model.dim, seconds, None, tokens.values.nbytes)
 
-        return RaggedIndex(find, facts, name, began)
+        return RaggedIndex(search_tokens, describe_token_index, name, began)
 
-    def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
+    def search_stream(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> RankedCandidates:
         """Part by part, none of which is kept."""
         del n
         tokens = TokenVectors.of(list(queries), self.model.width)
-        return self._scaled(tokens, _gather_parts(found, self.model.width), k)
+        return self._search_scaled(tokens, _gather_parts(found, self.model.width), k)
 
-    def _scaled(self, queries: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int) -> Ranked:
+    def _search_scaled(
+        self, queries: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int
+    ) -> RankedCandidates:
         """The best k, with scores as the model has them."""
         ranked = maxsim_search(queries, parts, k)
         if self.model.similarity == "meanmaxsim":
-            return Ranked(ranked.indices, ranked.scores / np.maximum(queries.lengths, 1)[:, None])
+            return RankedCandidates(
+                ranked.indices, ranked.scores / np.maximum(queries.token_counts, 1)[:, None]
+            )
         return ranked
 
-    def _units(self, rows: Ragged) -> TokenVectors:
+    def _scale_to_unit_length(self, rows: Ragged) -> TokenVectors:
         """Token vectors at length 1; a text that was lost has none."""
         width = self.model.width
         vectors = TokenVectors.of([row[~np.isnan(row[:, 0])] for row in rows], width)
@@ -232,10 +249,10 @@ class MaxSim(RaggedSimilarity):
 
 
 def _mean_maxima(left: TokenVectors, right: TokenVectors, both: Ints) -> Floats:
-    return np.asarray(maxsim_pairs(left, right, both, both) / np.maximum(left.lengths, 1))
+    return np.asarray(maxsim_pairs(left, right, both, both) / np.maximum(left.token_counts, 1))
 
 
-def _part_tokens(tokens: TokenVectors, part: slice) -> TokenVectors:
+def _slice_texts(tokens: TokenVectors, part: slice) -> TokenVectors:
     starts = tokens.starts[part.start : part.stop + 1]
     return TokenVectors(starts - starts[0], tokens.values[starts[0] : starts[-1]])
 
@@ -256,65 +273,67 @@ def _gather_parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, To
         yield np.array(places, dtype=np.int64), TokenVectors.of(rows, width)
 
 
-class SparseProduct(RaggedSimilarity):
+class SparseProductSimilarity(RaggedSimilarity):
     """Weights of terms. Two texts: the cosine of their weights, in [0, 1] where no weight is negative; both are read as
     documents. A search: the model's own inner product (or cosine) of a query and a document, in an inverted index."""
 
     how = "sparse/1"
 
-    def _compared(self, left: Ragged, right: Ragged) -> Floats:
-        left_units, right_units = self._units(left), self._units(right)
+    def _compare_pairs(self, left: Ragged, right: Ragged) -> Floats:
+        left_units, right_units = self._scale_to_unit_length(left), self._scale_to_unit_length(right)
         rows = np.arange(len(left))
         return np.clip(products_of_rows(left_units, right_units, rows, rows), -1, 1)
 
-    def _similar(self, rows: Ragged) -> RowScores:
-        weights = self._units(rows)
-        index = weights.inverted()
+    def _make_row_scores(self, rows: Ragged) -> RowScores:
+        weights = self._scale_to_unit_length(rows)
+        index = weights.transpose()
 
-        def similar(part: slice) -> Floats:
+        def score_weight_part(part: slice) -> Floats:
             products: Floats = accumulate_sums("products", weights, index, part, above_diagonal=True)
             return np.clip(products[:, part.start :], -1, 1)
 
-        return similar
+        return score_weight_part
 
     def index(self, rows: Ragged, name: str = "flat") -> RaggedIndex:
         """An inverted index of the weights."""
         began = perf_counter()
-        scaled = self._units if self.model.similarity == "cosine" else self._weights
+        scaled = (
+            self._scale_to_unit_length if self.model.similarity == "cosine" else self._build_weight_matrix
+        )
         inverted = InvertedIndex.of(scaled(rows))
 
-        def find(queries: Ragged, k: int) -> Ranked:
+        def search_weights(queries: Ragged, k: int) -> RankedCandidates:
             return inverted.search(scaled(queries), k)
 
-        def facts(seconds: float) -> IndexFacts:
+        def describe_weight_index(seconds: float) -> IndexFacts:
             return IndexFacts(len(rows), self.model.dim, seconds, None, inverted.bytes)
 
-        return RaggedIndex(find, facts, name, began)
+        return RaggedIndex(search_weights, describe_weight_index, name, began)
 
-    def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
+    def search_stream(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> RankedCandidates:
         """In an inverted index of all n documents: a few kilobytes each."""
         rows: list[NDArray[np.float32] | None] = [None] * n
         for places, texts in found:
             for i, text in zip(places, texts, strict=True):
                 rows[i] = text
         filled = np.array([i for i, row in enumerate(rows) if row is not None], dtype=np.int64)
-        ranked = self.index(make_ragged([row for row in rows if row is not None])).search(queries, k)
+        ranked = self.index(make_ragged_array([row for row in rows if row is not None])).search(queries, k)
         # A place of -1 takes the -1 at the end and stays what it is.
-        return Ranked(np.append(filled, -1)[ranked.indices], ranked.scores)
+        return RankedCandidates(np.append(filled, -1)[ranked.indices], ranked.scores)
 
-    def _weights(self, rows: Ragged) -> Sparse:
+    def _build_weight_matrix(self, rows: Ragged) -> SparseMatrix:
         """Weights; a text that was lost has none."""
-        return Sparse.of([row[~np.isnan(row[:, 0])] for row in rows], self.model.dim)
+        return SparseMatrix.of([row[~np.isnan(row[:, 0])] for row in rows], self.model.dim)
 
-    def _units(self, rows: Ragged) -> Sparse:
-        weights = self._weights(rows)
-        return weights.scaled(weights.lengths)
+    def _scale_to_unit_length(self, rows: Ragged) -> SparseMatrix:
+        weights = self._build_weight_matrix(rows)
+        return weights.scale_rows(weights.row_lengths)
 
 
 def make_ragged_similarity(encoder: Any, model: Any, *, name: str) -> RaggedSimilarity:
     """What an encoder of ragged vectors is compared by; `encoder` is the `model`, or it behind a cache."""
-    of = MaxSim if model.kind == "tokens" else SparseProduct
-    return of(cast(RaggedEncoder, encoder), model=model, name=name)
+    of = MaxSim if model.kind == "tokens" else SparseProductSimilarity
+    return of(cast(MultiVectorEncoder, encoder), model=model, name=name)
 
 
 def find_lost_texts(rows: Ragged) -> NDArray[np.bool_]:
@@ -322,7 +341,7 @@ def find_lost_texts(rows: Ragged) -> NDArray[np.bool_]:
     return np.array([len(row) > 0 and bool(np.isnan(row[0, 0])) for row in rows], dtype=bool)
 
 
-def _without_lost(found: Iterator[Found]) -> Iterator[Found]:
+def _drop_lost_texts(found: Iterator[Found]) -> Iterator[Found]:
     """What comes, without texts that were lost."""
     for places, rows in found:
         readable = np.flatnonzero(~find_lost_texts(rows)).tolist()

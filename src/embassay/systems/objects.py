@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.registry import place_of
+from embassay.registry import locate_error_in_package
 
-__all__ = ["GivenEncoder", "open_given", "register_objects"]
+__all__ = ["GivenEncoder", "open_given_encoder", "register_objects"]
 
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _given: dict[str, GivenEncoder] = {}
@@ -37,7 +37,7 @@ class GivenEncoder:
     def __init__(self, model: Any, name: str) -> None:
         self.name = name
         self.model = model
-        self._call = _encode_of(model)
+        self._call = _find_encode_call(model)
         self._takes_role = "role" in _parameter_names(self._call)
         self._by_role = {} if self._takes_role else _calls_by_role(model)
         self.identity = f"own:{name}/{_object_identity(model)}"
@@ -51,7 +51,7 @@ class GivenEncoder:
         self.similarity = compared if isinstance(compared, str) else "cosine"
 
     @property
-    def resumable(self) -> bool:
+    def is_resumable(self) -> bool:
         """Whether another process can know that it has the same object."""
         return "/process-" not in self.identity
 
@@ -67,13 +67,13 @@ class GivenEncoder:
         try:
             more = {"role": role} if self._takes_role else {}
             handed = list(texts)
-            vectors = _as_vectors(self._by_role.get(role, self._call)(handed, **more))
+            vectors = _convert_to_vectors(self._by_role.get(role, self._call)(handed, **more))
         except (
             Exception,
             SystemExit,
         ) as error:  # a script's model may call exit(), which is not ours to follow
             many = "a text" if len(texts) == 1 else f"{len(texts)} texts"
-            where = place_of(error, str(getattr(self.model, "__module__", "")))
+            where = locate_error_in_package(error, str(getattr(self.model, "__module__", "")))
             raise ModelError(
                 f"{self.name} failed on {many}: {type(error).__name__}: {error}{where}.",
                 mend="It is called with a list of strings and must return one vector per text.",
@@ -83,7 +83,7 @@ class GivenEncoder:
                 f"{self.name} returned an array of shape {vectors.shape} for {len(texts)} texts.",
                 mend="Give one vector per text: shape (n, dim).",
             )
-        self._look_at(texts, handed)
+        self._check_list_unchanged(texts, handed)
         return vectors
 
     @property
@@ -97,7 +97,7 @@ class GivenEncoder:
             f"{order if self._reordered else ''}",
         )
 
-    def _look_at(self, texts: Sequence[str], handed: list[Any]) -> None:
+    def _check_list_unchanged(self, texts: Sequence[str], handed: list[Any]) -> None:
         """Whether the object changed the list that it was handed, which says whose vectors are whose."""
         self._calls += 1
         if handed == list(texts):
@@ -115,7 +115,7 @@ class GivenEncoder:
         return sum(len(row) > self.max_tokens for row in ids)
 
 
-def _as_vectors(made: Any) -> NDArray[np.float32]:
+def _convert_to_vectors(made: Any) -> NDArray[np.float32]:
     """What an object gave as an array. TypeError that says what it is, where that is none."""
     if inspect.iscoroutine(made):
         made.close()
@@ -159,7 +159,7 @@ def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
                 f"{_object_name(model, name)} is an object in this process, which other workers do not have.",
                 mend="Leave workers out, or name a system that they can open: st:FOLDER, onnx:FOLDER.",
             )
-        specs.append(_keep_object(model, _object_name(model, name)))
+        specs.append(_register_object(model, _object_name(model, name)))
     if not specs:
         raise UsageError("There is no system to run.", mend="Name one or more: ['minilm', 'bm25'].")
     twice = {spec for spec in specs if spec.startswith("own:") and specs.count(spec) > 1}
@@ -171,7 +171,7 @@ def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     return tuple(specs)
 
 
-def open_given(target: str) -> GivenEncoder:
+def open_given_encoder(target: str) -> GivenEncoder:
     """The object called so; ModelError in a process that has none."""
     if target not in _given:
         raise ModelError(
@@ -181,7 +181,7 @@ def open_given(target: str) -> GivenEncoder:
     return _given[target]
 
 
-def _keep_object(model: Any, name: str) -> str:
+def _register_object(model: Any, name: str) -> str:
     from embassay.systems import SYSTEMS, forget_system
 
     if name in SYSTEMS:
@@ -191,7 +191,7 @@ def _keep_object(model: Any, name: str) -> str:
         )
     kept, given = _given.get(name), GivenEncoder(model, name)
     # Training changes weights in place: the same object is then another system.
-    is_trained = kept is not None and given.resumable and given.identity != kept.identity
+    is_trained = kept is not None and given.is_resumable and given.identity != kept.identity
     if kept is None or kept.model is not model or is_trained:
         _given[name] = given
         forget_system(f"own:{name}")  # or the opened system would go on with the earlier object
@@ -210,7 +210,7 @@ def _object_name(model: Any, name: str) -> str:
     return NAME.sub("-", title or type(model).__name__).strip("-") or type(model).__name__
 
 
-def _encode_of(model: Any) -> Callable[..., Any]:
+def _find_encode_call(model: Any) -> Callable[..., Any]:
     encode = None if inspect.isclass(model) else getattr(model, "encode", None)
     if callable(encode):
         return encode  # type: ignore[no-any-return]

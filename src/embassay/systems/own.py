@@ -9,16 +9,16 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, Ranked, Spread
+from embassay.contracts import CellPartExecutor, Encoder, RankedCandidates
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.search.exact import top_k
 from embassay.systems.cosine import (
     Cosine,
-    Transform,
     Vectors,
-    find_part_with,
-    ranked_among_all,
+    VectorTransform,
+    expand_ranking_to_all,
+    find_encoder_part_with,
     row_lengths,
     scale_rows,
 )
@@ -31,14 +31,14 @@ _DIGITS = 6
 _ROWS = 256
 
 
-def own_similarity(encoder: Any) -> str:
+def find_own_similarity(encoder: Any) -> str:
     """The name of the similarity that a model was made for: a key of `NAMES`, or `cosine`, also where it says nothing,
     and where its vectors are brought to one length or are rounded, which leaves no lengths to compare."""
-    stating = find_part_with("similarity", encoder)
+    stating = find_encoder_part_with("similarity", encoder)
     stated = COSINE if stating is None else stating.similarity
     name = str(getattr(stated, "value", stated))
-    transform = getattr(find_part_with("transform", encoder), "transform", None)
-    transform = transform if isinstance(transform, Transform) else Transform()
+    transform = getattr(find_encoder_part_with("transform", encoder), "transform", None)
+    transform = transform if isinstance(transform, VectorTransform) else VectorTransform()
     rounded_off = transform.quantize != "float32"
     at_length_1 = transform.normalize and name != "manhattan"
     return COSINE if name not in NAMES or rounded_off or at_length_1 else name
@@ -50,8 +50,8 @@ def list_replaced_similarities(system: Any) -> dict[str, str]:
     others: dict[str, str] = {}
     for member in getattr(system, "members", ()):
         others |= list_replaced_similarities(member)
-    if isinstance(system, Cosine) and not isinstance(system, ByOwn):
-        by = own_similarity(system.encoder)
+    if isinstance(system, Cosine) and not isinstance(system, OwnSimilarity):
+        by = find_own_similarity(system.encoder)
         others |= {} if by == COSINE else {system.name: by}
     return others
 
@@ -80,14 +80,14 @@ def round_scores(scores: Floats) -> Floats:
     return np.asarray(np.round(scores / unit, _DIGITS) * unit + 0.0)
 
 
-def power_of_two(vectors: Vectors) -> Any:
+def choose_power_of_two_scale(vectors: Vectors) -> Any:
     """About the length of the longest row; 1 where there is none."""
     lengths = row_lengths(np.asarray(vectors, dtype=np.float64))
     longest = np.nanmax(lengths, initial=0)
     return np.float64(2.0 ** np.ceil(np.log2(longest)) if longest else 1.0)
 
 
-class ByOwn(Cosine):
+class OwnSimilarity(Cosine):
     """The similarity `by` of two texts' vectors, a name of `NAMES`; higher is more similar, and distances are below 0.
 
     Of `pairs` and `between` only the order within a call counts: values are divided by the largest. `distances` are not
@@ -107,7 +107,7 @@ class ByOwn(Cosine):
             )
         return _scale_to_float32(_pair_similarity(self.by, self.vectors(a), self.vectors(b)))
 
-    def between(
+    def compare_indexed_pairs(
         self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Similarity of `texts[left[i]]` and `texts[right[i]]`, (n,)."""
@@ -124,34 +124,34 @@ class ByOwn(Cosine):
         shards: Sequence[Sequence[str]],
         k: int,
         *,
-        spread: Spread | None = None,  # noqa: ARG002 - by the model itself, here
-    ) -> Iterator[Ranked]:
+        spread: CellPartExecutor | None = None,  # noqa: ARG002 - by the model itself, here
+    ) -> Iterator[RankedCandidates]:
         """The k best of each shard, in order; ties to the lower index."""
         asked = self.vectors(queries, "query")
         for shard in shards:
             yield find_nearest(self.by, asked, self.vectors(list(shard), "document"), k)
 
 
-def find_nearest(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
+def find_nearest(by: str, queries: Vectors, corpus: Vectors, k: int) -> RankedCandidates:
     """The k best of the corpus for each query by a similarity of `NAMES`; rows of NaN are not found, and find
     nothing."""
     left, right = (np.flatnonzero(~np.isnan(rows).any(axis=1)) for rows in (queries, corpus))
     best = _search_exactly(by, queries[left], corpus[right], k)
-    return ranked_among_all(best, left, right, len(queries))
+    return expand_ranking_to_all(best, left, right, len(queries))
 
 
-def _search_exactly(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
+def _search_exactly(by: str, queries: Vectors, corpus: Vectors, k: int) -> RankedCandidates:
     if by == "dot":
         # Scores are rounded to 1e-6 there: at lengths about 1 that is float noise, and nothing else.
-        units = power_of_two(queries), power_of_two(corpus)
+        units = choose_power_of_two_scale(queries), choose_power_of_two_scale(corpus)
         best = exact_search(_as_float32(queries / units[0]), _as_float32(corpus / units[1]), k)
-        return Ranked(best.indices, best.scores * units[0] * units[1])
+        return RankedCandidates(best.indices, best.scores * units[0] * units[1])
     parts = [
         top_k(compare_rows(by, queries[at : at + _ROWS], corpus), k) for at in range(0, len(queries), _ROWS)
     ]
     if not parts:
-        return Ranked(np.empty((0, k), dtype=np.int64), np.empty((0, k)))
-    return Ranked(
+        return RankedCandidates(np.empty((0, k), dtype=np.int64), np.empty((0, k)))
+    return RankedCandidates(
         np.concatenate([part.indices for part in parts]), np.concatenate([part.scores for part in parts])
     )
 
@@ -191,9 +191,9 @@ class InnerProductLayout:
         if by != "euclidean" or not len(documents):
             return cls(by, np.zeros(1))
         middle = documents.mean(axis=0, dtype=np.float64)
-        return cls(by, middle, power_of_two(documents - middle))
+        return cls(by, middle, choose_power_of_two_scale(documents - middle))
 
-    def documents(self, vectors: Vectors) -> Vectors:
+    def lay_out_documents(self, vectors: Vectors) -> Vectors:
         """Documents (n, d), as they are indexed."""
         if self.by != "euclidean":
             return self.queries(vectors)
@@ -213,7 +213,7 @@ class InnerProductLayout:
 
 def _scale_to_unit(vectors: Any) -> Vectors:
     """The longest at about 1, and the others by the same power of two: scores are rounded to 1e-6 in a search."""
-    return _as_float32(vectors / power_of_two(vectors))
+    return _as_float32(vectors / choose_power_of_two_scale(vectors))
 
 
 def _as_float32(values: Any) -> Vectors:

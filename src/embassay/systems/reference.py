@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Kind, Ranked, Spread
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
 from embassay.machine import count_cores
-from embassay.randomness import random_bytes
-from embassay.search.exact import RowScores, condensed_blocks, ranked_blocks, run_over_shards
+from embassay.randomness import draw_random_bytes
+from embassay.search.exact import RowScores, compute_condensed_distances, rank_in_blocks, run_over_shards
 from embassay.systems.lexical.bags import check_pairs
 
 # Those of a float64, the hidden bit included.
@@ -20,7 +20,7 @@ _MANTISSA_BITS = 53
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constant:
+class ConstantSimilarity:
     """Similarity 1 for any two texts; all searches end in ties, hence in the first k texts.
 
     Source: SAGE spec, section 6 ("what the number does not mean") and section 14.
@@ -47,11 +47,11 @@ class Constant:
         """Zeros, condensed."""
         return np.zeros(len(texts) * (len(texts) - 1) // 2, dtype=np.float32)
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The first k texts for each query."""
         first = np.arange(k)
         inside = np.broadcast_to(first < len(corpus), (len(queries), k))
-        return Ranked(np.where(inside, first, -1), np.where(inside, 1.0, -np.inf))
+        return RankedCandidates(np.where(inside, first, -1), np.where(inside, 1.0, -np.inf))
 
     def search_shards(
         self,
@@ -59,8 +59,8 @@ class Constant:
         shards: Sequence[Sequence[str]],
         k: int,
         *,
-        spread: Spread | None = None,  # noqa: ARG002 - the texts are not even looked at
-    ) -> Iterator[Ranked]:
+        spread: CellPartExecutor | None = None,  # noqa: ARG002 - the texts are not even looked at
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
         return (self.search(queries, shard, k) for shard in shards)
 
@@ -90,38 +90,43 @@ class RandomScores:
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
         check_pairs(a, b)
-        return _hash_similarity(self._hashes(a), self._hashes(b)).astype(np.float32)
+        return _hash_similarity(self._hash_texts(a), self._hash_texts(b)).astype(np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
-        hashes = self._hashes(texts)
-        return condensed_blocks(
+        hashes = self._hash_texts(texts)
+        return compute_condensed_distances(
             lambda rows: 1 - _hash_similarity(hashes[rows, None], hashes[None, rows.start :]),
             len(texts),
             threads=count_cores(),
         )
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k most similar corpus texts of each query."""
-        return self._search(self._hashes(queries)[:, None], k, corpus)
+        return self._search(self._hash_texts(queries)[:, None], k, corpus)
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
-    ) -> Iterator[Ranked]:
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
-        return run_over_shards(partial(self._search, self._hashes(queries)[:, None], k), shards, spread)
+        return run_over_shards(partial(self._search, self._hash_texts(queries)[:, None], k), shards, spread)
 
-    def _search(self, left: NDArray[np.uint64], k: int, corpus: Sequence[str]) -> Ranked:
+    def _search(self, left: NDArray[np.uint64], k: int, corpus: Sequence[str]) -> RankedCandidates:
         """The best k of the corpus for the hashes of queries (q, 1)."""
-        right = self._hashes(corpus)
+        right = self._hash_texts(corpus)
 
-        def prepare(columns: slice) -> RowScores:
+        def prepare_scores(columns: slice) -> RowScores:
             return lambda rows: _hash_similarity(left[rows], right[columns])
 
-        return ranked_blocks(prepare, (len(left), len(right)), k, threads=count_cores())
+        return rank_in_blocks(prepare_scores, (len(left), len(right)), k, threads=count_cores())
 
-    def _hashes(self, texts: Sequence[str]) -> NDArray[np.uint64]:
-        digests = b"".join(random_bytes(8, self.seed, "random similarity", text) for text in texts)
+    def _hash_texts(self, texts: Sequence[str]) -> NDArray[np.uint64]:
+        digests = b"".join(draw_random_bytes(8, self.seed, "random similarity", text) for text in texts)
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.text.tokenizers import TokenEnds, passage_ends, word_ends
+from embassay.text.tokenizers import TokenEnds, passage_token_ends, word_ends
 
 _CLOSING = "[\"'”’)\\]}»]|[ \u00a0\u202f]»"
 _STOPS = ".!?…।॥۔؟"
@@ -106,7 +106,7 @@ def find_fences(text: str) -> list[tuple[int, int]]:
     return [*places, (start, len(text))] if start >= 0 else places
 
 
-def _ends_outside(ends: Iterator[int], fences: Sequence[tuple[int, int]]) -> Iterator[int]:
+def _sentence_ends_outside_code(ends: Iterator[int], fences: Sequence[tuple[int, int]]) -> Iterator[int]:
     """The ends of sentences that are not within a fence: code is one sentence, and cut only where it is too long."""
     waiting = iter(fences)
     start, end = next(waiting, (-1, -1))
@@ -126,7 +126,7 @@ _CAPITALS = re.compile(r"^[^\na-zà-ÿ]{4,60}$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Section:
+class TextSection:
     """Characters `start` to `end` of a text, its heading included; `path` are the titles from the outermost inwards."""
 
     start: int
@@ -142,7 +142,7 @@ class _Heading:
     title: str
 
 
-def split_sections(text: str, headings: Headings = "markdown") -> list[Section]:
+def split_sections(text: str, headings: Headings = "markdown") -> list[TextSection]:
     """The sections of `text`: contiguous, and together all of it. A text without headings is one, an empty one none.
 
     `markdown` are lines of `#` to `######` and a title outside fenced code; `capitals` are lines of 4 to 60
@@ -154,20 +154,20 @@ def split_sections(text: str, headings: Headings = "markdown") -> list[Section]:
     """
     if not text:
         return []
-    sections: list[Section] = []
+    sections: list[TextSection] = []
     start, path, levels = 0, (), ()  # type: tuple[int, tuple[str, ...], tuple[int, ...]]
     written = 0  # where the last heading ended: nothing but it may be in the section so far
     for heading in _find_headings(text, headings):
         if text[written : heading.place].strip():
-            sections.append(Section(start, heading.place, path))
+            sections.append(TextSection(start, heading.place, path))
             start = heading.place
         depth = sum(level < heading.level for level in levels)
         path, levels = (*path[:depth], heading.title), (*levels[:depth], heading.level)
         written = heading.end
     if text[written:].strip() or not sections:
-        return [*sections, Section(start, len(text), path)]
+        return [*sections, TextSection(start, len(text), path)]
     last = sections.pop()  # headings at the very end have no section of their own
-    return [*sections, Section(last.start, len(text), last.path)]
+    return [*sections, TextSection(last.start, len(text), last.path)]
 
 
 def _find_headings(text: str, kind: Headings) -> list[_Heading]:
@@ -218,7 +218,7 @@ class Chunk:
     """A passage: characters `start` to `end` of the document, without the whitespace around them in `body`.
 
     `tokens` are those of the body, `shared` those of them that the chunk before has too; of `--tokenizer words` they
-    are as `passage_ends` counts, so that no text without blanks is one token.
+    are as `passage_token_ends` counts, so that no text without blanks is one token.
     """
 
     start: int
@@ -263,7 +263,7 @@ def chunk(
     none where even one would. A sentence longer than the limit is split at token boundaries into even parts of at
     least `overlap` tokens, which are then treated as sentences. The breadcrumb is not part of the limit.
 
-    `ends` counts the tokens; the default is `--tokenizer words` (`passage_ends`), `token_ends` makes one of any.
+    `ends` counts the tokens; the default is `--tokenizer words` (`passage_token_ends`), `token_ends` makes one of any.
     Takes time linear in the text. Source: spec rag 3.7 (target 430 and even parts are ours).
 
     >>> [one.body for one in chunk("One two. Three four. Five six.", chunking=Chunking(limit=6, overlap=3))]
@@ -271,22 +271,24 @@ def chunk(
     """
     if not text.strip():
         return []
-    tokens = (passage_ends if ends is word_ends else ends)(text)
+    tokens = (passage_token_ends if ends is word_ends else ends)(text)
     return [
         piece
         for section in split_sections(text, chunking.headings)
-        for piece in _chunk_section(text, section, str(crumb.inside(section.path)), _Cutter(tokens, chunking))
+        for piece in _chunk_section(
+            text, section, str(crumb.inside(section.path)), _SectionCutter(tokens, chunking)
+        )
     ]
 
 
-def _chunk_section(text: str, section: Section, crumb: str, cutter: _Cutter) -> list[Chunk]:
+def _chunk_section(text: str, section: TextSection, crumb: str, cutter: _SectionCutter) -> list[Chunk]:
     part = text[section.start : section.end]
     fences = find_fences(part) if cutter.chunking.headings == "markdown" else []
-    cuts = cutter.units([0, *_ends_outside(sentence_ends(part), fences)], section.start)
+    cuts = cutter.units([0, *_sentence_ends_outside_code(sentence_ends(part), fences)], section.start)
     counts = cutter.before(cuts)
     chunks: list[Chunk] = []
     start = section.start
-    for first, new, last in cutter.pack(counts.tolist()):
+    for first, new, last in cutter.pack_units(counts.tolist()):
         start, end = (int(cuts[first]) if chunks else start), int(cuts[last])
         body = text[start:end].strip()
         if body:
@@ -298,7 +300,7 @@ def _chunk_section(text: str, section: Section, crumb: str, cutter: _Cutter) -> 
 
 
 @dataclass(frozen=True)
-class _Cutter:
+class _SectionCutter:
     """Cuts a text whose tokens end at `tokens`."""
 
     tokens: NDArray[np.int64]
@@ -315,11 +317,11 @@ class _Cutter:
         long = np.flatnonzero(np.diff(counts) > self.chunking.limit)
         if not len(long):
             return bounds
-        inner = [self._parts(int(counts[i]), int(counts[i + 1])) for i in long]
+        inner = [self._cut_long_sentence(int(counts[i]), int(counts[i + 1])) for i in long]
         # Tokens that share a character end at one place.
         return np.unique(np.concatenate([bounds, *inner]))
 
-    def _parts(self, first: int, last: int) -> NDArray[np.int64]:
+    def _cut_long_sentence(self, first: int, last: int) -> NDArray[np.int64]:
         """Where a sentence of the tokens `first` to `last` is cut."""
         size = self.chunking.overlap or self.chunking.limit
         # Rounded down, no part is shorter than the overlap; without one, rounded up, none is longer than the limit.
@@ -327,7 +329,7 @@ class _Cutter:
         cuts = first + (last - first) * np.arange(1, parts) // parts
         return self.tokens[cuts - 1]
 
-    def pack(self, counts: list[int]) -> Iterator[tuple[int, int, int]]:
+    def pack_units(self, counts: list[int]) -> Iterator[tuple[int, int, int]]:
         """Chunks as (first unit, first new unit, unit after the last), of units with `counts` tokens before each."""
         limit, units = self.chunking.limit, len(counts) - 1
         first = new = 0
@@ -336,9 +338,9 @@ class _Cutter:
             while last < units and counts[last + 1] - counts[first] <= limit:
                 last += 1
             yield first, new, last
-            first, new = self._overlap(counts, first, last) if last < units else last, last
+            first, new = self._find_overlap_start(counts, first, last) if last < units else last, last
 
-    def _overlap(self, counts: list[int], first: int, last: int) -> int:
+    def _find_overlap_start(self, counts: list[int], first: int, last: int) -> int:
         """The first unit of the next chunk, whose first new one is `last`."""
         start = last
         # The overlap grows until it is long enough, then shrinks until the next unit fits.

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Tokenizer
 from embassay.errors import DataError, UsageError
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.registry import Registry
 from embassay.spec import COLON, Spec, Value
 from embassay.text.channels import CHANNELS_VERSION, damage_letters, transcribe_speech
@@ -34,10 +34,10 @@ from embassay.text.semantics import (
     SYNONYMS_VERSION,
     Draw,
     change_facts,
-    negate_in,
+    negate_in_language,
     replace_synonyms,
 )
-from embassay.text.tokenizers import as_utf8, piece_ends
+from embassay.text.tokenizers import as_utf8, find_shared_piece_ends
 
 NEEDLE_VERSION = 1
 
@@ -98,13 +98,13 @@ def make_needle(tokenizer: Tokenizer, count: int) -> str:
     # Every tokenizer gives at least one token per word, and the lengths are powers of two: what a document
     # gets depends on its own length only, not on the documents before it.
     text = repeat_needle(1 << max(12, count.bit_length()))
-    ends = piece_ends(tokenizer)(text)
+    ends = find_shared_piece_ends(tokenizer)(text)
     return text[: ends[count - 1]]  # in ASCII, bytes are characters
 
 
 def cut_needle(text: str, tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of a given needle. UsageError where it has fewer: repeated, it would be another one."""
-    ends = piece_ends(tokenizer)(text)
+    ends = find_shared_piece_ends(tokenizer)(text)
     if count > len(ends):
         raise UsageError(
             f"The needle has {len(ends):,} tokens, and a document needs {count:,}.",
@@ -134,7 +134,7 @@ def text_digest(text: str) -> str:
 
 def _draw_sentences(words: int) -> list[str]:
     """Sentences of random words, `words` or a few more in all."""
-    stream = random_bytes((words + _LONGEST) * _BYTES_PER_WORD, NEEDLE_VERSION, "needle")
+    stream = draw_random_bytes((words + _LONGEST) * _BYTES_PER_WORD, NEEDLE_VERSION, "needle")
     sentences: list[str] = []
     sentence: list[str] = []
     for at in range(0, len(stream), _BYTES_PER_WORD):
@@ -172,7 +172,7 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
     n counts the tokens of `text`. No separator is added, and the place may be inside a word [A16]. The needle is ours
     unless one is `given`; UsageError where that is too short.
     """
-    count = max(1, floor_share(p, len(piece_ends(tokenizer)(text))))
+    count = max(1, floor_share(p, len(find_shared_piece_ends(tokenizer)(text))))
     at = floor_share(q, len(text))
     inserted = cut_needle(given, tokenizer, count) if given else make_needle(tokenizer, count)
     return text[:at] + inserted + text[at:]
@@ -180,7 +180,7 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
 
 def first_tokens(text: str, tokenizer: Tokenizer, most: int) -> str:
     """`text` up to its token number `most`; a character that is cut becomes U+FFFD."""
-    ends = piece_ends(tokenizer)(text)
+    ends = find_shared_piece_ends(tokenizer)(text)
     return text if len(ends) <= most else as_utf8(text)[: ends[most - 1]].decode("utf-8", "replace")
 
 
@@ -189,7 +189,7 @@ def remove_span(text: str, tokenizer: Tokenizer, p: float, q: float) -> str:
 
     A character of which only a part is removed becomes U+FFFD. An empty text stays as it is.
     """
-    ends = [0, *piece_ends(tokenizer)(text).tolist()]
+    ends = [0, *find_shared_piece_ends(tokenizer)(text).tolist()]
     n = len(ends) - 1
     count = min(n, max(1, floor_share(p, n)))
     start = floor_share(q, n - count)
@@ -220,11 +220,11 @@ def split_sentences(text: str) -> list[str]:
     return sentences
 
 
-def sentences_of_lines(text: str) -> list[str]:
+def split_sentences_by_lines(text: str) -> list[str]:
     """The sentences of `text` by the rule of the first author's earlier code (SAGE [A16]): parts between line ends and
     full stops that a space follows, without the whitespace around them, each with a full stop added.
 
-    >>> sentences_of_lines("It works. Does it?\\nYes.")
+    >>> split_sentences_by_lines("It works. Does it?\\nYes.")
     ['It works.', 'Does it?.', 'Yes..']
     """
     parts = (part.strip() for line in text.split("\n") for part in line.split(". "))
@@ -259,7 +259,7 @@ _RAISED_BY: NDArray[np.uint32] = (
 def _raise_case(text: str, case_bits: NDArray[np.uint8]) -> str:
     """`text` with the characters whose `case_bits`, (characters,), are set in upper case."""
     if not text.isascii():
-        return _raised_unicode(text, case_bits)
+        return _raise_unicode_case(text, case_bits)
     characters = text.encode()
     old = np.frombuffer(characters, np.uint8)
     changed = old ^ np.frombuffer(characters.upper(), np.uint8)
@@ -268,7 +268,7 @@ def _raise_case(text: str, case_bits: NDArray[np.uint8]) -> str:
     return changed.tobytes().decode()
 
 
-def _raised_unicode(text: str, case_bits: NDArray[np.uint8]) -> str:
+def _raise_unicode_case(text: str, case_bits: NDArray[np.uint8]) -> str:
     codes = np.frombuffer(bytearray(text, "utf-32-le", "surrogatepass"), "<u4")
     # Unsigned, codes below "a" wrap around to large numbers: one comparison tests both ends.
     changed = (codes - np.uint32(ord("a")) < 26).view(np.uint8)
@@ -289,7 +289,7 @@ def _upper_code(code: int) -> int:
     return ord(upper) if len(upper) == 1 else code
 
 
-def delete_tenth(text: str, _draw: Draw) -> str:
+def delete_every_tenth_character(text: str, _draw: Draw) -> str:
     """The characters at positions 10, 20, 30 ... (from 1) are removed; a space (U+0020) there stays [A11]."""
     if not text.isascii():
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
@@ -306,7 +306,8 @@ _ALL_BUT_SPACE_DELETED = bytes(byte if byte == ord(" ") else _DELETED[0] for byt
 
 
 def delete_tenth_or_next(text: str, _draw: Draw) -> str:
-    """As `delete_tenth`; in place of a space, the next character that is none goes, if there is one [A11]."""
+    """As `delete_every_tenth_character`; in place of a space, the next character that is none goes, if there is one
+    [A11]."""
     parts, start = [], 0
     for position in range(9, len(text), 10):
         while text[position : position + 1] == " ":
@@ -318,10 +319,11 @@ def delete_tenth_or_next(text: str, _draw: Draw) -> str:
 
 
 def delete_tenth_of_sentences(text: str, _draw: Draw) -> str:
-    """In every sentence (`sentences_of_lines`) the characters at its positions 10, 20, 30 ... are removed, a space
-    counting as two; the sentences are joined by a blank line. The rule of the first author's earlier code [A16]."""
+    """In every sentence (`split_sentences_by_lines`) the characters at its positions 10, 20, 30 ... are removed, a
+    space counting as two; the sentences are joined by a blank line. The rule of the first author's earlier code
+    [A16]."""
     edited = []
-    for sentence in sentences_of_lines(text):
+    for sentence in split_sentences_by_lines(text):
         characters = list(sentence.replace(" ", "  "))
         del characters[9::10]
         edited.append("".join(characters).replace("  ", " "))
@@ -358,8 +360,8 @@ def shuffle_words_at_spaces(text: str, draw: Draw) -> str:
 
 
 def shuffle_sentences_of_lines(text: str, draw: Draw) -> str:
-    """The sentences by `sentences_of_lines` in random order, joined by a blank line [A16]."""
-    return "\n\n".join(_shuffle_parts(sentences_of_lines(text), draw))
+    """The sentences by `split_sentences_by_lines` in random order, joined by a blank line [A16]."""
+    return "\n\n".join(_shuffle_parts(split_sentences_by_lines(text), draw))
 
 
 def _shuffle_parts(parts: list[str], draw: Draw) -> Sequence[str]:
@@ -431,12 +433,12 @@ def insertion_variants(shares: Sequence[float]) -> tuple[str, ...]:
     >>> insertion_variants([0.15])
     ('insertion:p=0.15,q=0', 'insertion:p=0.15,q=0.5', 'insertion:p=0.15,q=1')
     """
-    return tuple(_spell_name("insertion", p=p, q=q) for p in shares for q in POSITIONS)
+    return tuple(_format_edit_spec("insertion", p=p, q=q) for p in shares for q in POSITIONS)
 
 
 def removal_variants(shares: Sequence[float]) -> tuple[str, ...]:
     """The removals of each share at the start, in the middle and at the end."""
-    return tuple(_spell_name("removal", p=p, q=q) for p in shares for q in POSITIONS)
+    return tuple(_format_edit_spec("removal", p=p, q=q) for p in shares for q in POSITIONS)
 
 
 def retrieval_variants() -> tuple[str, ...]:
@@ -445,10 +447,10 @@ def retrieval_variants() -> tuple[str, ...]:
 
 
 def _random_stream(seed: int, name: str, text_id: str, n: int) -> bytes:
-    return random_bytes(n, seed, name, text_id)
+    return draw_random_bytes(n, seed, name, text_id)
 
 
-def _spell_name(name: str, **parameters: Value) -> str:
+def _format_edit_spec(name: str, **parameters: Value) -> str:
     return PERTURBATIONS.format(Spec(name, params=parameters))
 
 
@@ -457,54 +459,54 @@ def _unicode_identity(name: str) -> str:
     return f"{name}/1/unicode-{unicodedata.unidata_version}"
 
 
-def _without_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
+def _ignore_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
     return lambda text, _draw: edit(text)
 
 
 @PERTURBATIONS.register("capitalize", "each character upper case with probability 1/4", kind="superficial")
-def _capitalize(exact: bool = False) -> Perturbation:
-    name = _spell_name("capitalize", exact=True) if exact else "capitalize"
+def _make_capitalize_edit(exact: bool = False) -> Perturbation:
+    name = _format_edit_spec("capitalize", exact=True) if exact else "capitalize"
     edit = capitalize_exactly if exact else capitalize
     return Perturbation(name, "superficial", _unicode_identity(name), edit)
 
 
 @PERTURBATIONS.register("delete10", "every tenth character removed, spaces kept", kind="superficial")
-def _delete10(
+def _make_delete_tenth_edit(
     spaces: Literal["keep", "next"] = "keep", within: Literal["text", "sentences"] = "text"
 ) -> Perturbation:
     if within == "sentences":
-        name = _spell_name("delete10", within=within)
+        name = _format_edit_spec("delete10", within=within)
         return Perturbation(name, "superficial", f"{name}/1", delete_tenth_of_sentences)
     if spaces == "keep":
-        return Perturbation("delete10", "superficial", "delete10/1", delete_tenth)
-    name = _spell_name("delete10", spaces=spaces)
+        return Perturbation("delete10", "superficial", "delete10/1", delete_every_tenth_character)
+    name = _format_edit_spec("delete10", spaces=spaces)
     return Perturbation(name, "superficial", f"{name}/1", delete_tenth_or_next)
 
 
 @PERTURBATIONS.register("numerize", "e, i, a and o become 3, 1, 4 and 0", kind="superficial")
-def _numerize(both_cases: bool = False) -> Perturbation:
-    name = _spell_name("numerize", both_cases=True) if both_cases else "numerize"
+def _make_numerize_edit(both_cases: bool = False) -> Perturbation:
+    name = _format_edit_spec("numerize", both_cases=True) if both_cases else "numerize"
     return Perturbation(name, "superficial", f"{name}/1", partial(numerize_text, both_cases=both_cases))
 
 
 @PERTURBATIONS.register("negate", "auxiliaries negated, negated ones affirmed", kind="semantic")
-def _negate(lang: str = "") -> Perturbation:
-    name = _spell_name("negate", lang=lang) if lang else "negate"
+def _make_negate_edit(lang: str = "") -> Perturbation:
+    name = _format_edit_spec("negate", lang=lang) if lang else "negate"
     return Perturbation(
-        name, "semantic", f"{name}/{RULES_VERSION}", _without_draws(partial(negate_in, lang=lang))
+        name, "semantic", f"{name}/{RULES_VERSION}", _ignore_draws(partial(negate_in_language, lang=lang))
     )
 
 
 @PERTURBATIONS.register("sentence_shuffle", "the sentences in random order", kind="semantic")
-def _sentence_shuffle(split: Literal["marks", "lines"] = "marks") -> Perturbation:
-    name = "sentence_shuffle" if split == "marks" else _spell_name("sentence_shuffle", split=split)
+def _make_sentence_shuffle_edit(split: Literal["marks", "lines"] = "marks") -> Perturbation:
+    name = "sentence_shuffle" if split == "marks" else _format_edit_spec("sentence_shuffle", split=split)
     edit = shuffle_sentences if split == "marks" else shuffle_sentences_of_lines
     return Perturbation(name, "semantic", f"{name}/1", edit)
 
 
 @PERTURBATIONS.register("word_shuffle", "the words in random order", kind="semantic")
-def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Perturbation:
-    name = "word_shuffle" if split == "whitespace" else _spell_name("word_shuffle", split=split)
+def _make_word_shuffle_edit(split: Literal["whitespace", "spaces"] = "whitespace") -> Perturbation:
+    name = "word_shuffle" if split == "whitespace" else _format_edit_spec("word_shuffle", split=split)
     edit = shuffle_words if split == "whitespace" else shuffle_words_at_spaces
     return Perturbation(name, "semantic", f"{name}/1", edit)
 
@@ -512,7 +514,7 @@ def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Pert
 @PERTURBATIONS.register(
     "synonyms", "words from a list replaced by synonyms, each with probability 1/2", kind="superficial"
 )
-def _synonyms() -> Perturbation:
+def _make_synonyms_edit() -> Perturbation:
     return Perturbation("synonyms", "superficial", f"synonyms/{SYNONYMS_VERSION}", replace_synonyms)
 
 
@@ -521,13 +523,13 @@ _SOME, _ALIKE = 0.05, 0.1
 
 
 @PERTURBATIONS.register("typos", "a share p of the letters mistyped", kind="superficial")
-def _typos(p: float = _SOME) -> Perturbation:
-    return _channel("typos", p, _SOME, partial(damage_letters, channel="typos"))
+def _make_typos_edit(p: float = _SOME) -> Perturbation:
+    return _make_channel_edit("typos", p, _SOME, partial(damage_letters, channel="typos"))
 
 
 @PERTURBATIONS.register("ocr", "a share p of the characters misread in a scan", kind="superficial")
-def _ocr(p: float = _SOME) -> Perturbation:
-    return _channel("ocr", p, _SOME, partial(damage_letters, channel="ocr"))
+def _make_ocr_edit(p: float = _SOME) -> Perturbation:
+    return _make_channel_edit("ocr", p, _SOME, partial(damage_letters, channel="ocr"))
 
 
 @PERTURBATIONS.register(
@@ -535,38 +537,38 @@ def _ocr(p: float = _SOME) -> Perturbation:
     "as written by a speech recogniser; words that sound alike swapped with probability p",
     kind="superficial",
 )
-def _speech(p: float = _ALIKE) -> Perturbation:
-    return _channel("speech", p, _ALIKE, transcribe_speech)
+def _make_speech_edit(p: float = _ALIKE) -> Perturbation:
+    return _make_channel_edit("speech", p, _ALIKE, transcribe_speech)
 
 
-def _channel(edit: str, p: float, usual: float, damage: Callable[..., str]) -> Perturbation:
-    name = edit if p == usual else _spell_name(edit, p=_check_share(edit, "p", p, 1))
+def _make_channel_edit(edit: str, p: float, usual: float, damage: Callable[..., str]) -> Perturbation:
+    name = edit if p == usual else _format_edit_spec(edit, p=_check_share(edit, "p", p, 1))
     return Perturbation(name, "superficial", f"{name}/{CHANNELS_VERSION}", partial(damage, share=p))
 
 
 @PERTURBATIONS.register("facts", "numbers, dates and names replaced by others", kind="semantic")
-def _facts() -> Perturbation:
+def _make_facts_edit() -> Perturbation:
     return Perturbation("facts", "semantic", f"facts/{FACTS_VERSION}", change_facts)
 
 
 @PERTURBATIONS.register("insertion", "p of its length in needle tokens added at q", kind="insertion")
-def _insertion(
+def _make_insertion_edit(
     tokenizer: Tokenizer, p: float | None = None, q: float | None = None, needle_text: str = ""
 ) -> Perturbation:
     p, q = _check_share("insertion", "p", p, inf), _check_share("insertion", "q", q, 1)
-    name = _spell_name("insertion", p=p, q=q)
+    name = _format_edit_spec("insertion", p=p, q=q)
     edit = partial(insert_needle, tokenizer=tokenizer, p=p, q=q, given=needle_text)
     whose = f"needle-{text_digest(needle_text)}" if needle_text else f"needle-{NEEDLE_VERSION}"
     identity = f"{name}/{whose}/{tokenizer.identity}"
-    return Perturbation(name, "insertion", identity, _without_draws(edit))
+    return Perturbation(name, "insertion", identity, _ignore_draws(edit))
 
 
 @PERTURBATIONS.register("removal", "p of its tokens removed at q", kind="removal")
-def _removal(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
+def _make_removal_edit(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
     p, q = _check_share("removal", "p", p, 1), _check_share("removal", "q", q, 1)
-    name = _spell_name("removal", p=p, q=q)
+    name = _format_edit_spec("removal", p=p, q=q)
     edit = partial(remove_span, tokenizer=tokenizer, p=p, q=q)
-    return Perturbation(name, "removal", f"{name}/1/{tokenizer.identity}", _without_draws(edit))
+    return Perturbation(name, "removal", f"{name}/1/{tokenizer.identity}", _ignore_draws(edit))
 
 
 def _check_share(edit: str, parameter: str, share: float | None, most: float) -> float:

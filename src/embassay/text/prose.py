@@ -99,9 +99,9 @@ def _prose_blocks(text: str) -> Iterator[tuple[int, int, bool]]:
         mark = _ENTRY.match(line)
         # After a blank line four blanks more than the margin, that of the list or note that it is in, make code.
         code = indent >= margin + 4 and (code or (first < 0 and not blank and not mark))
-        apart = fence[0] <= at or code or note or _is_marked(line)
+        apart = fence[0] <= at or code or note or _is_markup_line(line)
         if first >= 0 and (blank or apart or mark):
-            if not _is_underline(line):
+            if not _is_heading_underline(line):
                 yield first, at, entry
             first = -1
         if note:
@@ -116,11 +116,11 @@ def _prose_blocks(text: str) -> Iterator[tuple[int, int, bool]]:
         yield first, len(text), entry
 
 
-def _is_marked(line: str) -> bool:
+def _is_markup_line(line: str) -> bool:
     return bool(_MARKED.match(line) or _CALLOUT.match(line) or _TABLE.match(line.rstrip()))
 
 
-def _is_underline(line: str) -> bool:
+def _is_heading_underline(line: str) -> bool:
     """Whether this makes what stands above it a heading."""
     return bool(_UNDERLINED.fullmatch(line.strip()))
 
@@ -148,10 +148,10 @@ def _read_sentence(raw: str, *, fresh: bool) -> str:
         return ""
     if len(bare) < (1 - CODE_SHARE) * len(read):
         return ""
-    return read if _is_balanced(read) and _has_words(read) else ""
+    return read if _has_balanced_brackets(read) and _has_enough_words(read) else ""
 
 
-def _is_balanced(read: str) -> bool:
+def _has_balanced_brackets(read: str) -> bool:
     pairs = (("(", ")"), ("[", "]"), ("“", "”"), ("«", "»"), ("「", "」"), ("（", "）"))
     return (
         all(read.count(opening) == read.count(closing) for opening, closing in pairs)
@@ -159,7 +159,7 @@ def _is_balanced(read: str) -> bool:
     )
 
 
-def _has_words(read: str) -> bool:
+def _has_enough_words(read: str) -> bool:
     """Whether it has words enough and not too many, most of them of letters, and few signs."""
     signs = len(_UNSPACED.findall(read))
     # A letter's marks are apart in Indic scripts, so words are what stands between blanks.
@@ -200,13 +200,13 @@ def strip_markup(raw: str) -> tuple[str, str]:
     """
     codes: list[str] = []
 
-    def hold(match: re.Match[str]) -> str:
+    def put_code_aside(match: re.Match[str]) -> str:
         codes.append(match["code"].strip())
         return f"\0{len(codes) - 1}\0"
 
     # A NUL would be taken for what stands for code.
     # Code is put aside first: an asterisk in it is one.
-    text = _CODE.sub(hold, _ROLE.sub("", raw.replace("\0", "")))
+    text = _CODE.sub(put_code_aside, _ROLE.sub("", raw.replace("\0", "")))
     text = _NAMED_LINK.sub(lambda match: match["text"], _FOOTNOTE.sub("", _IMAGE.sub("", text)))
     text = _SYMBOL.sub("", _ATTRIBUTES.sub("", _TAG.sub("", text)))
     for pattern in (_SHORTCUT, _STRONG, _WEAK, _STRUCK):

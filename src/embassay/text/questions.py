@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from embassay.errors import UsageError
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.text.prose import find_prose_sentences
 
 KINDS = ("title", "heading", "faq", "sentence")
@@ -33,7 +33,7 @@ _LEFT = 8
 
 
 @dataclass(frozen=True)
-class Text:
+class SourcePassage:
     """A passage: `title` stands before its body (the document's title and the headings, between `CRUMBS`); passages of
     one `document` come one after the other, and belong together."""
 
@@ -43,7 +43,7 @@ class Text:
     document: str = ""
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
         """What is searched: title and body (spec sage 8)."""
         return " ".join(filter(None, (self.title, self.body)))
 
@@ -66,12 +66,12 @@ class PseudoQuestions:
     kind -> reason -> how many that might have been asked were not."""
 
     questions: tuple[PseudoQuestion, ...]
-    passages: tuple[Text, ...]
+    passages: tuple[SourcePassage, ...]
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def pseudo_questions(
-    passages: Sequence[Text],
+    passages: Sequence[SourcePassage],
     *,
     kinds: Sequence[str] = KINDS,
     limit: int | None = None,
@@ -109,7 +109,9 @@ Found = tuple[PseudoQuestion, int]
 class _QuestionMaker:
     """The passages as they lose what is asked, and the questions so far; what can be asked is told from those given."""
 
-    def __init__(self, passages: Sequence[Text], limit: int | None, seed: int, whole: Container[str]) -> None:
+    def __init__(
+        self, passages: Sequence[SourcePassage], limit: int | None, seed: int, whole: Container[str]
+    ) -> None:
         self.given, self.passages = passages, list(passages)
         self.limit, self.seed = limit, seed
         self._at = {passage.id: i for i, passage in enumerate(passages)}
@@ -121,29 +123,31 @@ class _QuestionMaker:
         """Ask all questions of a kind, or as many of them as are drawn."""
         rejected = Counter[str]()
         makers: dict[str, Callable[[Counter[str]], Iterator[Found]]] = {
-            "title": self._titles, "heading": self._headings, "faq": self._faqs, "sentence": self._sentences
+            "title": self._find_title_questions, "heading": self._find_heading_questions,
+            "faq": self._find_faq_questions, "sentence": self._find_sentence_questions
         }  # fmt: skip
         candidates = list(makers[kind](rejected))
         # By the passage's id, so that the order of the files decides nothing.
         ranked = sorted(
-            candidates, key=lambda pair: random_bytes(8, self.seed, "questions", kind, pair[0].answers[0])
+            candidates,
+            key=lambda pair: draw_random_bytes(8, self.seed, "questions", kind, pair[0].answers[0]),
         )
         drawn = ranked if self.limit is None else ranked[: self.limit]
         for question, i in sorted(drawn, key=lambda pair: pair[1]):
-            if self._take_out(question, i):
+            if self._take_out_question(question, i):
                 self.asked.append(question)
             else:
                 rejected["too little would be left"] += 1
         self.rejected[kind] = dict(rejected)
 
-    def _titles(self, rejected: Counter[str]) -> Iterator[Found]:
-        yield from self._crumbs(0, rejected)
+    def _find_title_questions(self, rejected: Counter[str]) -> Iterator[Found]:
+        yield from self._find_crumb_questions(0, rejected)
 
-    def _headings(self, rejected: Counter[str]) -> Iterator[Found]:
+    def _find_heading_questions(self, rejected: Counter[str]) -> Iterator[Found]:
         for depth in range(1, 7):
-            yield from self._crumbs(depth, rejected)
+            yield from self._find_crumb_questions(depth, rejected)
 
-    def _crumbs(self, depth: int, rejected: Counter[str]) -> Iterator[Found]:
+    def _find_crumb_questions(self, depth: int, rejected: Counter[str]) -> Iterator[Found]:
         """The names at this depth of the titles, each with the passages below it."""
         under: dict[tuple[str, ...], list[int]] = {}
         owners: dict[str, set[tuple[str, ...]]] = {}
@@ -162,7 +166,7 @@ class _QuestionMaker:
                 ids = tuple(self.given[i].id for i in places)
                 yield PseudoQuestion("heading" if depth else "title", key[-1], ids), places[0]
 
-    def _faqs(self, rejected: Counter[str]) -> Iterator[Found]:
+    def _find_faq_questions(self, rejected: Counter[str]) -> Iterator[Found]:
         times = Counter(
             _plain_words(match["asked"]) for text in self.given for match in _ASKED.finditer(text.body)
         )
@@ -177,7 +181,7 @@ class _QuestionMaker:
                 else:
                     yield _make_question(text, "faq", match.start("asked"), match.end("asked")), i
 
-    def _sentences(self, rejected: Counter[str]) -> Iterator[Found]:
+    def _find_sentence_questions(self, rejected: Counter[str]) -> Iterator[Found]:
         spans = [
             [(prose.start, prose.end) for prose in find_prose_sentences(text.body)] for text in self.given
         ]
@@ -194,20 +198,24 @@ class _QuestionMaker:
             if not once:
                 rejected["no sentence of its own of 6 to 40 words"] += 1
                 continue
-            drawn = int.from_bytes(random_bytes(8, self.seed, "sentence", text.id), "big") % len(once)
+            drawn = int.from_bytes(draw_random_bytes(8, self.seed, "sentence", text.id), "big") % len(once)
             yield _make_question(text, "sentence", *once[drawn]), i
 
-    def _take_out(self, question: PseudoQuestion, i: int) -> bool:
+    def _take_out_question(self, question: PseudoQuestion, i: int) -> bool:
         """Take it out of the passages it finds; False, and nothing is changed, where too little would be left."""
         if question.start is None:
             places = [self._at[answer] for answer in question.answers]
-            return self._replace(places, lambda text: _without_title(text, question.text))
-        if i in self._taken or not self._replace([i], lambda text: _cut_asked(text, question.text)):
+            return self._replace_passages(places, lambda text: _remove_title(text, question.text))
+        if i in self._taken or not self._replace_passages(
+            [i], lambda text: _remove_asked_line(text, question.text)
+        ):
             return False
         self._taken.add(i)
         return True
 
-    def _replace(self, places: Sequence[int], change: Callable[[Text], Text]) -> bool:
+    def _replace_passages(
+        self, places: Sequence[int], change: Callable[[SourcePassage], SourcePassage]
+    ) -> bool:
         changed = [change(self.passages[place]) for place in places]
         if len(_WORD.findall(changed[0].body)) < _LEFT:
             return False
@@ -216,7 +224,7 @@ class _QuestionMaker:
         return True
 
 
-def _make_question(text: Text, kind: str, start: int, end: int) -> PseudoQuestion:
+def _make_question(text: SourcePassage, kind: str, start: int, end: int) -> PseudoQuestion:
     return PseudoQuestion(kind, text.body[start:end].strip(), (text.id,), start, end)
 
 
@@ -224,7 +232,7 @@ def _plain_words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _cut_asked(text: Text, asked: str) -> Text:
+def _remove_asked_line(text: SourcePassage, asked: str) -> SourcePassage:
     """Without the line or sentence; where it was, a space."""
     return replace(text, body=_join_around(text.body, asked))
 
@@ -234,7 +242,7 @@ def _join_around(body: str, asked: str) -> str:
     return f"{before.rstrip(' ')} {after.lstrip(' ')}".strip()
 
 
-def _without_title(text: Text, name: str) -> Text:
+def _remove_title(text: SourcePassage, name: str) -> SourcePassage:
     """Without this name in its title and as a heading in its body."""
     names = [part for part in text.title.split(CRUMBS) if part != name]
     plain = _plain_words(name)

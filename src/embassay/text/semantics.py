@@ -102,7 +102,7 @@ class _NegationGrammar:
     turn: Callable[[str, re.Pattern[str]], str]
 
     @cached_property
-    def verb(self) -> re.Pattern[str]:
+    def verb_pattern(self) -> re.Pattern[str]:
         """Its verbs in lower case or with an initial capital."""
         forms = (form for verb in self.verbs.split() for form in (verb, verb.capitalize()))
         return re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(forms, key=len, reverse=True))})(?!\w)")
@@ -112,18 +112,18 @@ class _NegationGrammar:
         """Its other negative words."""
         return re.compile(rf"\b(?:{'|'.join(self.others.split())})\b", re.IGNORECASE)
 
-    def negate(self, text: str) -> str:
+    def negate_clauses(self, text: str) -> str:
         """Each clause with its first verb negated, or without its negation."""
-        return _CLAUSE.sub(lambda clause: self._turned(clause[0]), text)
+        return _CLAUSE.sub(lambda clause: self._negate_clause(clause[0]), text)
 
-    def _turned(self, clause: str) -> str:
-        return clause if self.other.search(clause) else self.turn(clause, self.verb)
+    def _negate_clause(self, clause: str) -> str:
+        return clause if self.other.search(clause) else self.turn(clause, self.verb_pattern)
 
 
 _CLAUSE = re.compile(r"[^.,;:!?…()\[\]«»“”„\"\n]+")
 
 
-def _drop_parts(clause: str, *spans: tuple[int, int]) -> str:
+def _drop_clause_spans(clause: str, *spans: tuple[int, int]) -> str:
     """The clause without these parts, from left to right; a capital that goes is passed on to what follows."""
     for start, end in reversed(spans):
         rest = clause[end:]
@@ -133,7 +133,7 @@ def _drop_parts(clause: str, *spans: tuple[int, int]) -> str:
     return clause
 
 
-def _put_before(clause: str, at: int, word: str) -> str:
+def _insert_before_word(clause: str, at: int, word: str) -> str:
     """The clause with `word` put in at a position, with the capital of what stood there."""
     rest = clause[at:]
     if rest[:1].isupper():
@@ -144,7 +144,7 @@ def _put_before(clause: str, at: int, word: str) -> str:
 def _negate_german(clause: str, verb: re.Pattern[str]) -> str:
     """`nicht` goes, or stands after the first verb: before one at the end of its clause."""
     if match := re.search(r"\s+nicht\b|\b[Nn]icht\s+", clause):
-        return _drop_parts(clause, match.span())
+        return _drop_clause_spans(clause, match.span())
     if not (match := verb.search(clause)):
         return clause
     # The pronoun of a question keeps its place: "Kann er nicht?"
@@ -152,7 +152,7 @@ def _negate_german(clause: str, verb: re.Pattern[str]) -> str:
     at = match.end() + (pronoun.end() if pronoun else 0)
     if clause[at:].strip() or pronoun or not clause[: match.start()].strip():
         return f"{clause[:at]} nicht{clause[at:]}"
-    return _put_before(clause, match.start(), "nicht ")
+    return _insert_before_word(clause, match.start(), "nicht ")
 
 
 _ES_CLITICS = r"(?:\b(?:[MmTtSs]e|[Ll][eo]|[Ll]es|[NnOo]s|[Nn]os)\s+){0,2}$"
@@ -161,14 +161,14 @@ _ES_CLITICS = r"(?:\b(?:[MmTtSs]e|[Ll][eo]|[Ll]es|[NnOo]s|[Nn]os)\s+){0,2}$"
 def _negate_spanish(clause: str, verb: re.Pattern[str]) -> str:
     """`no` goes, or stands before the first verb and its pronouns."""
     if match := re.search(r"\b[Nn]o\s+", clause):
-        return _drop_parts(clause, match.span())
+        return _drop_clause_spans(clause, match.span())
     for match in verb.finditer(clause):
         ahead = clause[: match.start()]
         # "la era", "una era": a noun.
         if match[0].lower() == "era" and re.search(r"\b(?:la|una|esta|nueva)\s+$", ahead, re.IGNORECASE):
             continue
         pronouns = re.search(_ES_CLITICS, ahead)
-        return _put_before(clause, pronouns.start() if pronouns else match.start(), "no ")
+        return _insert_before_word(clause, pronouns.start() if pronouns else match.start(), "no ")
     return clause
 
 
@@ -184,7 +184,7 @@ def _negate_french(clause: str, verb: re.Pattern[str]) -> str:
         if second is None:
             return clause
         at = match.end()
-        rest = _drop_parts(clause, match.span(), (at + second.start(), at + second.end()))
+        rest = _drop_clause_spans(clause, match.span(), (at + second.start(), at + second.end()))
         return _FR_FULL.sub(r"\1'", rest)
     for match in verb.finditer(clause):
         if spoken := re.match(r"\s+pas\b", clause[match.end() :]):
@@ -206,7 +206,7 @@ def _negate_french(clause: str, verb: re.Pattern[str]) -> str:
         pronouns = re.search(_FR_CLITICS, clause[: match.start()])
         start = pronouns.start() if pronouns else match.start()
         ne = "n'" if clause[start].lower() in "aeiouéêy" else "ne "
-        return _put_before(f"{clause[:end]} pas{clause[end:]}", start, ne)
+        return _insert_before_word(f"{clause[:end]} pas{clause[end:]}", start, ne)
     return clause
 
 
@@ -285,21 +285,21 @@ def detect_language(text: str) -> str:
     return best[0] if len(best) == 1 or "en" in best else ""
 
 
-def negate_in(text: str, lang: str = "") -> str:
+def negate_in_language(text: str, lang: str = "") -> str:
     """`text` negated by the rules of `lang`, a code, or where that is empty of the language that it is in.
 
     English as `negate_text`; of German, Spanish and French one verb of each clause, or the negation that is there goes.
     A text in a language without rules stays as it is, and so does one without any verb of the tables.
 
-    >>> negate_in("Le ciel est bleu, il n'y a pas de vent.")
+    >>> negate_in_language("Le ciel est bleu, il n'y a pas de vent.")
     "Le ciel n'est pas bleu, il y a de vent."
-    >>> negate_in("Das ist gut.", "deu"), negate_in("Se puede.", "es")
+    >>> negate_in_language("Das ist gut.", "deu"), negate_in_language("Se puede.", "es")
     ('Das ist nicht gut.', 'No se puede.')
     """
     language = parse_language(lang) if lang else detect_language(text)
     if language == "en":
         return negate_text(text)
-    return _GRAMMARS[language].negate(text) if language else text
+    return _GRAMMARS[language].negate_clauses(text) if language else text
 
 
 Draw = Callable[[int], bytes]

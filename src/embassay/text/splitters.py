@@ -27,8 +27,8 @@ from urllib.parse import parse_qsl
 
 from embassay.contracts import Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.text.chunking import Breadcrumb, Chunking, Section, chunk, sentence_ends, split_sections
-from embassay.text.tokenizers import TokenEnds, passage_ends, token_ends, word_ends
+from embassay.text.chunking import Breadcrumb, Chunking, TextSection, chunk, sentence_ends, split_sections
+from embassay.text.tokenizers import TokenEnds, passage_token_ends, token_ends, word_ends
 
 WHOLE = "none"
 _OWN = re.compile(r"([1-9][0-9]*)(?:\+([0-9]+))?")
@@ -54,7 +54,7 @@ SPLITTERS: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Piece:
+class DocumentPiece:
     """A chunk: its `body` is characters `start` to `end` of the document, but for blanks; `head` is what stands before
     it where it is searched."""
 
@@ -68,16 +68,16 @@ class Piece:
         """What is searched."""
         return f"{self.head}\n{self.body}" if self.head else self.body
 
-    def after(self, head: str) -> Piece:
+    def after(self, head: str) -> DocumentPiece:
         """The same with another line before what already stands there."""
         return replace(self, head="\n".join(filter(None, (head, self.head))))
 
 
-Split = Callable[[str], list[Piece]]
+Split = Callable[[str], list[DocumentPiece]]
 
 
 @dataclass(frozen=True)
-class Splitting:
+class DocumentSplitting:
     """How documents are cut: by which library (empty: ours), into how many tokens, and what each chunk is read with."""
 
     library: str
@@ -112,15 +112,15 @@ class Splitting:
         ModelError without the library, or with another version than the one that is named."""
         ends = token_ends(tokenizer)
         if self.library:
-            cut = self._open_others(ends)
+            cut = self._open_library_splitter(ends)
         elif self.name == _FIXED:
             cut = partial(_split_at_tokens, self.size, self.overlap, ends)
         else:
-            cut = partial(_split_ourselves, Chunking(self.size, self.overlap), ends)
+            cut = partial(_split_with_own_chunker, Chunking(self.size, self.overlap), ends)
         return partial(_split_with_first_sentence, cut) if self.context == HEAD else cut
 
-    def _open_others(self, ends: TokenEnds) -> Split:
-        installed = find_version(self.library)
+    def _open_library_splitter(self, ends: TokenEnds) -> Split:
+        installed = find_splitter_version(self.library)
         if self.version and installed != self.version:
             raise ModelError(
                 f"The chunks were cut by {self.library} {self.version}, but {installed} is installed.",
@@ -129,7 +129,7 @@ class Splitting:
         return _OPENERS[self.library](SPLITTERS[self.library][self.name], self.size, self.overlap, ends)
 
 
-def parse_splitting(text: str) -> Splitting | None:
+def parse_splitting(text: str) -> DocumentSplitting | None:
     """How documents are cut; None for whole ones. UsageError for what is neither, or names what is not there.
 
     >>> str(parse_splitting("430+70")), parse_splitting("none"), str(parse_splitting("200?context=head"))
@@ -150,15 +150,15 @@ def parse_splitting(text: str) -> Splitting | None:
         raise UsageError(f"The chunk {text!r} is not valid.", mend=_MEND)
     own = _OWN.fullmatch(head)
     if own and options.keys() <= {"context"}:
-        splitting = Splitting("", "", int(own[1]), int(own[2] or 0), context)
+        splitting = DocumentSplitting("", "", int(own[1]), int(own[2] or 0), context)
     else:
-        splitting = _parse_others(text, head, options)
+        splitting = _parse_library_splitting(text, head, options)
     if splitting.overlap > splitting.size // 2:
         raise UsageError(f"The chunk {text!r} is not valid.", mend=_MEND)
     return splitting
 
 
-def _parse_others(text: str, head: str, options: Mapping[str, str]) -> Splitting:
+def _parse_library_splitting(text: str, head: str, options: Mapping[str, str]) -> DocumentSplitting:
     library, _, name = head.partition(":")
     if head == _FIXED and not options.get("version"):
         library, name = "", _FIXED
@@ -175,20 +175,20 @@ def _parse_others(text: str, head: str, options: Mapping[str, str]) -> Splitting
             "chonkie's recursive chunker has no overlap.", mend="Leave it out, or use chonkie:sentence."
         )
     context, version = options.get("context", ""), options.get("version", "")
-    return Splitting(library, name, int(sizes[0]), int(sizes[1]), context, version)
+    return DocumentSplitting(library, name, int(sizes[0]), int(sizes[1]), context, version)
 
 
-def pin_splitting(text: str) -> str:
+def pin_splitting_version(text: str) -> str:
     """The same with the version of the library, so that chunks of another one are not taken for these. UsageError as
     `parse_splitting`; ModelError without the library."""
     splitting = parse_splitting(text)
     if splitting is None or not splitting.library:
         return text
-    known = splitting.version or find_version(splitting.library)
+    known = splitting.version or find_splitter_version(splitting.library)
     return str(replace(splitting, version=known))
 
 
-def find_version(library: str) -> str:
+def find_splitter_version(library: str) -> str:
     """The installed version of a splitter's library. ModelError with what installs it."""
     try:
         return version(PACKAGES[library])
@@ -199,22 +199,28 @@ def find_version(library: str) -> str:
         ) from error
 
 
-def situate_by_headings(pieces: Sequence[Piece], text: str, title: str, titled: int = 0) -> list[Piece]:
+def situate_by_headings(
+    pieces: Sequence[DocumentPiece], text: str, title: str, titled: int = 0
+) -> list[DocumentPiece]:
     """The pieces of a text, each after the title and the headings above it: `Title > Section > Subsection`. The first
     `titled` characters of the text are the title itself, which a piece that holds them is not told again.
 
-    >>> [piece.text for piece in situate_by_headings([Piece(4, 9, "Text.")], "# A\\nText.", "The shop")]
+    >>> [piece.text for piece in situate_by_headings([DocumentPiece(4, 9, "Text.")], "# A\\nText.", "The shop")]
     ['The shop > A\\nText.']
     """
     sections = split_sections(text)
     starts = [section.start for section in sections]
     return [
-        replace(piece, head=_write_path("" if piece.start < titled else title, piece, sections, starts))
+        replace(
+            piece, head=_join_heading_path("" if piece.start < titled else title, piece, sections, starts)
+        )
         for piece in pieces
     ]
 
 
-def _write_path(title: str, piece: Piece, sections: Sequence[Section], starts: Sequence[int]) -> str:
+def _join_heading_path(
+    title: str, piece: DocumentPiece, sections: Sequence[TextSection], starts: Sequence[int]
+) -> str:
     place = bisect_right(starts, piece.start) - 1
     path = list(sections[place].path) if place >= 0 else []
     name = " ".join(title.split())
@@ -224,16 +230,16 @@ def _write_path(title: str, piece: Piece, sections: Sequence[Section], starts: S
     return " > ".join(filter(None, (name, *path)))
 
 
-def _split_ourselves(how: Chunking, ends: TokenEnds, text: str) -> list[Piece]:
+def _split_with_own_chunker(how: Chunking, ends: TokenEnds, text: str) -> list[DocumentPiece]:
     return [
-        Piece(*_trim_blanks(text, piece.start, piece.end), piece.body, piece.breadcrumb)
+        DocumentPiece(*_trim_blanks(text, piece.start, piece.end), piece.body, piece.breadcrumb)
         for piece in chunk(text, Breadcrumb(), how, ends)
     ]
 
 
-def _split_at_tokens(size: int, overlap: int, ends: TokenEnds, text: str) -> list[Piece]:
+def _split_at_tokens(size: int, overlap: int, ends: TokenEnds, text: str) -> list[DocumentPiece]:
     """Every `size` tokens, whatever is there: the naive cut that others are compared with."""
-    count = passage_ends if ends is word_ends else ends
+    count = passage_token_ends if ends is word_ends else ends
     # Each end once: several tokens can end within one character.
     places = [0, *sorted(set(count(text).tolist()) - {0})]
     pieces = []
@@ -242,7 +248,7 @@ def _split_at_tokens(size: int, overlap: int, ends: TokenEnds, text: str) -> lis
         end = len(text) if last == len(places) - 1 else places[last]
         start, end = _trim_blanks(text, places[first], end)
         if start < end:
-            pieces.append(Piece(start, end, text[start:end]))
+            pieces.append(DocumentPiece(start, end, text[start:end]))
     return pieces
 
 
@@ -251,7 +257,7 @@ def _trim_blanks(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
-def _split_with_first_sentence(cut: Split, text: str) -> list[Piece]:
+def _split_with_first_sentence(cut: Split, text: str) -> list[DocumentPiece]:
     """Chunks that say what document they are of, without asking a model: its first sentence goes before each."""
     pieces = cut(text)
     start = text.lstrip()
@@ -259,17 +265,17 @@ def _split_with_first_sentence(cut: Split, text: str) -> list[Piece]:
     return pieces[:1] + [piece.after(head) for piece in pieces[1:]]
 
 
-def place_bodies(
+def locate_split_pieces(
     text: str, bodies: Sequence[str], back: Callable[[int], int] = lambda end: end
-) -> Iterator[Piece]:
+) -> Iterator[DocumentPiece]:
     """Where the pieces that another splitter gives stand in the text, in its order; blanks may differ. `back` says
     where the piece after one that ends there may begin, which is before its end where pieces overlap. ModelError for
     one that does not stand in the text.
 
-    >>> [(piece.start, piece.end) for piece in place_bodies("a  b c b c", ["a b", "c", "b c"])]
+    >>> [(piece.start, piece.end) for piece in locate_split_pieces("a  b c b c", ["a b", "c", "b c"])]
     [(0, 4), (5, 6), (7, 10)]
     """
-    last = Piece(-1, 0, "")
+    last = DocumentPiece(-1, 0, "")
     for body in bodies:
         if not (body := body.strip()):
             continue
@@ -283,7 +289,7 @@ def place_bodies(
                 f"A splitter changed the text, so its chunk {body[:40]!r} has no position in the document.",
                 mend="Take another splitter.",
             )
-        last = Piece(*place, body)
+        last = DocumentPiece(*place, body)
         yield last
 
 
@@ -296,7 +302,7 @@ def _find_body(text: str, body: str, start: int) -> tuple[int, int] | None:
     return match.span() if match else None
 
 
-def _reach_back(text: str, overlap: int, ends: TokenEnds) -> Callable[[int], int]:
+def _make_overlap_finder(text: str, overlap: int, ends: TokenEnds) -> Callable[[int], int]:
     """Where the last `overlap` tokens before a place in the text begin."""
     places = [0, *sorted(set(ends(text).tolist()) - {0})]
     return lambda end: places[max(0, bisect_right(places, end) - 1 - overlap)] if overlap else end
@@ -322,7 +328,7 @@ class _CountedTokens:
 
     def encode(self, text: str) -> list[int]:
         """The code of each piece."""
-        return [self._code(piece) for piece in self.tokenize(text)]
+        return [self._find_piece_code(piece) for piece in self.tokenize(text)]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of codes."""
@@ -332,7 +338,7 @@ class _CountedTokens:
         """How many tokens a text has."""
         return len(self.tokenize(text))
 
-    def _code(self, piece: str) -> int:
+    def _find_piece_code(self, piece: str) -> int:
         if piece not in self._codes:
             self._codes[piece] = len(self._pieces)
             self._pieces.append(piece)
@@ -348,14 +354,16 @@ def _open_chonkie(kind: str, size: int, overlap: int, ends: TokenEnds) -> Split:
     more = {} if kind == "RecursiveChunker" else {"chunk_overlap": overlap}
     chunker: Any = getattr(chonkie, kind)(tokenizer=counted, chunk_size=size, **more)
 
-    def cut(text: str) -> list[Piece]:
+    def cut_with_chonkie(text: str) -> list[DocumentPiece]:
         if not text.strip():
             return []
         return list(
-            place_bodies(text, [piece.text for piece in chunker(text)], _reach_back(text, overlap, ends))
+            locate_split_pieces(
+                text, [piece.text for piece in chunker(text)], _make_overlap_finder(text, overlap, ends)
+            )
         )
 
-    return cut
+    return cut_with_chonkie
 
 
 def _open_langchain(kind: str, size: int, overlap: int, ends: TokenEnds) -> Split:
@@ -367,7 +375,9 @@ def _open_langchain(kind: str, size: int, overlap: int, ends: TokenEnds) -> Spli
     splitter: Any = getattr(langchain_text_splitters, kind)(
         chunk_size=size, chunk_overlap=overlap, length_function=count
     )
-    return lambda text: list(place_bodies(text, splitter.split_text(text), _reach_back(text, overlap, ends)))
+    return lambda text: list(
+        locate_split_pieces(text, splitter.split_text(text), _make_overlap_finder(text, overlap, ends))
+    )
 
 
 _OPENERS: Mapping[str, Callable[[str, int, int, TokenEnds], Split]] = {

@@ -81,7 +81,7 @@ class PieceEnds:
         return ends
 
 
-def piece_ends(tokenizer: Tokenizer) -> PieceEnds:
+def find_shared_piece_ends(tokenizer: Tokenizer) -> PieceEnds:
     """The one `PieceEnds` of a tokenizer."""
     return _piece_ends(tokenizer)  # type: ignore[arg-type]  # protocols do not say that objects hash
 
@@ -115,7 +115,7 @@ def word_ends(text: str) -> NDArray[np.int64]:
     kinds = _KINDS[points]
     # Kinds of characters are looked up the first time that they occur.
     if not kinds.all():
-        _learn_kinds(np.unique(points[kinds == _UNKNOWN]))
+        _learn_character_kinds(np.unique(points[kinds == _UNKNOWN]))
         kinds = _KINDS[points]
     is_word = kinds == _LETTERS
     ends = kinds == _OTHER
@@ -130,13 +130,13 @@ _NO_WORD, _PART, _SIGNS_OF_A_WORD = 1_000, 40, 2
 words have no blanks between them."""
 
 
-def passage_ends(text: str) -> NDArray[np.int64]:
+def passage_token_ends(text: str) -> NDArray[np.int64]:
     """The ends by which passages are counted: those of `word_ends`, and of parts where no word ends for long.
 
     A run of more than 1,000 letters and digits ends after every 40: it is data within a text, and no word. A run of
     Han or kana ends after every two signs, about a word.
 
-    >>> passage_ends("中文信息 retrieval " + "x" * 1010).tolist()[:5]
+    >>> passage_token_ends("中文信息 retrieval " + "x" * 1010).tolist()[:5]
     [2, 4, 14, 55, 95]
     """
     ends = word_ends(text)
@@ -144,13 +144,13 @@ def passage_ends(text: str) -> NDArray[np.int64]:
     kinds = _KINDS[points]
     kinds[_is_unspaced(points) & (kinds == _LETTERS)] = _UNSPACED
     more = [
-        _part_ends(kinds == kind, size, least)
+        _find_long_run_ends(kinds == kind, size, least)
         for kind, size, least in ((_LETTERS, _PART, _NO_WORD), (_UNSPACED, _SIGNS_OF_A_WORD, 0))
     ]
     return np.unique(np.concatenate([ends, *more])) if any(map(len, more)) else ends
 
 
-def _part_ends(mine: NDArray[np.bool_], size: int, least: int) -> NDArray[np.int64]:
+def _find_long_run_ends(mine: NDArray[np.bool_], size: int, least: int) -> NDArray[np.int64]:
     """The ends of the parts of `size` characters, the last being what is left, of the runs of `mine` longer than
     `least`."""
     edges = np.flatnonzero(np.diff(mine, prepend=False, append=False))
@@ -171,7 +171,7 @@ def _is_unspaced(points: NDArray[np.uint32]) -> NDArray[np.bool_]:
     return inside | (points >= 0x20000) & (points <= 0x3FFFF)
 
 
-def _learn_kinds(points: NDArray[np.uint32]) -> None:
+def _learn_character_kinds(points: NDArray[np.uint32]) -> None:
     # `\w` is what str.isalnum says, and the underscore; `\s` is str.isspace.
     for point in points.tolist():
         letter = chr(point)
@@ -190,12 +190,12 @@ def token_ends(tokenizer: Tokenizer) -> TokenEnds:
     if tokenizer.name == "words":
         return word_ends
 
-    def ends(text: str) -> NDArray[np.int64]:
+    def find_token_ends(text: str) -> NDArray[np.int64]:
         pieces = np.cumsum([len(piece) for piece in tokenizer.pieces(text)], dtype=np.int64)
         # A token that ends within a character ends with it.
         return np.searchsorted(_byte_ends(text), pieces, side="left") + 1
 
-    return ends
+    return find_token_ends
 
 
 def _byte_ends(text: str) -> NDArray[np.int64]:
@@ -213,14 +213,14 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 _REMEMBERED = 1 << 20
 
 
-class Words:
+class WordTokenizer:
     """A token is a run of word characters or one other character that is not whitespace (Unicode).
 
     Whitespace belongs to the piece of the token after it, at the end of the text to that of the last token.
     A text of whitespace alone is one token (the same for all such texts), an empty text none. Case counts.
     Ids are 63 bits of a hash of the token, so they are the same in every process.
 
-    >>> Words().pieces(" It's here. ")
+    >>> WordTokenizer().pieces(" It's here. ")
     [b' It', b"'", b's', b' here', b'. ']
     """
 
@@ -228,10 +228,10 @@ class Words:
     identity = f"words/1/unicode-{unicodedata.unidata_version}"
 
     def __init__(self) -> None:
-        self._ids = _Ids()
+        self._ids = _TokenIds()
 
-    def __reduce__(self) -> tuple[type[Words], tuple[()]]:
-        return Words, ()
+    def __reduce__(self) -> tuple[type[WordTokenizer], tuple[()]]:
+        return WordTokenizer, ()
 
     def encode(self, text: str) -> list[int]:
         """Token ids, in order."""
@@ -248,7 +248,7 @@ class Words:
         return cut_at_ends(text, [match.end() for match in _WORD.finditer(text)] or [len(text)])
 
 
-class _Ids(dict[str, int]):
+class _TokenIds(dict[str, int]):
     """The id of a token; the tokens of a corpus with typing errors are too many to remember all."""
 
     def __missing__(self, token: str) -> int:
@@ -344,7 +344,7 @@ def _shared_cl100k() -> Cl100k:
 
 def is_vocabulary_cached() -> bool:
     """Whether the vocabulary lies where it is looked for, so that nothing has to be downloaded."""
-    path = _cached_file()
+    path = _find_cached_vocabulary()
     return path is not None and path.exists()
 
 
@@ -354,7 +354,7 @@ def _tiktoken_version() -> str:
     return tiktoken.__version__
 
 
-def _cached_file() -> Path | None:
+def _find_cached_vocabulary() -> Path | None:
     """Where tiktoken looks for the vocabulary; None where its cache is switched off."""
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
@@ -366,7 +366,7 @@ def _open_encoding() -> tiktoken.Encoding:
     import requests
     import tiktoken
 
-    path = _cached_file()
+    path = _find_cached_vocabulary()
     try:
         if path is None or not path.exists():
             # tiktoken downloads without a time limit: find out first whether the server answers.
@@ -399,7 +399,7 @@ TOKENIZERS.add(
 )
 TOKENIZERS.add(
     "words",
-    "embassay.text.tokenizers:Words",
+    "embassay.text.tokenizers:WordTokenizer",
     "runs of word characters, and single other characters; needs nothing",
 )
 

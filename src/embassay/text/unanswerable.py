@@ -16,7 +16,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 
 VALUES = ("version", "date", "number", "entity")
 """What is changed in a near question, in the order in which a piece of text is taken for one of them."""
@@ -70,7 +70,7 @@ class WordCover:
                 rows.setdefault(word, []).append(row)
         self._rows = {word: np.array(places, dtype=np.int64) for word, places in rows.items()}
 
-    def rows_with(self, text: str) -> NDArray[np.int64]:
+    def find_rows_with_words(self, text: str) -> NDArray[np.int64]:
         """The passages (rows) that have every word of a text."""
         words = _split_words(text)
         none = np.zeros(0, dtype=np.int64)
@@ -100,7 +100,7 @@ class WordCover:
         return [word for word in _split_words(text) if word in self._rows]
 
     @cached_property
-    def entities(self) -> tuple[str, ...]:
+    def entity_names(self) -> tuple[str, ...]:
         """Names within sentences of the passages, each once, sorted."""
         pattern = _PATTERNS["entity"]
         names = {match[0] for passage in self.passages for match in pattern.finditer(passage)}
@@ -113,7 +113,7 @@ def change_questions(
 ) -> UnansweredQuestions:
     """Up to `limit` of the `questions` (id, text) with a value changed, in the order of a draw by id and `seed`, each
     kind of value (`VALUES`) as often as there are questions with one."""
-    ranked = sorted(questions, key=lambda pair: random_bytes(8, seed, "near", pair[0]))
+    ranked = sorted(questions, key=lambda pair: draw_random_bytes(8, seed, "near", pair[0]))
     made: dict[str, list[ChangedQuestion]] = {value: [] for value in VALUES}
     rejected = Counter[str]()
     texts = {" ".join(_split_words(text)) for _, text in questions}
@@ -127,17 +127,17 @@ def change_questions(
             continue
         # The kind that has fewest so far, so that all of them come in.
         spots.sort(key=lambda spot: len(made[spot[0]]))
-        changed = _change_one(key, text, spots, cover, seed, texts)
+        changed = _change_one_question(key, text, spots, cover, seed, texts)
         if changed is None:
             rejected["a passage may answer every change"] += 1
             continue
         texts.add(" ".join(_split_words(changed.text)))
         made[changed.value].append(changed)
-    turns = _take_turns(made)
+    turns = _interleave_kinds(made)
     return UnansweredQuestions(tuple(turns[:limit]), dict(rejected))
 
 
-def _take_turns(made: Mapping[str, list[ChangedQuestion]]) -> list[ChangedQuestion]:
+def _interleave_kinds(made: Mapping[str, list[ChangedQuestion]]) -> list[ChangedQuestion]:
     longest = max(map(len, made.values()))
     return [of_value[turn] for turn in range(longest) for of_value in made.values() if turn < len(of_value)]
 
@@ -161,7 +161,7 @@ def find_values(text: str) -> Iterator[tuple[str, int, int]]:
                 yield kind, *match.span()
 
 
-def _change_one(
+def _change_one_question(
     key: str, text: str, spots: Sequence[tuple[str, int, int]], cover: WordCover, seed: int, texts: set[str]
 ) -> ChangedQuestion | None:
     """With the first value, of the first spot, that no passage has beside the question's other words."""
@@ -172,7 +172,7 @@ def _change_one(
         for now in _propose_values(kind, was, cover, seed, key):
             new = text[:start] + now + text[end:]
             is_new = " ".join(_split_words(new)) not in texts and now.casefold() not in text.casefold()
-            if is_new and cover.most(rest, cover.rows_with(now)) < MOST_NEAR:
+            if is_new and cover.most(rest, cover.find_rows_with_words(now)) < MOST_NEAR:
                 return ChangedQuestion(key, new, kind, was, now)
     return None
 
@@ -181,15 +181,15 @@ def _propose_values(kind: str, was: str, cover: WordCover, seed: int, key: str) 
     """Up to `_TRIES` values of the same form, in a drawn order."""
     if kind == "entity":
         size = len(was.split())
-        others = [name for name in cover.entities if len(name.split()) == size and name != was]
-        others.sort(key=lambda name: random_bytes(8, seed, "near", key, name))
+        others = [name for name in cover.entity_names if len(name.split()) == size and name != was]
+        others.sort(key=lambda name: draw_random_bytes(8, seed, "near", key, name))
         yield from others[:_TRIES]
         return
     if was in _MONTHS:
         others = [month for month in _MONTHS if month != was]
-        yield from sorted(others, key=lambda month: random_bytes(8, seed, "near", key, month))
+        yield from sorted(others, key=lambda month: draw_random_bytes(8, seed, "near", key, month))
         return
-    yield from _shift_value(kind, was, random_bytes(2 * _TRIES, seed, "near", key, was))
+    yield from _shift_value(kind, was, draw_random_bytes(2 * _TRIES, seed, "near", key, was))
 
 
 def _shift_value(kind: str, was: str, draws: bytes) -> Iterator[str]:
@@ -210,7 +210,7 @@ def change_value(text: str, kind: str, seed: int, key: str) -> str | None:
     if spot is None:
         return None
     _, start, end = spot
-    draws = random_bytes(2 * _TRIES, seed, "values", key, kind)
+    draws = draw_random_bytes(2 * _TRIES, seed, "values", key, kind)
     now = next(_shift_value(kind, text[start:end], draws), None)
     return None if now is None else text[:start] + now + text[end:]
 
@@ -232,16 +232,18 @@ def _shift_digits(was: str, draw: int) -> str:
     return was[: match.start()] + drawn + was[match.end() :]
 
 
-def far_questions() -> tuple[str, ...]:
+def load_far_questions() -> tuple[str, ...]:
     """Our own questions of many domains, in English."""
     lines = files("embassay.text").joinpath("far_questions.txt").read_text("utf-8").splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def draw_far(questions: Sequence[str], cover: WordCover, limit: int, seed: int) -> UnansweredQuestions:
+def draw_far_questions(
+    questions: Sequence[str], cover: WordCover, limit: int, seed: int
+) -> UnansweredQuestions:
     """Up to `limit` of the `questions`, drawn by `seed`, that share few words with any passage; the first of equal
     ones."""
-    ranked = sorted(dict.fromkeys(questions), key=lambda text: random_bytes(8, seed, "far", text))
+    ranked = sorted(dict.fromkeys(questions), key=lambda text: draw_random_bytes(8, seed, "far", text))
     drawn: list[ChangedQuestion] = []
     rejected = 0
     for text in ranked:

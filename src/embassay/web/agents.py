@@ -75,33 +75,39 @@ class AgentTools:
 
     async def list_names(self, kind: Listed) -> str:
         """What a command can name: systems, datasets, measures, tasks, tokenizers, judges, language models, suites."""
-        return await self._read(["list", kind, "--json"])
+        return await self._run_reading_command(["list", kind, "--json"])
 
     async def check_data(self, path: str, columns: Mapping[str, str] | None = None) -> str:
         """What a file or folder can be used for, and what is wrong with it. `columns` maps our names to the file's,
         such as {"text": "body"}."""
-        return await self._read(["data", "check", self._inside(path), *_map_columns(columns), "--json"])
+        return await self._run_reading_command(
+            ["data", "check", self._resolve_inside_folder(path), *_build_map_options(columns), "--json"]
+        )
 
     async def plan_run(self, run: WantedRun) -> str:
         """Time, tokens and price of a run of `sage` or `pteb`. Nothing is computed, sent or written."""
-        return await self._read([*self._run_words(run), "--dry-run", "--json"])
+        return await self._run_reading_command([*self._build_run_arguments(run), "--dry-run", "--json"])
 
     async def run_protocol(self, run: WantedRun, out: str) -> str:
         """Run `sage` or `pteb` into the folder `out`; the same call resumes it. Needs a server started with
         --allow-runs; paid systems need its --max-cost."""
-        return await self._make([*self._run_words(run), f"--out={self._inside(out)}", "--json"], out)
+        return await self._run_making_command(
+            [*self._build_run_arguments(run), f"--out={self._resolve_inside_folder(out)}", "--json"], out
+        )
 
     async def choose_system(
         self, corpus: str, systems: list[str], out: str, labels: str | None = None
     ) -> str:
         """Which system to use for a folder or table of documents, without labels or with a few. Needs --allow-runs."""
-        words = ["choose", self._inside(corpus), *(f"--system={name}" for name in systems)]
-        words += [] if labels is None else [f"--labels={self._inside(labels)}"]
-        return await self._make([*words, f"--out={self._inside(out)}", "--json"], out)
+        words = ["choose", self._resolve_inside_folder(corpus), *(f"--system={name}" for name in systems)]
+        words += [] if labels is None else [f"--labels={self._resolve_inside_folder(labels)}"]
+        return await self._run_making_command(
+            [*words, f"--out={self._resolve_inside_folder(out)}", "--json"], out
+        )
 
     async def score_runs(self, qrels: str, runs: list[str], measures: list[str] | None = None) -> str:
         """Score retrieval runs (TREC, JSONL, CSV, Parquet) by graded judgements, with intervals and paired tests."""
-        code, scored, complaint = await self._score(qrels, runs, measures)
+        code, scored, complaint = await self._run_score_command(qrels, runs, measures)
         if scored is None:
             return _mark_as_data(complaint, code)
         return _mark_as_data(
@@ -112,7 +118,7 @@ class AgentTools:
         self, qrels: str, runs: list[str], query_id: str, measures: list[str] | None = None
     ) -> str:
         """What each run scores on one question. One question shows what happened, not which run is better."""
-        code, scored, complaint = await self._score(qrels, runs, measures)
+        code, scored, complaint = await self._run_score_command(qrels, runs, measures)
         if scored is None:
             return _mark_as_data(complaint, code)
         rows = [row for row in scored["per_query"] if row["query_id"] == query_id]
@@ -120,30 +126,30 @@ class AgentTools:
             return _mark_as_data(f"No run has a value for the question {query_id!r}.", 4)
         return _mark_as_data(json.dumps(rows, ensure_ascii=False))
 
-    async def _score(
+    async def _run_score_command(
         self, qrels: str, runs: Sequence[str], measures: Sequence[str] | None
     ) -> tuple[int, dict[str, Any] | None, str]:
         """Exit code, the scoring as plain values or None, and what was complained of."""
         words = [
             "rag",
             "score",
-            f"--qrels={self._inside(qrels)}",
-            *(f"--run={self._inside_after_name(run)}" for run in runs),
+            f"--qrels={self._resolve_inside_folder(qrels)}",
+            *(f"--run={self._resolve_named_run_file(run)}" for run in runs),
         ]
         words += [f"--measure={name}" for name in measures or []]
-        code, said, complaint = await self._start([*words, "--json"])
+        code, said, complaint = await self._start_command([*words, "--json"])
         return code, json.loads(said) if said.startswith("{") else None, complaint or said
 
     async def compare_systems(self, run: str, a: str | None = None, b: str | None = None) -> str:
         """Paired differences of a finished run with intervals and corrected p; of two systems, or of all."""
-        words = ["compare", self._inside(run)]
+        words = ["compare", self._resolve_inside_folder(run)]
         for flag, name in (("-a", a), ("-b", b)):
             if name is not None and name.startswith("-"):
                 raise UsageError(
                     f"{name!r} is not the name of a system.", mend="Name one of the run's systems."
                 )
             words += [] if name is None else [flag, name]
-        return await self._read([*words, "--json"])
+        return await self._run_reading_command([*words, "--json"])
 
     async def gate_run(
         self, run: str, at_least: list[str] | None = None, at_most: list[str] | None = None,
@@ -151,27 +157,29 @@ class AgentTools:
     ) -> str:  # fmt: skip
         """Whether a run keeps thresholds such as sage.overall[minilm]>=0.45@lower, and is no worse than an earlier
         run."""
-        words = ["gate", self._inside(run)]
+        words = ["gate", self._resolve_inside_folder(run)]
         words += [f"--min={bar}" for bar in at_least or []] + [f"--max={bar}" for bar in at_most or []]
-        words += [] if no_worse_than is None else [f"--no-worse-than={self._inside(no_worse_than)}"]
-        return await self._read([*words, "--json"])
+        words += (
+            [] if no_worse_than is None else [f"--no-worse-than={self._resolve_inside_folder(no_worse_than)}"]
+        )
+        return await self._run_reading_command([*words, "--json"])
 
-    def _run_words(self, run: WantedRun) -> list[str]:
+    def _build_run_arguments(self, run: WantedRun) -> list[str]:
         words = [run.protocol, "run", *(f"--system={name}" for name in run.systems)]
-        words += [f"--dataset={self._known_or_inside(name)}" for name in run.datasets]
+        words += [f"--dataset={self._check_name_or_path(name)}" for name in run.datasets]
         words += [f"--task={name}" for name in run.tasks or []]
         if run.protocol == "pteb":
             words.append("--original-only" if run.paraphraser is None else f"--paraphraser={run.paraphraser}")
         words += [] if run.limit is None else [f"--limit={run.limit}"]
         words += [] if run.tokenizer is None else [f"--tokenizer={run.tokenizer}"]
-        return words + _map_columns(run.columns)
+        return words + _build_map_options(run.columns)
 
-    def _known_or_inside(self, name: str) -> str:
+    def _check_name_or_path(self, name: str) -> str:
         """A catalogue's name as it is; a path only if it is inside of the folder."""
         is_path = (self.limits.folder / name).exists() or "/" in name or os.sep in name
-        return self._inside(name) if is_path else name
+        return self._resolve_inside_folder(name) if is_path else name
 
-    def _inside(self, path: str) -> str:
+    def _resolve_inside_folder(self, path: str) -> str:
         """The path, if it lies in the server's folder once links are followed. UsageError if not."""
         root = self.limits.folder.resolve()
         # A chunk size may follow a folder of documents: DIR?chunk=100.
@@ -183,37 +191,37 @@ class AgentTools:
             )
         return f"{target}{mark}{rest}"
 
-    def _inside_after_name(self, run: str) -> str:
+    def _resolve_named_run_file(self, run: str) -> str:
         """A run's file, with the name that is given before it (`new=new.trec`), if it lies in the server's folder."""
         name, mark, path = run.partition("=")
         if not mark or (self.limits.folder / run).exists():
             name, path = "", run
-        place = self._inside(path)
+        place = self._resolve_inside_folder(path)
         # The command would take what is before a mark in the path for the name.
         name = name or (Path(place).stem.replace("=", "-") if "=" in place else "")
         return f"{name}={place}" if name else place
 
-    async def _read(self, words: Sequence[str]) -> str:
+    async def _run_reading_command(self, words: Sequence[str]) -> str:
         """What a command that writes nothing says."""
-        code, said, complaint = await self._start(words)
+        code, said, complaint = await self._start_command(words)
         return _mark_as_data(said if said else complaint, code)
 
-    async def _make(self, words: Sequence[str], out: str) -> str:
+    async def _run_making_command(self, words: Sequence[str], out: str) -> str:
         """What a command that makes a run says."""
         if not self.limits.allow_runs:
             raise UsageError(
                 "This server only reads.",
                 mend="Ask the user to start it with --allow-runs; plan_run works without.",
             )
-        run = Path(self._inside(out))
+        run = Path(self._resolve_inside_folder(out))
         earlier = _read_spending(run)
         # The limit of a run holds for all its sessions; what earlier ones cost is not this server's.
         most = max(self.limits.max_cost - self.spent, 0.0) + earlier
-        code, said, complaint = await self._start([*words, f"--max-cost={most:.6f}"])
+        code, said, complaint = await self._start_command([*words, f"--max-cost={most:.6f}"])
         self.spent += max(_read_spending(run) - earlier, 0.0)
         return _mark_as_data(said if said else complaint, code)
 
-    async def _start(self, words: Sequence[str]) -> tuple[int, str, str]:
+    async def _start_command(self, words: Sequence[str]) -> tuple[int, str, str]:
         """Exit code, output and messages of a command, in the server's folder."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "embassay", *words, cwd=self.limits.folder, stdin=asyncio.subprocess.DEVNULL,
@@ -234,7 +242,7 @@ class AgentTools:
         return process.returncode or 0, said.decode(errors="replace"), complaint.decode(errors="replace")
 
 
-def _map_columns(columns: Mapping[str, str] | None) -> list[str]:
+def _build_map_options(columns: Mapping[str, str] | None) -> list[str]:
     return [f"--map={ours}={theirs}" for ours, theirs in (columns or {}).items()]
 
 
@@ -255,21 +263,21 @@ def _mark_as_data(said: str, code: int = 0) -> str:
     return f"[data {mark}; exit code {code}]\n{cut.strip()}{more}\n[end of data {mark}]"
 
 
-def _with_mend(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
+def _show_errors_to_agent(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
     """The tool, whose refusals reach the agent with what to do; the SDK hides every other exception's text."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
-    async def called(*arguments: Any, **named: Any) -> str:
+    async def call_tool(*arguments: Any, **named: Any) -> str:
         try:
             return await tool(*arguments, **named)
         except EmbassayError as error:
             raise ToolError(str(error)) from None
 
-    return called
+    return call_tool
 
 
-def make_server(limits: AgentLimits) -> MCPServer:
+def make_agent_server(limits: AgentLimits) -> MCPServer:
     """The server with its tools. ModelError where the package mcp is not installed."""
     if find_spec("mcp") is None:
         raise ModelError(
@@ -287,9 +295,11 @@ def make_server(limits: AgentLimits) -> MCPServer:
     )  # fmt: skip
     for tool in readers:
         server.add_tool(
-            _with_mend(tool), annotations=ToolAnnotations(read_only_hint=True), structured_output=False
+            _show_errors_to_agent(tool),
+            annotations=ToolAnnotations(read_only_hint=True),
+            structured_output=False,
         )
     for maker in (tools.run_protocol, tools.choose_system):
         annotations = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True)
-        server.add_tool(_with_mend(maker), annotations=annotations, structured_output=False)
+        server.add_tool(_show_errors_to_agent(maker), annotations=annotations, structured_output=False)
     return server

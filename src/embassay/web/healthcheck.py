@@ -16,12 +16,13 @@ PORTS = {("serve",): 8760, ("hume", "serve"): 8000}
 _SECONDS = 4
 
 
-def find_port(command: Sequence[str]) -> int | None:
+def find_served_port(command: Sequence[str]) -> int | None:
     """Where a command line of `embassay` serves; None where it serves nothing.
 
-    >>> find_port(["python", "/opt/embassay/bin/embassay", "serve", "/runs", "--port=80"])
+    >>> find_served_port(["python", "/opt/embassay/bin/embassay", "serve", "/runs", "--port=80"])
     80
-    >>> find_port(["embassay", "hume", "serve", "study"]), find_port(["embassay", "sage", "run", "--out", "serve"])
+    >>> (find_served_port(["embassay", "hume", "serve", "study"]),
+    ... find_served_port(["embassay", "sage", "run", "--out", "serve"]))
     (8000, None)
     """
     starts = [place for place, word in enumerate(command) if Path(word).name == "embassay"]
@@ -29,11 +30,11 @@ def find_port(command: Sequence[str]) -> int | None:
     words = [word for word in options if not word.startswith("-")]
     for path, port in PORTS.items():
         if tuple(words[: len(path)]) == path:
-            return _named_port(options) or port
+            return _parse_port_option(options) or port
     return None
 
 
-def _named_port(options: Sequence[str]) -> int | None:
+def _parse_port_option(options: Sequence[str]) -> int | None:
     for place, word in enumerate(options):
         name, _, value = word.partition("=")
         if name == "--port":
@@ -45,7 +46,7 @@ def _named_port(options: Sequence[str]) -> int | None:
 def main(process: Path = Path("/proc/1/cmdline")) -> int:
     """0 where all is well, else 1 and why on stderr."""
     # Arguments in /proc are separated by zero bytes.
-    port = find_port(process.read_bytes().decode(errors="replace").split("\0"))
+    port = find_served_port(process.read_bytes().decode(errors="replace").split("\0"))
     if port is None:
         return 0
     try:

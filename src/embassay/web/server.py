@@ -68,12 +68,12 @@ class RequestGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _with_headers(self._headers(scope["path"]), send)
-        if not self._is_host(_read_header(scope, b"host")):
+        answer = _add_response_headers(self._headers(scope["path"]), send)
+        if not self._is_allowed_host(_read_header(scope, b"host")):
             await send_refusal(answer, 421, "This server does not answer to that name.")
             return
         try:
-            body = await asyncio.wait_for(self._read(scope, receive), self._options.body_seconds)
+            body = await asyncio.wait_for(self._read_body(scope, receive), self._options.body_seconds)
         except TimeoutError:
             await send_refusal(answer, 408, "The request took too long to arrive.")
             return
@@ -82,10 +82,10 @@ class RequestGuard:
             return
         await self._app(scope, _replay_body(body, receive), answer)
 
-    def _is_host(self, host: str) -> bool:
-        return not self._options.hosts or host_name(host) in self._options.hosts
+    def _is_allowed_host(self, host: str) -> bool:
+        return not self._options.hosts or parse_host_name(host) in self._options.hosts
 
-    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
+    async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The body; None where it is too long, by what it says of itself or by what it is."""
         announced = _read_header(scope, b"content-length")
         if announced.isdecimal() and int(announced[:12]) > self._options.most_bytes:
@@ -102,10 +102,10 @@ class RequestGuard:
         return b"".join(parts)
 
 
-def host_name(host: str) -> str:
+def parse_host_name(host: str) -> str:
     """The name in a Host header, without a port.
 
-    >>> host_name("Example.org:8000"), host_name("[::1]:8000")
+    >>> parse_host_name("Example.org:8000"), parse_host_name("[::1]:8000")
     ('example.org', '::1')
     """
     if host.startswith("["):
@@ -117,14 +117,14 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
     """The body as one message, then whatever comes."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def replayed() -> Message:
+    async def receive_replayed() -> Message:
         return waiting.pop() if waiting else await receive()
 
-    return replayed
+    return receive_replayed
 
 
-def _with_headers(headers: Mapping[str, str], send: Send) -> Send:
-    async def sent(message: Message) -> None:
+def _add_response_headers(headers: Mapping[str, str], send: Send) -> Send:
+    async def send_message(message: Message) -> None:
         if message["type"] == "http.response.start":
             others = [
                 (key, value)
@@ -137,7 +137,7 @@ def _with_headers(headers: Mapping[str, str], send: Send) -> Send:
             ]
         await send(message)
 
-    return sent
+    return send_message
 
 
 async def send_refusal(send: Send, status: int, sentence: str) -> None:
@@ -170,28 +170,28 @@ class RateLimit:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = Lock()
 
-    def allows(self, key: str) -> bool:
+    def can_take_request(self, key: str) -> bool:
         """Take one; whether there was one."""
         with self._lock:
-            level = self._level(key)
-            self._keep(key, max(0.0, level - 1) if level >= 1 else level)
+            level = self._compute_allowance(key)
+            self._store_allowance(key, max(0.0, level - 1) if level >= 1 else level)
             return level >= 1
 
-    def _level(self, key: str) -> float:
+    def _compute_allowance(self, key: str) -> float:
         level, at = self._levels.get(key, (float(self._burst), self._clock()))
         return min(self._burst, level + (self._clock() - at) * self._per_second)
 
-    def _keep(self, key: str, level: float) -> None:
+    def _store_allowance(self, key: str, level: float) -> None:
         self._levels[key] = level, self._clock()
         self._levels.move_to_end(key)
         while len(self._levels) > _MOST_KEPT:
             self._levels.popitem(last=False)
 
 
-def address_key(host: str | None) -> str:
+def mask_client_address(host: str | None) -> str:
     """What stands for a client's address: of IPv6 the network of 64 bits, for a client has all of it.
 
-    >>> address_key("2001:db8::1") == address_key("2001:db8::2"), address_key(None)
+    >>> mask_client_address("2001:db8::1") == mask_client_address("2001:db8::2"), mask_client_address(None)
     (True, 'unknown')
     """
     if host is None:
@@ -215,23 +215,23 @@ _OWN_FILES = 48
 _MOST_FILES = 65_536
 
 
-def is_local(host: str) -> bool:
+def is_local_only_host(host: str) -> bool:
     """Whether only this machine can reach a server on `host`."""
     return host in LOCAL_NAMES or host.startswith("127.")
 
 
-def open_socket(host: str, port: int) -> socket.socket:
+def open_listening_socket(host: str, port: int) -> socket.socket:
     """A socket on `host` and `port` (0: any free one). Raises UsageError where it cannot be had, in one sentence."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return _listening_socket(family, kind, protocol, address)
+        return _bind_listening_socket(family, kind, protocol, address)
     except OSError as error:
         raise _make_listen_error(host, port, error) from None
 
 
-def _listening_socket(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
+def _bind_listening_socket(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
     sock = socket.socket(family, kind, protocol)
     try:
         # A port that a server has just left can be taken at once.
@@ -244,21 +244,21 @@ def _listening_socket(family: int, kind: int, protocol: int, address: Any) -> so
     return sock
 
 
-def base_url(host: str, listening: socket.socket) -> str:
+def build_base_url(host: str, listening: socket.socket) -> str:
     """How the server is reached, without a path."""
     name = socket.gethostname() if host in _EVERYWHERE else host
     shown = f"[{name}]" if ":" in name else name
     return f"http://{shown}:{listening.getsockname()[1]}"
 
 
-def hosts_answered(host: str, public_url: str | None, more: tuple[str, ...]) -> tuple[str, ...]:
+def list_answered_hosts(host: str, public_url: str | None, more: tuple[str, ...]) -> tuple[str, ...]:
     """The names a server on `host` answers to: where anybody may reach it and nobody said its name, to any (empty).
 
     On this machine only its own names: another site's name that leads here is how a page elsewhere would get in.
     """
     public = (urlsplit(public_url).hostname or "",) if public_url else ()
     named = tuple(name.lower() for name in (*public, *more))
-    if not named and not is_local(host):
+    if not named and not is_local_only_host(host):
         return ()
     bound = () if host in _EVERYWHERE else (host.lower(),)
     return tuple(dict.fromkeys((*LOCAL_NAMES, *bound, *named)))
@@ -273,7 +273,7 @@ def url_origin(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
-def serve(
+def serve_until_signal(
     make_app: Callable[[], Any],
     listening: socket.socket,
     *,
@@ -290,7 +290,7 @@ def serve(
     stops = [signal.SIGTERM, *(number for number in HANGUP if signal.getsignal(number) != signal.SIG_IGN)]
     before = {number: signal.signal(number, _raise_interrupt) for number in stops}
     try:
-        server = _make_server(make_app, command, proxy_headers)
+        server = _make_uvicorn_server(make_app, command, proxy_headers)
         ready()
         server.run(sockets=[listening])
     except KeyboardInterrupt:
@@ -300,7 +300,7 @@ def serve(
             signal.signal(number, answer)
 
 
-def _make_server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> Any:
+def _make_uvicorn_server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> Any:
     try:
         import uvicorn
 
@@ -312,7 +312,8 @@ def _make_server(make_app: Callable[[], Any], command: str, proxy_headers: bool)
         ) from error
     # No log of requests: paths may hold what is not for everybody.
     config = uvicorn.Config(
-        app, http=_impatient_protocol(), log_level="warning", access_log=False, server_header=False, backlog=_AT_ONCE,
+        app, http=_make_timeout_protocol(), log_level="warning", access_log=False, server_header=False,
+        backlog=_AT_ONCE,
         proxy_headers=proxy_headers, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS
     )  # fmt: skip
     return type("Server", (_FileLimitServer, uvicorn.Server), {})(config)
@@ -323,14 +324,14 @@ class _FileLimitServer:
     often as its backlog is long, each time with a traceback; so that is short, and the system's queue long again."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().set_exception_handler(self._failed)
+        asyncio.get_running_loop().set_exception_handler(self._report_loop_error)
         await super().startup(sockets=sockets)  # type: ignore[misc]
         for sock in sockets or ():
             sock.listen(_QUEUE)
 
     _told = False
 
-    def _failed(self, loop: Any, context: dict[str, Any]) -> None:
+    def _report_loop_error(self, loop: Any, context: dict[str, Any]) -> None:
         if getattr(context.get("exception"), "errno", None) not in (errno.EMFILE, errno.ENFILE):
             loop.default_exception_handler(context)
         elif not self._told:
@@ -355,7 +356,7 @@ class _TimeoutProtocol:
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)  # type: ignore[misc]
-        self._wait()
+        self._start_header_timer()
         if len(self.connections) > self.most:
             waiting = [connection for connection in self.connections if connection._timer is not None]
             first = min(waiting, key=lambda other: other._timer.when())
@@ -364,22 +365,22 @@ class _TimeoutProtocol:
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)  # type: ignore[misc]
-        if not self._is_waiting():
+        if not self._is_waiting_for_head():
             self._stop()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()  # type: ignore[misc]
-        if self._is_waiting():
-            self._wait()
+        if self._is_waiting_for_head():
+            self._start_header_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
         super().connection_lost(exc)  # type: ignore[misc]
 
-    def _is_waiting(self) -> bool:
+    def _is_waiting_for_head(self) -> bool:
         return self.cycle is None or bool(self.cycle.response_complete)
 
-    def _wait(self) -> None:
+    def _start_header_timer(self) -> None:
         self._stop()
         self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
 
@@ -389,7 +390,7 @@ class _TimeoutProtocol:
             self._timer = None
 
 
-def _impatient_protocol() -> type[Any]:
+def _make_timeout_protocol() -> type[Any]:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     return type(

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from embassay.protocols.hume.llms.annotator import show_item
+from embassay.protocols.hume.llms.annotator import format_item_for_llm
 from embassay.protocols.hume.study import read_study
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from hume_small import LABELS, small_study
 from stub import StubServer
 from stub.annotating import annotating
@@ -32,7 +32,7 @@ def known_of(study):
     known = {}
     for task in folder.study.tasks:
         gold = folder.gold(task.name)
-        for item in folder.items_of(task.name):
+        for item in folder.select_task_items(task.name):
             payload = item.payload
             texts = tuple(payload.values())
             if task.family == "reranking":
@@ -54,8 +54,10 @@ def kept_rows(study):
 def questions(study, rows):
     """What was sent for them: the item as shown, and the seed of the run."""
     folder = read_study(study)
-    items = {item.id: show_item(folder.study.task(item.task), item.payload) for item in folder.items}
-    seeds = [int.from_bytes(random_bytes(4, 1337, "hume llm", str(run), "0")) >> 1 for run in range(2)]
+    items = {
+        item.id: format_item_for_llm(folder.study.task(item.task), item.payload) for item in folder.items
+    }
+    seeds = [int.from_bytes(draw_random_bytes(4, 1337, "hume llm", str(run), "0")) >> 1 for run in range(2)]
     return {(items[item], seeds[run]) for item, run in rows}
 
 

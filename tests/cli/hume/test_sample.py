@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from embassay.cli.main import app
-from embassay.data.catalogue.suites import all_suites
+from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import UsageError
 from embassay.protocols.hume.collection import collect_annotations
-from embassay.protocols.hume.sampling import NothingAtHand
+from embassay.protocols.hume.sampling import NoSuiteDataAvailable
 from embassay.protocols.hume.study import read_study
 
 
@@ -72,7 +72,7 @@ def test_a_suite_of_which_nothing_is_here_is_planned_but_not_drawn(name, tmp_pat
     """The plan has every set in its size, as those of the runs do; a study of nothing is an error still."""
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    missing = {one.dataset for one in all_suites()[name].members}
+    missing = {one.dataset for one in read_all_suites()[name].members}
     planned = CliRunner().invoke(app, ["hume", "sample", "-d", name, "--dry-run", "--json"])
     assert planned.exit_code == 0, planned.output
     assert "embassay-plan" not in planned.stdout
@@ -86,7 +86,7 @@ def test_a_suite_of_which_nothing_is_here_is_planned_but_not_drawn(name, tmp_pat
         assert len(told["tasks"]) == 26
         assert {task["task"]: task["n"] for task in told["tasks"]}["hume-robust04"] == 49
     drawn = CliRunner().invoke(app, ["hume", "sample", "-d", name, "--out", str(tmp_path / "s")])
-    assert isinstance(drawn.exception, NothingAtHand)
+    assert isinstance(drawn.exception, NoSuiteDataAvailable)
     assert not (tmp_path / "s").exists()
 
 

@@ -13,7 +13,7 @@ import yaml
 
 import made_mirror
 from embassay.data.catalogue.entries import EntryRecord
-from embassay.data.catalogue.hub import HubAddress, _load_tables
+from embassay.data.catalogue.hub import HubAddress, _load_hub_tables
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ class Repositories:
         configs: dict[str, dict[str, str]] = {}
         for table in record.all_tables:
             for lang in record.langs or [""]:
-                config = (record.config(table, lang) or ("default",))[0]
-                for split in table.splits:
+                config = (record.list_hub_configs(table, lang) or ("default",))[0]
+                for split in table.split_names:
                     path = folder / config / f"{split}.jsonl"
                     path.parent.mkdir(parents=True, exist_ok=True)
                     lines = [json.dumps(row) + "\n" for row in made_mirror.own_rows(table)]
@@ -76,8 +76,8 @@ def hub(
     def local(place: HubAddress, *, streamed: bool) -> list[Any]:
         if not (repositories.root / place.repo).is_dir():
             raise ConnectionError(f"no {place.repo}")
-        return _load_tables(datasets, replace(place, repo=str(repositories.root / place.repo)), streamed)
+        return _load_hub_tables(datasets, replace(place, repo=str(repositories.root / place.repo)), streamed)
 
-    monkeypatch.setattr("embassay.data.catalogue.hub.hub_splits", local)
+    monkeypatch.setattr("embassay.data.catalogue.hub.open_hub_splits", local)
     datasets.disable_progress_bars()
     return repositories

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embassay.data import DATASETS, SHAPES, open_dataset
-from embassay.data.catalogue.entries import EntryRecord, all_entries, find_entry
+from embassay.data.catalogue.entries import EntryRecord, find_entry, read_all_entries
 from embassay.errors import DataError, UsageError
 
 BEIR = [
@@ -50,24 +50,24 @@ Writer = Callable[[EntryRecord], Path]
 
 
 def _of(protocol: str, task: str = "") -> set[str]:
-    used = {name: record.protocols for name, record in all_entries().items()}
+    used = {name: record.protocols for name, record in read_all_entries().items()}
     return {name for name, by in used.items() if protocol in by and (not task or task in by[protocol])}
 
 
 def test_all_that_the_specifications_name() -> None:
     """SAGE's datasets with MTEB's eleven and BEIR's, PTEB's 20, HTEB's 31, HUME's 16; CQADupStack is twelve forums."""
-    forums = {name for name in all_entries() if name.startswith("cqadupstack-")}
+    forums = {name for name in read_all_entries() if name.startswith("cqadupstack-")}
     assert len(forums) == 12
     assert _of("sage", "retrieval") == {*BEIR} | forums
     assert _of("sage", "clustering") == {*CLUSTERING}
     assert _of("sage") == {*BEIR, *CLUSTERING, *SAGE} | forums
     assert (len(PTEB), _of("pteb")) == (20, set(PTEB))
     assert (len(HTEB), _of("hteb")) == (31, set(HTEB))
-    samples = {name for name in all_entries() if name.startswith("hume-")}
+    samples = {name for name in read_all_entries() if name.startswith("hume-")}
     assert (len(HUME), len(samples), _of("hume")) == (16, 16, {*HUME} | samples)
 
 
-@pytest.mark.parametrize("record", all_entries().values(), ids=lambda record: record.name)
+@pytest.mark.parametrize("record", read_all_entries().values(), ids=lambda record: record.name)
 def test_record(record: EntryRecord, write_mirror: Writer) -> None:
     """A tiny mirror in the layout of the record gives exactly the shapes it declares, nothing left out."""
     write_mirror(record)
@@ -83,7 +83,7 @@ def test_record(record: EntryRecord, write_mirror: Writer) -> None:
         assert len(dataset.subsets(shape)) == max(1, len(record.langs))
 
 
-@pytest.mark.parametrize("record", all_entries().values(), ids=lambda record: record.name)
+@pytest.mark.parametrize("record", read_all_entries().values(), ids=lambda record: record.name)
 def test_declaration(record: EntryRecord) -> None:
     """A record says who uses it, under which licence, in which language, and where it is; commits are whole."""
     assert record.protocols
@@ -100,7 +100,7 @@ def test_is_listed() -> None:
     """`embassay list datasets` has every record, after the sample."""
     names = [one.name for one in DATASETS]
     assert names[0] == "sample"
-    assert {*all_entries()} <= {*names}
+    assert {*read_all_entries()} <= {*names}
     assert dict(DATASETS.get("scifact").facts) == {
         "lang": "en",
         "shapes": "retrieval",

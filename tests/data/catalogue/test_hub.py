@@ -11,12 +11,12 @@ import pytest
 from embassay.data import open_dataset
 from embassay.data.catalogue import entries as records
 from embassay.data.catalogue import hub as fetching
-from embassay.data.catalogue.entries import EntryRecord, all_entries, find_entry, find_reading_place
+from embassay.data.catalogue.entries import EntryRecord, find_dataset_location, find_entry, read_all_entries
 from embassay.data.catalogue.hub import fetch_tables
 from embassay.errors import DataError, UsageError
 
 SIZE = 4
-ON_HUB = [record for record in all_entries().values() if record.hub]
+ON_HUB = [record for record in read_all_entries().values() if record.hub]
 
 
 def _silent(_doing: str, _done: int, _total: int | None) -> None:
@@ -41,11 +41,11 @@ def test_the_mirror_wins_and_gives_the_same(hub: Any, mirror: Path) -> None:
     """What was fetched is read from the mirror from then on: the same records, another fingerprint."""
     hub.add(find_entry("rte3"))
     before = open_dataset("rte3")
-    assert find_reading_place(find_entry("rte3")) == "hub"
+    assert find_dataset_location(find_entry("rte3")) == "hub"
     loaded = before.load("labelled_pairs")
     fetched = fetch_tables(find_entry("rte3"), _silent)
     assert [one.rows for one in fetched] == [2] * 4
-    assert find_reading_place(find_entry("rte3")) == "mirror"
+    assert find_dataset_location(find_entry("rte3")) == "mirror"
     assert (mirror / "rte3" / "test" / "de.jsonl.gz").is_file()
     after = open_dataset("rte3").load("labelled_pairs")
     assert (after.data.ids, after.data.first) == (loaded.data.ids, loaded.data.first)
@@ -117,7 +117,7 @@ def test_fetch_goes_on_where_it_stopped(hub: Any, mirror: Path, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         fetch_tables(find_entry("biosses"), stop)
     assert not (mirror / "biosses" / "test.jsonl.gz").exists()
-    assert find_reading_place(find_entry("biosses")) == "part of mirror"
+    assert find_dataset_location(find_entry("biosses")) == "part of mirror"
     fetch_tables(find_entry("biosses"), stop)
     assert heard == [0, 10, 20, 30, 30, 40, 50, 60, 70, 80, 90, 100]
     first = open_dataset("biosses").load("pairs").data.first

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from embassay.data import DATASETS, open_dataset
-from embassay.data.catalogue.entries import all_entries
-from embassay.data.catalogue.suites import Suite, all_suites, find_members, find_suite
+from embassay.data.catalogue.entries import read_all_entries
+from embassay.data.catalogue.suites import Suite, find_records_and_members, find_suite, read_all_suites
 from embassay.errors import DataError, EmbassayError, UsageError
 
 REFERENCE = Path(__file__).parents[3] / ".." / "shared" / "reference"
@@ -91,33 +91,33 @@ def _sets(suite: Suite, task: str) -> list[str]:
 def test_sage_has_the_papers_sets_by_task() -> None:
     """Tables 4 to 6 in their order, the eleven sets of MTEB, and the fifteen of BEIR that are public."""
     for task, names in SAGE.items():
-        assert _sets(all_suites()["sage"], task) == (["arguana", *(x for x in names if x != "arguana")]
+        assert _sets(read_all_suites()["sage"], task) == (["arguana", *(x for x in names if x != "arguana")]
                                                  if task == "retrieval" else names)  # fmt: skip
-    assert [one.title for one in all_suites()["sage-clustering"].members] == CLUSTERING
-    assert len(_sets(all_suites()["sage"], "clustering")) == 11
-    assert len(all_suites()["sage"].sets) == 1 + 6 + 11 + 15 - 1
+    assert [one.title for one in read_all_suites()["sage-clustering"].members] == CLUSTERING
+    assert len(_sets(read_all_suites()["sage"], "clustering")) == 11
+    assert len(read_all_suites()["sage"].sets) == 1 + 6 + 11 + 15 - 1
 
 
 def test_beir_counts_the_forums_of_cqadupstack_as_one() -> None:
     """Fifteen sets of 26 datasets; with those that need an agreement nineteen. MS MARCO is judged on dev."""
-    assert list(all_suites()["beir"].sets) == PUBLIC
-    assert list(all_suites()["beir-all"].sets) == [*PUBLIC, *LICENSED]
-    assert [one.dataset for one in all_suites()["cqadupstack"].members] == [
+    assert list(read_all_suites()["beir"].sets) == PUBLIC
+    assert list(read_all_suites()["beir-all"].sets) == [*PUBLIC, *LICENSED]
+    assert [one.dataset for one in read_all_suites()["cqadupstack"].members] == [
         f"cqadupstack-{name}" for name in FORUMS
     ]
-    splits = {one.dataset: one.as_dict()["split"] for one in all_suites()["beir"].members}
+    splits = {one.dataset: one.as_dict()["split"] for one in read_all_suites()["beir"].members}
     assert splits.pop("msmarco") == "dev"
     assert set(splits.values()) == {"test"}
 
 
 def test_pteb_has_the_papers_sets_by_task() -> None:
     """Nine English STS sets and one of each other task; six multilingual ones; STS17 in both, whole in their union."""
-    assert {task: _sets(all_suites()["pteb-en"], task) for task in ENGLISH} == ENGLISH
-    assert {task: _sets(all_suites()["pteb-multi"], task) for task in MULTILINGUAL} == MULTILINGUAL
-    english = {one.dataset: one.spec() for one in all_suites()["pteb-en"].members}
+    assert {task: _sets(read_all_suites()["pteb-en"], task) for task in ENGLISH} == ENGLISH
+    assert {task: _sets(read_all_suites()["pteb-multi"], task) for task in MULTILINGUAL} == MULTILINGUAL
+    english = {one.dataset: one.spec() for one in read_all_suites()["pteb-en"].members}
     assert english["sts17"] == "sts17?lang=en-en&tasks=sts"
     assert english["sts22"] == "sts22?lang=en&tasks=sts"
-    both = {one.dataset: one for one in all_suites()["pteb"].members}
+    both = {one.dataset: one for one in read_all_suites()["pteb"].members}
     assert len(both) == 20
     assert (len(both["sts17"].langs), "ko-ko" in both["sts17"].langs) == (10, False)
     assert both["twitterhjerne"].as_dict()["split"] == "train"
@@ -157,7 +157,7 @@ def _titles(suite: Suite) -> dict[str, list[str]]:
 def test_hteb_has_the_papers_sets_by_task() -> None:
     """Nineteen English entries and thirteen multilingual ones, 31 together: SemRel is in both, English alone in the one
     and in all 14 languages in the other. STS17 has eleven pairs here."""
-    english, others, every = (all_suites()[name] for name in ("hteb-en", "hteb-multi", "hteb"))
+    english, others, every = (read_all_suites()[name] for name in ("hteb-en", "hteb-multi", "hteb"))
     assert _titles(english) == HTEB_ENGLISH
     assert _titles(others) == HTEB_MULTILINGUAL
     assert (len(english.members), len(others.members), len(every.members)) == (19, 13, 31)
@@ -177,10 +177,10 @@ def test_hteb_has_the_papers_sets_by_task() -> None:
 
 def test_hume_is_sixteen_sets_and_twenty_six_pairs() -> None:
     """Every pair of a set and a language once, French in none."""
-    assert {task: _sets(all_suites()["hume"], task) for task in HUME} == HUME
-    pairs = [(one.dataset, lang) for one in all_suites()["hume"].members for lang in one.langs]
+    assert {task: _sets(read_all_suites()["hume"], task) for task in HUME} == HUME
+    pairs = [(one.dataset, lang) for one in read_all_suites()["hume"].members for lang in one.langs]
     assert len(pairs) == len(set(pairs)) == 26
-    assert all_suites()["mteb-hume"].members == all_suites()["hume"].members
+    assert read_all_suites()["mteb-hume"].members == read_all_suites()["hume"].members
 
 
 @pytest.mark.mteb
@@ -192,7 +192,7 @@ def test_mteb_hume_is_that_of_mteb() -> None:
     for task in mteb.get_benchmark("HUME(v1)").tasks:
         theirs[task.metadata.dataset["path"]] = (task.metadata.dataset["revision"], sorted(task.hf_subsets))
     ours = {}
-    for one in all_suites()["mteb-hume"].members:
+    for one in read_all_suites()["mteb-hume"].members:
         assert one.record is not None
         ours[one.record.hub] = (one.record.revision, sorted(one.record.langs or ["default"]))
     assert ours == theirs
@@ -203,20 +203,20 @@ def test_titles_are_those_of_the_papers_tables() -> None:
     """HUME's table 3 and PTEB's table 13 name the same sets, HUME's in the same languages."""
     with (REFERENCE / "hume" / "table3.csv").open(encoding="utf-8") as file:
         printed = {row["dataset"]: len(row["languages"].split(";")) for row in csv.DictReader(file)}
-    assert {one.title: len(one.langs) for one in all_suites()["hume"].members} == printed
+    assert {one.title: len(one.langs) for one in read_all_suites()["hume"].members} == printed
     with (REFERENCE / "pteb" / "table13.csv").open(encoding="utf-8") as file:
         names = [row["dataset"].lower() for row in csv.DictReader(file)]
-    ours = [one.title.lower() for one in all_suites()["pteb"].members]
+    ours = [one.title.lower() for one in read_all_suites()["pteb"].members]
     assert len(ours) == len(names)
     assert all(any(name.replace(" ", "").startswith(one[:10]) for name in names) for one in ours)
 
 
 def test_no_suite_has_the_name_of_a_dataset() -> None:
     """`-d NAME` means one thing, and every member has a task that its tables can serve."""
-    assert not set(all_suites()) & {one.name for one in DATASETS}
-    for suite in all_suites().values():
+    assert not set(read_all_suites()) & {one.name for one in DATASETS}
+    for suite in read_all_suites().values():
         for one in suite.members:
-            assert one.dataset in all_entries()
+            assert one.dataset in read_all_entries()
             assert one.tasks, one.dataset
 
 
@@ -270,7 +270,7 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
         f"{tmp_path / 'pairs.jsonl'}?tasks=sts", f"{tmp_path / 'more.jsonl'}?tasks=sts",
         "sts17?lang=en-en,es-es&tasks=sts", "twitterhjerne?tasks=retrieval",
     ]  # fmt: skip
-    records, own = find_members([str(tmp_path / "ours.yaml"), "scifact"])
+    records, own = find_records_and_members([str(tmp_path / "ours.yaml"), "scifact"])
     assert [one.name for one in records] == ["sts17", "twitterhjerne", "scifact"]
     assert len(own) == 2
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from embassay.data import SHAPES, open_dataset
-from embassay.data.check import Check
+from embassay.data.check import DataCheck
 from embassay.data.check import figures as texts
-from embassay.data.check.figures import count_values, find_off_scale_scores, spread_of
+from embassay.data.check.figures import count_values, find_off_scale_scores, summarize_number_spread
 from embassay.data.check.files import FaultCollector
 from embassay.data.check.inspection import TASKS, find_near_misses
 from embassay.errors import DataError, UsageError
@@ -38,7 +38,7 @@ def test_the_tasks_of_sage_are_those_of_the_protocol() -> None:
 def test_a_check_agrees_with_the_loaders() -> None:
     """Shapes, items, skipped rows and warnings of the sample are those that loading gives."""
     dataset = open_dataset("sample")
-    report = Check("sample", near=None).report()
+    report = DataCheck("sample", near=None).report()
     assert report.usable
     assert tuple(shape.shape for shape in report.shapes) == dataset.shapes()
     for shape in report.shapes:
@@ -55,7 +55,7 @@ def test_a_check_agrees_with_the_loaders() -> None:
 
 def test_the_report_is_json() -> None:
     """Everything in a report can be written as JSON and holds no number that is none."""
-    json.dumps(Check("sample").report().as_dict(), allow_nan=False)
+    json.dumps(DataCheck("sample").report().as_dict(), allow_nan=False)
 
 
 def test_a_large_table_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_a_large_table_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(texts, "HELD", 40)
     rows = "".join(f"text number {number % 9}\n" for number in range(10))
     (tmp_path / "t.csv").write_text("text\n" + rows)
-    report = Check(str(tmp_path / "t.csv")).report()
+    report = DataCheck(str(tmp_path / "t.csv")).report()
     assert [shape.items for shape in report.shapes] == [10]
     assert report.shapes[0].warnings == ("repeats of an earlier text: 1 (10)",)
     assert [one.texts for one in report.repeats] == [4]
@@ -76,17 +76,17 @@ def test_two_paths(tmp_path: Path) -> None:
     mine.write_text('{"text": "one and only one text", "label": 1}\n{"text": "another", "label": 2}\n')
     theirs.write_text('{"id": "t", "text": "one and  only one text"}\n')
     other.write_text('{"text": "a", "text2": "b", "score": 1}\n')
-    report = Check(str(mine), against=str(theirs)).report()
+    report = DataCheck(str(mine), against=str(theirs)).report()
     (overlap,) = report.overlaps
     assert (overlap.of, overlap.within, overlap.texts, overlap.exact, overlap.near) == (
         str(mine), str(theirs), 2, 1, 0,
     )  # fmt: skip
     assert overlap.examples[0].first == "t"
     assert report.repeats[0].texts == 2
-    remarks = Check(str(mine), against=str(other)).report().remarks
+    remarks = DataCheck(str(mine), against=str(other)).report().remarks
     assert remarks == (f"{other}: no table with just text, to compare mine.jsonl with.",)
     with pytest.raises(UsageError, match="there is no file"):
-        Check(str(mine), against="nowhere.jsonl").report()
+        DataCheck(str(mine), against="nowhere.jsonl").report()
 
 
 def test_splits(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_splits(tmp_path: Path) -> None:
         ("train", "x y z"),
     ]
     path.write_text("".join(json.dumps({"split": split, "text": text}) + "\n" for split, text in rows))
-    told = {(one.of, one.within): one.exact for one in Check(str(path)).report().overlaps}
+    told = {(one.of, one.within): one.exact for one in DataCheck(str(path)).report().overlaps}
     assert told == {("dev", "train"): 1, ("test", "train"): 2, ("test", "dev"): 0}
-    report = Check(str(path), split="test").report()
+    report = DataCheck(str(path), split="test").report()
     assert {(one.of, one.within) for one in report.overlaps} == {("test", "train"), ("test", "dev")}
     assert (report.repeats[0].texts, report.repeats[0].exact) == (2, 1)
     assert report.lengths[0].characters.n == 2
@@ -113,7 +113,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps({"text": f"text number {n}"}) + "\n" for n in range(3000)))
     told: dict[str, tuple[int, int]] = {}
-    Check(str(path), say=lambda doing, done, total: told.__setitem__(doing, (done, total))).report()
+    DataCheck(str(path), say=lambda doing, done, total: told.__setitem__(doing, (done, total))).report()
     assert {
         "reading x.jsonl",
         "loading documents",
@@ -160,7 +160,7 @@ def test_a_column_of_objects_is_offered_for_nothing(tmp_path: Path) -> None:
     path = tmp_path / "nested.jsonl"
     rows = [{"id": n, "document": {"text": f"text {n}"}, "meta": {"label": n % 2}} for n in range(12)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert "text=meta" not in str(Check(str(path)).report())
+    assert "text=meta" not in str(DataCheck(str(path)).report())
 
 
 def test_one_fault_many_places() -> None:
@@ -171,7 +171,7 @@ def test_one_fault_many_places() -> None:
             DataError(f"id 'k{line}' appears twice, first on line 1.", path="a", line=line), "documents"
         )
     stops.add(DataError("the value of 'label' cannot be used", path="a", line=3), "labelled")
-    first, second = stops.faults()
+    first, second = stops.list_faults()
     assert (first.count, first.lines, first.shapes) == (2, (3, 5), ("documents",))
     assert first.example.startswith("a:5: id 'k5'")
     assert (second.count, second.shapes) == (1, ("labelled",))
@@ -181,7 +181,7 @@ def test_one_fault_many_places() -> None:
 
 def test_figures() -> None:
     """1, 2, 3, 10: median 2.5, mean 4; of 21 scores one is off the scale 0 to 1; b appears twice."""
-    told = spread_of(np.array([10, 1, 2, 3, np.nan]))
+    told = summarize_number_spread(np.array([10, 1, 2, 3, np.nan]))
     assert (told.n, told.least, told.median, told.most, told.mean) == (4, 1, 2.5, 10, 4)
     assert find_off_scale_scores([0.5] * 20 + [40]) == ((0, 1), 1)
     assert find_off_scale_scores([0.1, 0.9]) is None

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from embassay.data.check import NearDuplicateRule
 from embassay.data.check import figures as near
-from embassay.data.check.figures import PERMUTATIONS, TRIES, TextSketches, Unit, hash_overlap, hash_shingles
+from embassay.data.check.figures import (
+    PERMUTATIONS,
+    TRIES,
+    TextSketches,
+    Unit,
+    compute_hash_jaccard,
+    hash_shingles,
+)
 from embassay.errors import UsageError
 
 WORDS = [
@@ -50,14 +57,17 @@ def _index(one: str, other: str, unit: Unit) -> float:
 @given(one=st.text(max_size=30), other=st.text(max_size=30))
 def test_the_index_is_that_of_the_sets(unit: Unit, one: str, other: str) -> None:
     """Hashed or not, the shared shingles over all: any letters, blank texts and short ones included."""
-    assert hash_overlap(hash_shingles(one, unit), hash_shingles(other, unit)) == pytest.approx(
+    assert compute_hash_jaccard(hash_shingles(one, unit), hash_shingles(other, unit)) == pytest.approx(
         _index(one, other, unit)
     )
 
 
 def test_worked_example() -> None:
     """`abcdefg` has the runs abcde bcdef cdefg, `abcdefh` has abcde bcdef cdefh: 2 shared of 4."""
-    assert hash_overlap(hash_shingles("abcdefg", "characters"), hash_shingles("ABCDEFH", "characters")) == 0.5
+    assert (
+        compute_hash_jaccard(hash_shingles("abcdefg", "characters"), hash_shingles("ABCDEFH", "characters"))
+        == 0.5
+    )
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.7, 0.8, 0.9])
@@ -68,7 +78,7 @@ def test_pairs_are_real_and_hardly_any_is_missed(threshold: float) -> None:
     real: dict[tuple[int, int], float] = {}
     cut = [hash_shingles(text, "characters") for text in texts]
     for first, second in combinations(range(len(texts)), 2):
-        if (alike := hash_overlap(cut[first], cut[second])) >= threshold:
+        if (alike := compute_hash_jaccard(cut[first], cut[second])) >= threshold:
             real[first, second] = alike
     assert all(real[pair.first, pair.second] == pair.jaccard for pair in found)
     repeated = {second for _, second in real}
@@ -107,10 +117,10 @@ def test_a_template_does_not_explode(alike: bool, monkeypatch: pytest.MonkeyPatc
     compared: list[float] = []
 
     def counted(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
-        compared.append(hash_overlap(one, other))
+        compared.append(compute_hash_jaccard(one, other))
         return compared[-1]
 
-    monkeypatch.setattr(near, "hash_overlap", counted)
+    monkeypatch.setattr(near, "compute_hash_jaccard", counted)
     rng = np.random.default_rng(3)
     names = [" ".join(rng.choice(WORDS, 3)) for _ in range(4000)]
     texts = [

@@ -23,7 +23,7 @@ from embassay.data import column, corpus, open_dataset
 from embassay.data.corpus import PickedTexts, TextColumn
 from embassay.data.rows import collect_faults
 from embassay.errors import DataError, UsageError
-from embassay.records import Documents, Loaded, RetrievalSet
+from embassay.records import Documents, LoadedDataset, RetrievalSet
 
 Rows = list[dict[str, Any]]
 LANGS = ("en", "fr", "")
@@ -94,7 +94,7 @@ def beir(folder: Path, rows: Rows = ROWS) -> str:
     return str(folder)
 
 
-def corpus_of(loaded: Loaded[Any]) -> Documents:
+def corpus_of(loaded: LoadedDataset[Any]) -> Documents:
     """Its documents."""
     return loaded.data.corpus if isinstance(loaded.data, RetrievalSet) else loaded.data
 
@@ -204,7 +204,7 @@ def test_full_disk(tmp_path: Path, large: Callable[[], None], monkeypatch: pytes
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("embassay.data.column.ColumnWriter._put", full)
+    monkeypatch.setattr("embassay.data.column.ColumnWriter._write_bytes", full)
     with pytest.raises(UsageError, match="No space left"):
         open_dataset(beir(tmp_path / "d")).load("retrieval")
     assert not list((tmp_path / "cache" / "corpora").glob("**/texts"))
@@ -279,6 +279,6 @@ def test_written_parts_are_left_alone(tmp_path: Path) -> None:
     """What is being written is not taken for what a killed process left."""
     with column.make_scratch_folder(tmp_path) as folder:
         (folder / "texts").write_text("half")
-        assert column.clear_parts(tmp_path) == 0
+        assert column.remove_abandoned_parts(tmp_path) == 0
         assert (folder / "texts").exists()
     assert [one.name for one in tmp_path.iterdir()] == ["new.lock"]

@@ -7,9 +7,9 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.column import find_oddities, find_repeats
+from embassay.data.column import find_odd_texts, find_repeated_texts
 from embassay.data.intake import ReasonTally
-from embassay.data.views import Draw, draw_places
+from embassay.data.views import SeededDraw, draw_positions
 
 FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])
 
@@ -18,8 +18,10 @@ FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])
 def test_repeats(texts: list[str], kinds: int) -> None:
     """Exact whatever the hash: one with collisions finds the same places."""
     expected = [place for place, text in enumerate(texts) if text in texts[:place]]
-    assert find_repeats(array("q", map(hash, texts)), texts.__getitem__) == expected
-    assert find_repeats(array("q", (len(text) % kinds for text in texts)), texts.__getitem__) == expected
+    assert find_repeated_texts(array("q", map(hash, texts)), texts.__getitem__) == expected
+    assert (
+        find_repeated_texts(array("q", (len(text) % kinds for text in texts)), texts.__getitem__) == expected
+    )
 
 
 @given(st.lists(FEW, max_size=30))
@@ -33,7 +35,7 @@ def test_same_warnings_as_one_by_one(texts: list[str]) -> None:
     for place, text in enumerate(texts):
         if text and text in texts[:place]:
             one_by_one.note("repeats of an earlier text", ids[place])
-    at_once.take(noted=find_oddities(ids, texts))
+    at_once.add_counts(noted=find_odd_texts(ids, texts))
     assert at_once.warnings() == one_by_one.warnings()
 
 
@@ -42,7 +44,7 @@ def test_drawn_places(ids: set[str], limit: int, seed: int) -> None:
     """The same draw as the one that holds its items."""
     ordered = sorted(ids)
     required = set(ordered[::3])
-    drawn = Draw[int](limit, seed, required)
+    drawn = SeededDraw[int](limit, seed, required)
     for place, key in enumerate(ordered):
-        drawn.offer(key, place)
-    assert draw_places(ordered, limit, seed, required).tolist() == drawn.taken()
+        drawn.offer_item(key, place)
+    assert draw_positions(ordered, limit, seed, required).tolist() == drawn.taken()

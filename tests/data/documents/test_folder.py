@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.data.documents import Document, Folder, passages_in
-from embassay.data.documents.folder import path_id, scan_folder
+from embassay.data.documents import Document, DocumentFolder, split_into_passages
+from embassay.data.documents.folder import format_path_as_id, scan_folder
 from embassay.data.documents.passages import parse_chunking
 from embassay.errors import DataError, UsageError
 from embassay.text.chunking import Chunking
@@ -66,7 +66,7 @@ def test_what_is_read_and_what_is_left_out_is_counted(folder: Path) -> None:
     """Every file is a document or has a reason."""
     dataset = open_dataset(str(folder))
     source = dataset.parts["corpus"].source  # type: ignore[attr-defined]
-    assert source.contents.documents == {"HTML": 1, "Markdown": 2, "text": 1}
+    assert source.folder_contents.documents == {"HTML": 1, "Markdown": 2, "text": 1}
     assert counted(dataset) == {
         "hidden files and folders": 2, "files that are not documents": 1, "archives, which are not unpacked": 1,
         "empty files": 1, "documents without text": 1, "copies of another document": 1, "files without text": 1,
@@ -78,7 +78,7 @@ def test_what_is_read_and_what_is_left_out_is_counted(folder: Path) -> None:
 def test_a_passage_is_a_span_of_its_document(folder: Path) -> None:
     """Document, start and end give the passage's text back; front matter, headings and language go along."""
     source = open_dataset(str(folder)).parts["corpus"].source  # type: ignore[attr-defined]
-    texts = {one.id: one.text for one in source.documents()}
+    texts = {one.id: one.text for one in source.read_documents()}
     rows = list(source.rows(source.columns()))
     assert [row.cells["id"] for row in rows] == [
         "copy.md#1", "guide.md#1", "guide.md#2", "page.html#1", "sub%20dir/note.txt#1",
@@ -161,10 +161,10 @@ def test_the_fingerprint_depends_on_names_texts_and_chunks(folder: Path, tmp_pat
 
 def test_a_large_folder_is_not_held(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read again, and gives the same passages."""
-    small = Folder(folder)
+    small = DocumentFolder(folder)
     rows = list(small.rows(small.columns()))
     monkeypatch.setattr("embassay.data.documents.passages.IN_MEMORY", 10)
-    large = Folder(folder)
+    large = DocumentFolder(folder)
     assert list(large.rows(large.columns())) == rows
     (folder / "guide.md").write_text(" ")
     with pytest.raises(DataError, match=r"guide.md.*changed"):
@@ -220,7 +220,7 @@ def test_options_of_tables_are_refused(folder: Path) -> None:
     [("a b/c#d%.md", "a%20b/c%23d%25.md"), ("tab\there", "tab%09here"), ("größe.md", "größe.md")],
 )
 def test_ids_can_stand_in_a_run(name: str, shown: str) -> None:
-    assert path_id(name) == shown
+    assert format_path_as_id(name) == shown
     assert shown.split() == [shown]
 
 
@@ -228,7 +228,7 @@ def test_ids_can_stand_in_a_run(name: str, shown: str) -> None:
 def test_passages_cover_all_but_whitespace(text: str, limit: int) -> None:
     """In order, without overlap, and each is its span; a heading is in the title of what stands under it, once."""
     document = Document("d", Path("d"), "Markdown", "", "", text)
-    found = list(passages_in(document, Chunking(limit, 0)))
+    found = list(split_into_passages(document, Chunking(limit, 0)))
     assert all(text[one.start : one.end] == one.body for one in found)
     covered = {place for one in found for place in range(one.start, one.end)}
     assert sum(one.end - one.start for one in found) == len(covered)
@@ -257,7 +257,7 @@ def test_what_is_for_programs_is_left_out_and_counted(tmp_path: Path) -> None:
         "license-keys.md": "How keys are made.", "Makefile": "all:",
     }.items():  # fmt: skip
         (tmp_path / name).write_text(text)
-    found = Folder(tmp_path).contents
+    found = DocumentFolder(tmp_path).folder_contents
     assert found.ids == {"page.html", "README", "license-keys.md"}
     left = {skip.reason.partition(",")[0]: skip.count for skip in found.skipped}
     assert left == {

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from embassay.data.documents import conversion
-from embassay.data.documents.html import EndTag, StartTag, html_tokens
-from embassay.data.documents.markup import Unread, html_text
+from embassay.data.documents.html import EndTag, StartTag, tokenize_html
+from embassay.data.documents.markup import UnreadableDocument, extract_html_text
 
 
 def told(page: str) -> list[object]:
     """The tokens, short: a tag by its name, an end with a stroke before it."""
     names = {StartTag: "{0.tag}", EndTag: "/{0.tag}", str: "'{0}'"}
-    return [names[type(token)].format(token) for token in html_tokens(page)]
+    return [names[type(token)].format(token) for token in tokenize_html(page)]
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_a_page(page, tokens):
 
 def test_attributes():
     """In lower case, characters for references, the first of two, none for a value that is left out."""
-    (start,) = html_tokens("<A HREF='a&amp;b' Id = x id=y checked>")
+    (start,) = tokenize_html("<A HREF='a&amp;b' Id = x id=y checked>")
     assert start == StartTag("a", {"href": "a&b", "id": "x", "checked": ""})
 
 
 def test_a_character_with_thousands_of_digits():
     """Is no character, and no error."""
     page = "&#" + "1" * 10_000 + ";"
-    assert list(html_tokens(page)) == [page]
+    assert list(tokenize_html(page)) == [page]
 
 
 HOSTILE = {
@@ -60,12 +60,12 @@ HOSTILE = {
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_pages_are_read_in_one_pass(piece):
     """3 MB of each: what took the square of its length would run for hours."""
-    html_text(piece * (3_000_000 // len(piece)))
+    extract_html_text(piece * (3_000_000 // len(piece)))
 
 
 def test_what_is_left_out_may_nest_deeply():
     """Each end is found at once, however much is open."""
-    text, _, _ = html_text("<svg>" * 100_000 + "</p>" * 100_000 + "</svg>" * 100_000 + "<p>after")
+    text, _, _ = extract_html_text("<svg>" * 100_000 + "</p>" * 100_000 + "</svg>" * 100_000 + "<p>after")
     assert text == "after"
 
 
@@ -78,9 +78,9 @@ def test_a_refusal_is_remembered(tmp_path, monkeypatch):
         return {"refused": "files that need more memory or time than allowed"}
 
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(conversion, "_make_request", refuse)
+    monkeypatch.setattr(conversion, "_make_conversion_request", refuse)
     for name in ("one.html", "same.html"):
         (tmp_path / name).write_text("<p>a")
-        with pytest.raises(Unread, match="more memory or time"):
+        with pytest.raises(UnreadableDocument, match="more memory or time"):
             conversion.convert_document(tmp_path / name, "HTML")
     assert len(asked) == 1

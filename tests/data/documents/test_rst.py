@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.documents import open_documents
-from embassay.data.documents.rst import markdown_of, read_restructured
+from embassay.data.documents.rst import convert_rst_to_markdown, read_restructured_text
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from embassay.data.documents.rst import markdown_of, read_restructured
 )  # fmt: skip
 def test_what_becomes_of_it(text: str, read: str) -> None:
     """Headings, references, notes, code, tables, definitions, and what is left out."""
-    assert markdown_of(text) == read
+    assert convert_rst_to_markdown(text) == read
 
 
 @given(st.text("ab.:`_|=-* \n>#<", max_size=200) | st.text(max_size=200))
@@ -45,8 +45,8 @@ def test_any_text(text: str) -> None:
     """Nothing fails, and what is read is read again the same way from its bytes."""
     content = text.encode("utf-8", "surrogatepass")
     if "\0" not in text and text.isprintable():
-        assert read_restructured(content, Path("a.rst")).text == markdown_of(text)
-    markdown_of(text)
+        assert read_restructured_text(content, Path("a.rst")).text == convert_rst_to_markdown(text)
+    convert_rst_to_markdown(text)
 
 
 def test_a_folder_of_it(tmp_path: Path) -> None:

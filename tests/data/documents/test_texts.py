@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.documents.markup import (
-    Unread,
+    UnreadableDocument,
     clean_text,
-    declared_charset,
     decode_text,
-    front_matter,
-    html_text,
+    extract_html_text,
+    find_declared_charset,
     read_markdown,
+    split_front_matter,
 )
 
 WORDS = "Größe, Mühe, Straße und viele Vögel über der Brücke; später schöne Äpfel für die Gäste."
@@ -45,7 +45,7 @@ def test_old_encodings_of_the_west_and_of_the_middle_of_europe(encoding: str, te
 
 @pytest.mark.parametrize("content", [b"a\0b", b"\x01\x02\x03\x04abc", b"\xff\xfe\x00"])
 def test_what_is_no_text_is_unread(content: bytes) -> None:
-    with pytest.raises(Unread):
+    with pytest.raises(UnreadableDocument):
         decode_text(content)
 
 
@@ -60,13 +60,17 @@ def test_what_is_no_text_is_unread(content: bytes) -> None:
     ],
 )
 def test_front_matter_is_taken_off(text: str, rest: str, said: dict[str, object]) -> None:
-    assert front_matter(text, Path("a.md"))[:2] == (rest, said)
+    assert split_front_matter(text, Path("a.md"))[:2] == (rest, said)
 
 
 @pytest.mark.parametrize("inside", ["a: [", "a: *b", "&x [*x, *x]", "a: 1\na: 2"])
 def test_front_matter_that_cannot_be_read_stays_text(inside: str) -> None:
     text = f"---\n{inside}\n---\nText."
-    assert front_matter(text, Path("a.md")) == (text, {}, ("front matter that cannot be read, kept as text",))
+    assert split_front_matter(text, Path("a.md")) == (
+        text,
+        {},
+        ("front matter that cannot be read, kept as text",),
+    )
 
 
 def test_titles_are_the_first_heading_where_nothing_says_more() -> None:
@@ -86,20 +90,20 @@ def test_html_keeps_what_is_read() -> None:
         "<h2>One <a class=headerlink href=#x>¶</a></h2><ul><li>a<li><p>b</p></ul><table><tr><td>1<td>2</table>"
         "<p>line<br>break<script>x()</script><pre># code\n  y</pre></main><footer>foot</footer>"
     )
-    text, title, lang = html_text(page)
+    text, title, lang = extract_html_text(page)
     assert (title, lang) == ("T & U", "en")
     assert text == "## One\n\n- a\n- b\n\n1 | 2\n\nline\nbreak\n\n```\n# code\n  y\n```"
 
 
 def test_a_navigation_without_an_end_hides_nothing() -> None:
-    assert html_text("<p>One.<nav><p>Two.")[0] == "One.\n\nTwo."
+    assert extract_html_text("<p>One.<nav><p>Two.")[0] == "One.\n\nTwo."
 
 
 def test_declared_charsets() -> None:
-    assert declared_charset(b'<meta charset="iso-8859-1">') == "iso-8859-1"
-    assert declared_charset(b"<p>none") == ""
+    assert find_declared_charset(b'<meta charset="iso-8859-1">') == "iso-8859-1"
+    assert find_declared_charset(b"<p>none") == ""
 
 
 @given(st.text(max_size=200))
 def test_html_never_fails(page: str) -> None:
-    assert isinstance(html_text(page)[0], str)
+    assert isinstance(extract_html_text(page)[0], str)

@@ -12,9 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import CorpusTexts, Entries, read_held_entries, read_run
-from embassay.data.judged_runs.engines import read_hits
-from embassay.data.judged_runs.spans import are_spans, by_evidence, make_qrels, read_spans
+from embassay.data.judged_runs import CorpusTexts, RunOrQrelsEntries, read_held_entries, read_run
+from embassay.data.judged_runs.engines import read_engine_hits
+from embassay.data.judged_runs.spans import (
+    is_span_judgement_file,
+    make_span_qrels,
+    read_evidence_spans,
+    rename_passages_by_evidence,
+)
 from embassay.data.judged_runs.texts import _normalise_blanks
 from embassay.errors import DataError
 
@@ -71,7 +76,7 @@ def search(*hits: dict[str, Any], **more: Any) -> dict[str, Any]:
     }
 
 
-def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> Entries:
+def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> RunOrQrelsEntries:
     path = tmp_path / "run.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return read_run(path, mapping, CorpusTexts(KNOWN, ASKED) if known else None)
@@ -242,7 +247,7 @@ def test_what_is_no_answer_is_named(content: str, said: str, tmp_path: Path) -> 
 def test_texts_are_found_whatever_their_spaces(text: str) -> None:
     """A text that nobody sees is equal to none."""
     known = CorpusTexts({"d": text})
-    assert known.passage(f"  {text}\n") == ("d" if _normalise_blanks(text) else None)
+    assert known.find_passage_by_text(f"  {text}\n") == ("d" if _normalise_blanks(text) else None)
 
 
 SPANS = [
@@ -261,9 +266,9 @@ def judged(tmp_path: Path) -> Path:
 
 def test_evidence_is_found_however_documents_are_cut(judged: Path) -> None:
     """Whole, in a larger passage, and half of it; less than half is none."""
-    spans = read_spans(judged)
-    assert are_spans(judged)
-    assert sorted(make_qrels(spans, judged).frame.rows()) == [
+    spans = read_evidence_spans(judged)
+    assert is_span_judgement_file(judged)
+    assert sorted(make_span_qrels(spans, judged).frame.rows()) == [
         ("q", "a.md[100:200]", 5.0), ("q", "a.md[900:1000]", 3.0), ("q", "b.md[0:50]", 1.0),
     ]  # fmt: skip
     for start, end, found in (
@@ -273,7 +278,9 @@ def test_evidence_is_found_however_documents_are_cut(judged: Path) -> None:
         (160, 400, False),
         (50, 149, False),
     ):
-        held = by_evidence(read_held_entries({"q": ["x"]}, "run", "r"), spans, {"x": ("a.md", start, end)})
+        held = rename_passages_by_evidence(
+            read_held_entries({"q": ["x"]}, "run", "r"), spans, {"x": ("a.md", start, end)}
+        )
         assert (held.run.frame["doc"][0] == "a.md[100:200]") is found
         assert (held.matched, held.unmatched) == (int(found), int(not found))
 
@@ -287,7 +294,7 @@ def test_evidence_counts_once_and_the_best_of_several(judged: Path) -> None:
         "none": ("c.md", 0, 9),
     }
     run = read_held_entries({"q": ["one", "two", "all", "none", "lost"]}, "run", "r")
-    held = by_evidence(run, read_spans(judged), places)
+    held = rename_passages_by_evidence(run, read_evidence_spans(judged), places)
     assert held.run.frame["doc"].to_list() == ["a.md[100:200]", "two!again", "a.md[900:1000]", "none", "lost"]
     assert (held.matched, held.unmatched, held.unplaced) == (3, 1, 1)
     assert held.run.frame["value"].to_list() == run.frame["value"].to_list()
@@ -299,23 +306,23 @@ def test_evidence_counts_once_and_the_best_of_several(judged: Path) -> None:
 def test_lines_that_judge_no_span(line: str, judged: Path) -> None:
     judged.write_text(judged.read_text() + line + "\n")
     with pytest.raises(DataError, match=r"spans.jsonl:4: "):
-        read_spans(judged)
+        read_evidence_spans(judged)
 
 
 def test_rows_that_name_no_document() -> None:
     """ES|QL leaves ids out unless they are asked for: the refusal says how."""
     columns, values = [{"name": "title"}, {"name": "price"}], [["Refunds", 3]]
     with pytest.raises(DataError, match=r"METADATA _id") as raised:
-        read_hits(
+        read_engine_hits(
             Path("run.json"),
             json.dumps({"query_id": "q1", "columns": columns, "values": values}).encode(),
             {},
         )
     assert raised.value.found == "title, price"
     partial = {"query_id": "q1", "columns": [{"name": "_id"}], "values": [["d1"]], "is_partial": True}
-    assert read_hits(Path("run.json"), json.dumps(partial).encode(), {})[0].is_partial
+    assert read_engine_hits(Path("run.json"), json.dumps(partial).encode(), {})[0].is_partial
     mapped = {"query_id": "q1", "columns": [{"name": "key.keyword"}], "values": [["d1"]]}
-    [hit] = read_hits(Path("run.json"), json.dumps(mapped).encode(), {"doc_id": "key.keyword"})
+    [hit] = read_engine_hits(Path("run.json"), json.dumps(mapped).encode(), {"doc_id": "key.keyword"})
     assert hit.ids == {"key.keyword": "d1"}
 
 

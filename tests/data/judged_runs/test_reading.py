@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import Entries, read_held_entries, read_qrels, read_run
+from embassay.data.judged_runs import RunOrQrelsEntries, read_held_entries, read_qrels, read_run
 from embassay.data.judged_runs import runs as careful
 from embassay.data.judged_runs import runs as columns
 from embassay.data.judged_runs.layouts import QRELS, RUN, FieldLayout, detect_layout
@@ -39,7 +39,7 @@ def parquet(rows: list[tuple[str, str, float]], value: str) -> bytes:
     return buffer.getvalue()
 
 
-def read(kind: str, path: Path, content: str | bytes, **arguments: object) -> Entries:
+def read(kind: str, path: Path, content: str | bytes, **arguments: object) -> RunOrQrelsEntries:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return (read_run if kind == "run" else read_qrels)(path, **arguments)  # type: ignore[operator, no-any-return]
 
@@ -305,8 +305,8 @@ def test_the_two_ways_agree(rows: list[tuple[str, str, float]], blank: str, spac
     lines = (blank.join((q, "Q0", d, "1", repr(s), "tag")) for q, d, s in rows)
     content = ("\n\n" if spaced else "\n").join(lines).encode()
     layout = detect_layout(Path("x"), content, RUN, {})
-    slow = list(careful.text_entries(Path("x"), content, RUN, layout).values())
-    fast = columns.text_columns(content, layout)
+    slow = list(careful.parse_text_entries(Path("x"), content, RUN, layout).values())
+    fast = columns.parse_text_columns(content, layout)
     assert slow == rows
     assert fast is not None
     assert fast.select("query", "doc", "value").rows() == rows
@@ -360,7 +360,7 @@ def test_distances_are_not_taken_for_scores(written: Callable[[Lines], str | byt
     """Where the score rises with the rank the last would be ranked first: in long lists and short ones, from rank 0
     too, with ties and with a step that falls. Ranks of 0, a tie and scores that go up and down say nothing."""
 
-    def run(score: Callable[[int], float], rank: Callable[[int], int], *size: int) -> Entries:
+    def run(score: Callable[[int], float], rank: Callable[[int], int], *size: int) -> RunOrQrelsEntries:
         return read("run", tmp_path / "run", written(made(score, rank, *size)))
 
     for score, rank, *size in (

@@ -34,10 +34,10 @@ def test_signs_tell_texts_apart(twins: tuple[str, str]) -> None:
         names = dict(zip("ab", texts, strict=True))
         for name, text in names.items():
             for asked in (text, f"  {text}\n", text.replace(" ", "\u00a0")):
-                assert CorpusTexts(names).passage(asked) == name
+                assert CorpusTexts(names).find_passage_by_text(asked) == name
                 assert CorpusTexts({}, names).question(asked) == name
             twin = next(other for other in "ab" if other != name)
-            assert CorpusTexts({twin: names[twin]}).passage(text) is None
+            assert CorpusTexts({twin: names[twin]}).find_passage_by_text(text) is None
             assert CorpusTexts({}, {twin: names[twin]}).question(text) == text
 
 
@@ -68,7 +68,7 @@ def test_converters_change_texts(changed: str) -> None:
     assert (
         CorpusTexts(
             {"other": "Tickets cost twelve euros for adults and six for children.", "d": LONG}
-        ).passage(changed)
+        ).find_passage_by_text(changed)
         == "d"
     )
 
@@ -82,7 +82,7 @@ def test_a_word_that_differs_is_another_text(word: str, other: str) -> None:
     twin = LONG.replace(word, other)
     assert twin != LONG
     for text in (LONG, LONG[4:-4] if word in LONG[4:-4] else LONG):
-        assert CorpusTexts({"d": twin}).passage(text) is None
+        assert CorpusTexts({"d": twin}).find_passage_by_text(text) is None
 
 
 PARTS = {
@@ -121,7 +121,7 @@ PARTS = {
 def test_parts_of_passages_in_any_script(whole: str, part: str) -> None:
     """Scripts without blanks by their signs."""
     other = "会議室の予約は総務部で受け付けます。前日までに申し込んでください。"
-    assert CorpusTexts({"other": other, "d": whole}).passage(part) == "d"
+    assert CorpusTexts({"other": other, "d": whole}).find_passage_by_text(part) == "d"
 
 
 def test_what_fits_several_is_none_of_them() -> None:
@@ -158,10 +158,10 @@ def test_nothing_is_found_by_a_text_of_nothing() -> None:
     """Blank texts, and signs that nobody sees, are equal to no text."""
     known = CorpusTexts({"blank": " ", "unseen": "\u200b", "dots": "...", "d": LONG}, {"q": ""})
     for text in ("", " ", "\ufeff", "\u200b\u200b"):
-        assert known.passage(text) is None
+        assert known.find_passage_by_text(text) is None
         assert known.question(text) == text
-    assert known.passage("...") == "dots"
-    assert known.passage("?") is None
+    assert known.find_passage_by_text("...") == "dots"
+    assert known.find_passage_by_text("?") is None
 
 
 def test_plain_texts() -> None:

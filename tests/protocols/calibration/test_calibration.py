@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.calibration import CalibrationOptions, translations
+from embassay.protocols.calibration import CalibrationOptions, translate_thresholds
 from embassay.protocols.calibration.probability import read_pairs
-from embassay.protocols.calibration.slices import KnownPairs, find_slices
+from embassay.protocols.calibration.slices import AnnotatedPairs, find_pair_slices
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import LabelledPairs, Result
@@ -169,18 +169,20 @@ def test_an_edited_file_is_refused(run: Run, tmp_path: Path, line, change) -> No
 @pytest.mark.slow
 def test_labels_in_words_and_a_column_of_weights(run: Run, tmp_path: Path) -> None:
     """The same calibration once it is said which word is alike; that weights are not used is said."""
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     words = {1: "duplicate", 0: "not duplicate"}
     lines = [{**row, "label": words[int(str(row["label"]))], "weight": 2} for row in rows()]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     asked = ["calibrate", "-s", "jaccard", "-d", str(tmp_path / "pairs.jsonl"), "--tokenizer", "words"]
     asked += ["--precision", "0.8", "--recall", "0.8", "--cost", "wrong=5,missed=1", "--resamples", "100"]
-    told = CliRunner().invoke(with_commands("calibrate", "list"), [*asked, "--out", str(tmp_path / "none")])
+    told = CliRunner().invoke(
+        build_app_with_commands("calibrate", "list"), [*asked, "--out", str(tmp_path / "none")]
+    )
     assert isinstance(told.exception, DataError)
     out = tmp_path / "run"
     told = CliRunner().invoke(
-        with_commands("calibrate", "list"), [*asked, "--positive", "duplicate", "--out", str(out)]
+        build_app_with_commands("calibrate", "list"), [*asked, "--positive", "duplicate", "--out", str(out)]
     )
     assert told.exit_code == 0, told.output
     assert "weight is not used" in " ".join(told.output.split())
@@ -253,7 +255,7 @@ def test_grades_need_a_cut(tmp_path: Path) -> None:
 
 
 def test_a_threshold_in_another_scale_accepts_as_many(run: Run) -> None:
-    [told] = translations(run.path, "jaccard", 0.6)
+    [told] = translate_thresholds(run.path, "jaccard", 0.6)
     pairs = {
         name: read_pairs(RunFolder(run.path).items_path("pairs", "pairs", name))
         for name in ("jaccard", "rouge")
@@ -266,9 +268,9 @@ def test_a_threshold_in_another_scale_accepts_as_many(run: Run) -> None:
     assert abs((b.similar >= told.value).mean() - (a.similar >= 0.6).mean()) < 0.05
     assert told.agree > 0.8
     with pytest.raises(UsageError, match="accepts none"):
-        translations(run.path, "jaccard", 2.0)
+        translate_thresholds(run.path, "jaccard", 2.0)
     with pytest.raises(UsageError, match="no system 'nobody'"):
-        translations(run.path, "jaccard", 0.6, ["nobody"])
+        translate_thresholds(run.path, "jaccard", 0.6, ["nobody"])
 
 
 def test_another_file_is_no_calibration(run: Run, tmp_path: Path) -> None:
@@ -306,12 +308,12 @@ def test_the_page_has_thresholds_and_the_view_fits(run: Run) -> None:
 
 
 def test_the_command_says_thresholds_and_translations(run: Run, tmp_path: Path) -> None:
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     data = str(run.path.parent / "pairs.jsonl")
     words = ["calibrate", "-s", "jaccard", "-s", "rouge", "-d", data, "--tokenizer", "words", "--precision", "0.8",
              "--resamples", "50", "--out", str(tmp_path / "run")]  # fmt: skip
-    told = CliRunner().invoke(with_commands("calibrate", "list"), [*words, "--from", "jaccard=0.6"])
+    told = CliRunner().invoke(build_app_with_commands("calibrate", "list"), [*words, "--from", "jaccard=0.6"])
     assert told.exit_code == 0, told.output
     assert "on the scales of others" in told.output
     assert (tmp_path / "run" / "calibrations" / "rouge--pairs.json").exists()
@@ -374,7 +376,7 @@ def test_a_translation_has_the_error_of_other_data(tmp_path: Path) -> None:
         ["jaccard", "rouge"], datasets={"one": rows(120, 1), "two": rows(120, 2)}, out=tmp_path / "run",
         tokenizer="words", options=options,
     )  # fmt: skip
-    for told in translations(made.path, "jaccard", 0.6, ["rouge"]):
+    for told in translate_thresholds(made.path, "jaccard", 0.6, ["rouge"]):
         assert told.elsewhere is not None
         assert told.off is not None
         assert abs(told.off) < 0.2
@@ -428,14 +430,14 @@ def test_a_cell_is_fitted_once_and_resampled_in_one_pass(
         "resample_means",
         lambda columns, **more: passes.append(len(columns)) or drawn(columns, **more),
     )
-    protocol._fit_dataset.cache_clear()
+    protocol._fit_dataset_curve.cache_clear()
     data = tmp_path / "pairs.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows()))
     options = CalibrationOptions(edits=False, resamples=100)
     made = eb.calibrate(
         ["jaccard"], datasets=[str(data)], out=tmp_path / "run", tokenizer="words", options=options,
     )  # fmt: skip
-    kept = protocol._fit_dataset.cache_info()
+    kept = protocol._fit_dataset_curve.cache_info()
     assert (kept.misses, kept.hits) == (3, 3)
     assert passes == [240, 240] * 3
     alone = found(made, "gap", subset="short pairs")
@@ -480,11 +482,11 @@ def retrieved(tmp_path: Path) -> dict[str, str]:
 def test_scores_of_a_run_say_when_to_answer(retrieved: dict[str, str], tmp_path: Path) -> None:
     """From the command to the saved file: a threshold where scores tell, none where they say nothing; a question
     without a list is told of."""
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     words = ["calibrate", "--run", retrieved["telling"], "--run", retrieved["mute"], "--qrels", retrieved["qrels"],
              "--precision", "0.8", "--resamples", "50", "--out", str(tmp_path / "run")]  # fmt: skip
-    told = CliRunner().invoke(with_commands("calibrate", "list"), words)
+    told = CliRunner().invoke(build_app_with_commands("calibrate", "list"), words)
     assert told.exit_code == 0, told.output
     assert "have evidence among the first passages" in told.output
     assert "1 judged queries have no list" in told.output
@@ -499,7 +501,7 @@ def test_scores_of_a_run_say_when_to_answer(retrieved: dict[str, str], tmp_path:
         eb.calibration(tmp_path / "run" / "calibrations" / "mute--qrels.json").threshold()
     # Of one passage the evidence, which is second, is never found.
     told = CliRunner().invoke(
-        with_commands("calibrate", "list"), [*words[:-1], str(tmp_path / "one"), "-k", "1"]
+        build_app_with_commands("calibrate", "list"), [*words[:-1], str(tmp_path / "one"), "-k", "1"]
     )
     assert "0 queries have evidence" in told.output
 
@@ -518,9 +520,9 @@ def test_scores_of_a_run_say_when_to_answer(retrieved: dict[str, str], tmp_path:
     ],
 )
 def test_what_is_calibrated_is_one_thing(words: list[str]) -> None:
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
-    told = CliRunner().invoke(with_commands("calibrate", "list"), ["calibrate", *words])
+    told = CliRunner().invoke(build_app_with_commands("calibrate", "list"), ["calibrate", *words])
     assert isinstance(told.exception, UsageError)
     assert "cells" not in told.output, "before any work"
 
@@ -528,14 +530,14 @@ def test_what_is_calibrated_is_one_thing(words: list[str]) -> None:
 def test_what_more_labels_would_buy_is_told_with_every_promise_that_is_missing(tmp_path: Path) -> None:
     """In the results, the saved file, the table, the page and on the terminal, where it costs money: the same numbers;
     intervals narrow, and the number of labels that is told is where the chance passes .8."""
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     data = tmp_path / "pairs.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows(60)))
     words = ["calibrate", "-s", "jaccard", "-d", str(data), "--tokenizer", "words", "--precision", "0.95"]
     out = tmp_path / "run"
     shown = CliRunner().invoke(
-        with_commands("calibrate"), [*words, "--out", str(out), "--label-price", "0.5"]
+        build_app_with_commands("calibrate"), [*words, "--out", str(out), "--label-price", "0.5"]
     )
     assert shown.exit_code == 0, shown.output
     made = Run(out)
@@ -566,7 +568,7 @@ def _saved(out: Path):
 
 def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -> None:
     """Exit code 4, and a count in the right number."""
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     few = [{**row, "label": int(place == 0)} for place, row in enumerate(rows(20))]
     data = tmp_path / "pairs.jsonl"
@@ -582,7 +584,7 @@ def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -
         "--out",
         str(tmp_path / "run"),
     ]
-    result = CliRunner().invoke(with_commands("calibrate"), words)
+    result = CliRunner().invoke(build_app_with_commands("calibrate"), words)
     assert isinstance(result.exception, DataError) or result.exit_code == DataError.exit_code
     rows_of = RunFolder(tmp_path / "run").read_results()
     [reason] = {row.reason for row in rows_of if row.system == "jaccard" and row.dataset}
@@ -593,5 +595,5 @@ def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -
 def test_a_negation_is_one_with_either_apostrophe(negated: str) -> None:
     """The kinds of pairs that are looked at by themselves: one side denies, whatever the apostrophe."""
     pairs = LabelledPairs(("a", "b"), ("It is low.",) * 2, (negated, "It was low."), np.array([0, 1]))
-    kinds = dict(find_slices(KnownPairs(pairs, {}), np.arange(2)))
+    kinds = dict(find_pair_slices(AnnotatedPairs(pairs, {}), np.arange(2)))
     assert kinds["pairs with one negation"].tolist() == [True, False]

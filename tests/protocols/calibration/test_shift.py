@@ -17,9 +17,9 @@ from embassay.protocols.calibration.shift import (
     KEPT,
     WATCHED,
     PairWatch,
-    compare_pairs,
-    keep_reference,
-    pair_features,
+    compare_pair_features,
+    measure_pair_features,
+    sample_sorted_features,
 )
 
 WORDS = [
@@ -61,7 +61,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_features_by_hand() -> None:
     """Of "Ab c1" and "ab": 8 characters with a blank, 5 letters with a capital, a digit, one of three words common."""
-    found = pair_features(np.array([0.5]), ["Ab c1"], ["ab"])
+    found = measure_pair_features(np.array([0.5]), ["Ab c1"], ["ab"])
     expected = {
         "similarity": 0.5, "length": 3.5, "ratio": 0.4, "common": 0.5, "word": 6 / 3, "capitals": 1 / 5,
         "digits": 1 / 7, "marks": 0.0, "foreign": 0.0,
@@ -74,7 +74,8 @@ def test_a_file_keeps_numbers_and_no_texts(saved: Path) -> None:
     assert not any(word in json.dumps(plain["reference"]) for word in WORDS)
     assert {len(values) for values in plain["reference"].values()} == {300}
     assert (
-        len(keep_reference({"similarity": np.arange(2000.0)}, np.random.default_rng(0))["similarity"]) == KEPT
+        len(sample_sorted_features({"similarity": np.arange(2000.0)}, np.random.default_rng(0))["similarity"])
+        == KEPT
     )
 
 
@@ -83,15 +84,15 @@ def test_longer_texts_are_others_and_new_ones_alike(saved: Path, tmp_path: Path)
     alike = check_calibration(
         saved, written(tmp_path / "like.jsonl", pairs(120, 2, noise=0.02), labelled=False)
     )
-    assert alike.is_passed
+    assert alike.is_calibration_usable
     assert not alike.kept
     longer = check_calibration(saved, written(tmp_path / "long.jsonl", pairs(120, 3, length=16)))
     assert not longer.likeness.is_alike
     assert longer.likeness.differences[0].name == "length"
     turned = check_calibration(saved, written(tmp_path / "turned.jsonl", pairs(200, 4, noise=0.6)))
     precision = turned.kept[0]
-    assert precision.is_broken
-    assert not turned.is_passed
+    assert precision.is_promise_broken
+    assert not turned.is_calibration_usable
     rows = pairs(200, 4, noise=0.6)
     system = eb.calibration(saved)
     similar = system.similarity([row["text"] for row in rows], [row["text2"] for row in rows])
@@ -114,9 +115,11 @@ def test_accepting_other_pairs_warns_and_like_ones_do_not(saved: Path) -> None:
 
 
 def test_single_pairs_are_compared_when_there_are_many() -> None:
-    reference = keep_reference({"similarity": np.random.default_rng(0).random(400)}, np.random.default_rng(1))
+    reference = sample_sorted_features(
+        {"similarity": np.random.default_rng(0).random(400)}, np.random.default_rng(1)
+    )
     watch = PairWatch(reference)
-    said = [watch.see({"similarity": np.array([0.99])}) for _ in range(WATCHED)]
+    said = [watch.warn_of_shifted_pairs({"similarity": np.array([0.99])}) for _ in range(WATCHED)]
     assert not any(said[:-1])
     assert said[-1]
 
@@ -146,6 +149,8 @@ def test_false_alarms(draws: int, most: int) -> None:
     rng, found = np.random.default_rng(11), 0
     for _ in range(draws):
         whole = {"similarity": rng.integers(0, 20, 400) / 20, "length": rng.lognormal(4, 0.5, 400).round()}
-        reference = keep_reference({name: values[:300] for name, values in whole.items()}, rng)
-        found += not compare_pairs(reference, {name: values[300:] for name, values in whole.items()}).is_alike
+        reference = sample_sorted_features({name: values[:300] for name, values in whole.items()}, rng)
+        found += not compare_pair_features(
+            reference, {name: values[300:] for name, values in whole.items()}
+        ).is_alike
     assert found <= most

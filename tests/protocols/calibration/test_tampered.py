@@ -13,19 +13,21 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, EmbassayError
-from embassay.protocols.calibration.probability import Calibration, Curve
-from embassay.stats.calibration import Cost, Threshold
-from embassay.stats.few_labels import Outlook
+from embassay.protocols.calibration.probability import Calibration, LabelledPairCurve
+from embassay.stats.calibration import AcceptanceThreshold, ThresholdCost
+from embassay.stats.few_labels import MoreLabelsOutlook
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
 THRESHOLDS = (
-    Threshold("precision", 0.9, 0.95, 0.5, 40, 20, 10, 9, best=0.9, ahead=(Outlook(50, 0.1, 0.5),)),
-    Threshold("recall", 0.9, 0.95, None, 40, 20, labels=100),
+    AcceptanceThreshold(
+        "precision", 0.9, 0.95, 0.5, 40, 20, 10, 9, best=0.9, ahead=(MoreLabelsOutlook(50, 0.1, 0.5),)
+    ),
+    AcceptanceThreshold("recall", 0.9, 0.95, None, 40, 20, labels=100),
 )
-CURVE = Curve(
+CURVE = LabelledPairCurve(
     "beta", 40, 20, 40, (0.0, 0.5, 1.0), (0.1, 0.5, 0.9), (0.0, 0.4, 0.8), (0.2, 0.6, 1.0), THRESHOLDS,
-    Cost(0.5, 1.0, 1.0, 0.95, 20, 0.1, 0.2, 0.5, 0.5),
+    ThresholdCost(0.5, 1.0, 1.0, 0.95, 20, 0.1, 0.2, 0.5, 0.5),
 )  # fmt: skip
 ODD = (
     None, True, -1, 0.5, 1e308, 10**400, "", "x", "1", "\ud800", "jaccard?x=1", "jaccard?w=[1]", "python:os:getcwd",

@@ -14,27 +14,27 @@ from hypothesis import strategies as st
 from embassay.protocols.choose.belief import (
     LIKELY,
     Belief,
-    Evidence,
     SignalWeights,
-    contrast_basis,
-    forecast_labels,
+    SystemSignals,
+    combine_signals,
+    forecast_label_needs,
     form_belief,
-    gather_evidence,
+    make_contrast_basis,
     update_belief,
 )
-from embassay.protocols.choose.conclusions import shipped_fit, system_means
+from embassay.protocols.choose.conclusions import estimate_system_means, load_shipped_weights
 
 AGREEMENT = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
 WEIGHTS = SignalWeights(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
 
 
 def belief(*values: float) -> Belief:
-    return form_belief(WEIGHTS, Evidence(column := np.array(values)[:, None], AGREEMENT, column))
+    return form_belief(WEIGHTS, SystemSignals(column := np.array(values)[:, None], AGREEMENT, column))
 
 
 def test_contrasts_are_orthonormal_differences() -> None:
     """And all differences of n values are among them."""
-    basis = contrast_basis(5)
+    basis = make_contrast_basis(5)
     assert np.allclose(basis.T @ basis, np.eye(4))
     assert np.allclose(basis.sum(axis=0), 0)
 
@@ -43,9 +43,9 @@ def test_probabilities_sum_to_one_and_follow_the_signals() -> None:
     """The pick has the least expected regret."""
     found = belief(0.5, 0.4, 0.1)
     assert found.best.sum() == pytest.approx(1)
-    assert found.pick == 0
+    assert found.least_regret_system == 0
     assert found.best[0] > found.best[1] > found.best[2]
-    assert found.regret.argmin() == 0
+    assert found.expected_regrets.argmin() == 0
     assert (found.near(0.5) > found.near(0.01)).all()
 
 
@@ -59,7 +59,7 @@ def test_systems_that_agree_differ_less() -> None:
 def test_evidence_by_hand() -> None:
     """The score is the mean of the signals, and agreement is kept beside it."""
     near, half = np.array([0.75, 0.5, 0.0]), np.array([0.25, 0.5, 0.0])
-    found = gather_evidence([near, half], AGREEMENT)
+    found = combine_signals([near, half], AGREEMENT)
     assert found.values == pytest.approx(np.array([[0.75, 0.25], [0.5, 0.5], [0.0, 0.0]]))
     assert found.scores == pytest.approx(np.array([[0.5], [0.5], [0.0]]))
     assert np.array_equal(found.agreement, AGREEMENT)
@@ -74,10 +74,10 @@ def test_near_copies_of_a_bad_system_do_not_win(copies: int) -> None:
     near[1:] += np.linspace(0, 0.004, copies)
     shares = np.where(np.add.outer(np.arange(n) == 0, np.arange(n) == 0) == 1, 0.1, 0.97)
     np.fill_diagonal(shares, 1.0)
-    evidence = gather_evidence([near, near], shares)
+    evidence = combine_signals([near, near], shares)
     assert evidence.scores[0, 0] - evidence.scores[1, 0] == pytest.approx(0.2)
-    found = form_belief(shipped_fit().weights, evidence)
-    assert found.pick == 0
+    found = form_belief(load_shipped_weights().weights, evidence)
+    assert found.least_regret_system == 0
     assert found.best[0] > 0.5
     assert found.near(0.01)[1:].min() == pytest.approx(found.near(0.01)[1:].max(), abs=0.05)
 
@@ -87,11 +87,11 @@ def test_means_of_systems_that_were_asked_alike_are_their_means(systems: int, se
     """And of effects that add up, whoever was asked what: those that all would have."""
     rng = np.random.default_rng(seed)
     values = rng.random((20, systems))
-    assert system_means(values) == pytest.approx(values.mean(axis=0))
+    assert estimate_system_means(values) == pytest.approx(values.mean(axis=0))
     added = rng.random((20, 1)) + rng.random(systems)
     partly = added.copy()
     partly[8:, 1:] = np.where(rng.random((12, systems - 1)) < 0.5, np.nan, partly[8:, 1:])
-    assert system_means(partly) == pytest.approx(added.mean(axis=0))
+    assert estimate_system_means(partly) == pytest.approx(added.mean(axis=0))
 
 
 def test_many_labels_decide_whatever_the_signals_said() -> None:
@@ -99,7 +99,7 @@ def test_many_labels_decide_whatever_the_signals_said() -> None:
     rng = np.random.default_rng(1)
     values = np.clip(rng.normal([0.3, 0.3, 0.5], 0.2, (2000, 3)), 0, 1)
     found = update_belief(belief(0.5, 0.4, 0.1), values, 0.1 * AGREEMENT)
-    assert found.pick == 2
+    assert found.least_regret_system == 2
     assert found.best[2] > 0.99
     assert found.mean[2] - found.mean[0] == pytest.approx(0.2, abs=0.03)
 
@@ -115,14 +115,14 @@ def test_a_few_labels_move_it_part_of_the_way() -> None:
 def test_more_labels_leave_less_regret() -> None:
     """And the number is the first that is likely enough; fewer than must be judged are not told."""
     found = belief(0.31, 0.3, 0.3)
-    told = forecast_labels(found, 0.1 * AGREEMENT, 0.01)
+    told = forecast_label_needs(found, 0.1 * AGREEMENT, 0.01)
     regrets, chances = list(told.regrets.values()), list(told.chances.values())
     assert regrets[0] > regrets[-1]
     assert chances == sorted(chances)
     assert told.needed is not None
     assert told.chances[told.needed] >= LIKELY > chances[-2]
-    assert forecast_labels(found, 0.1 * AGREEMENT, 0.9).needed == 10
-    assert forecast_labels(found, 0.1 * AGREEMENT, 0.9, 30).needed == 40
+    assert forecast_label_needs(found, 0.1 * AGREEMENT, 0.9).needed == 10
+    assert forecast_label_needs(found, 0.1 * AGREEMENT, 0.9, 30).needed == 40
 
 
 @pytest.mark.parametrize("tolerance", [0.01, 0.03])
@@ -131,7 +131,7 @@ def test_the_number_of_labels_comes_true(tolerance: float) -> None:
     often as was said (80% or a little more), within three standard errors; with half as many less often."""
     before = belief(0.34, 0.3, 0.29)
     noise = 0.1 * AGREEMENT
-    told = forecast_labels(before, noise, tolerance)
+    told = forecast_label_needs(before, noise, tolerance)
     assert told.needed is not None
     rng = np.random.default_rng(9)
     root = np.linalg.cholesky(noise)
@@ -140,7 +140,7 @@ def test_the_number_of_labels_comes_true(tolerance: float) -> None:
         # An exponential less its mean: most questions lose a little, some gain much.
         values = truth + (rng.exponential(size=(n, len(truth))) - 1) @ root.T
         after = update_belief(before, values, noise)
-        return bool(after.regret[after.pick] <= tolerance)
+        return bool(after.expected_regrets[after.least_regret_system] <= tolerance)
 
     shares = [
         np.mean([is_decided(truth, n) for truth in before.draws[:200]])
@@ -165,7 +165,7 @@ def test_the_weights_of_made_collections_are_found_again(fitting: ModuleType) ->
         values = rng.normal(size=(6, 2))
         same = np.full((6, 6), 0.5) + 0.5 * np.eye(6)
         truth = 2 * values[:, 0] + rng.normal(scale=0.05, size=6)
-        cases.append([(Evidence(values, same, values), truth)])
+        cases.append([(SystemSignals(values, same, values), truth)])
     found = fitting.fit_weights(cases, 1e-4)
     assert found.weights == pytest.approx([2, 0], abs=0.1)
     assert 0 < found.scale < 0.1

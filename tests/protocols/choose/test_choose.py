@@ -18,13 +18,13 @@ import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
-from embassay.protocols.choose.conclusions import SystemAnswers, make_standing, shipped_fit
-from embassay.protocols.choose.options import growing_draws
-from embassay.protocols.choose.questions import FAMILIES, cell_options, read_user_questions
+from embassay.protocols.choose.conclusions import SystemAnswers, load_shipped_weights, make_standing
+from embassay.protocols.choose.options import plan_growing_draws
+from embassay.protocols.choose.questions import FAMILIES, make_cell_options, read_user_questions
 from embassay.protocols.choose.studies import find_last_study, write_grading_study
 from embassay.protocols.hume.store import AnswerDraft, open_store
 from embassay.protocols.hume.study import read_study
-from embassay.protocols.kernel.outcome import Cell, Run
+from embassay.protocols.kernel.outcome import Run, RunCell
 from embassay.protocols.kernel.session import SilentListener
 from embassay.records import Result
 from embassay.report.terminal import run_view
@@ -184,7 +184,7 @@ def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: 
     ranks = {name: dict.fromkeys(asked, place) for name in FAMILIES}
     same = SystemAnswers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
     found = make_standing("d", "en", {"a": same, "b": same}, 0.03, 1)
-    assert (found.is_sure, found.best_recovery) == (sure, pytest.approx(place))
+    assert (found.is_choice_sure, found.best_passage_recovery) == (sure, pytest.approx(place))
 
 
 def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
     found = [row for row in RunFolder(run.path).read_results() if row.measure == "found" and row.variant]
     assert {row.variant for row in found} == set(FAMILIES)
     sentence = [row for row in found if row.variant == "sentence" and row.system in SYSTEMS]
-    assert all(row.n in growing_draws(OPTIONS.questions) and row.ci_low is not None for row in sentence)
+    assert all(row.n in plan_growing_draws(OPTIONS.questions) and row.ci_low is not None for row in sentence)
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +232,7 @@ def asked_passages(run: Run) -> dict[str, int]:
 def test_systems_that_may_be_the_best_are_asked_about_more(drawn: Run) -> None:
     """Those that cannot be are not: they keep the questions of the first draw, and their place is that among the same
     questions."""
-    first, last = growing_draws(DRAWS.questions)
+    first, last = plan_growing_draws(DRAWS.questions)
     asked, chances = asked_passages(drawn), rows(drawn, "p_best")
     assert {asked[name] for name in SYSTEMS} <= {first, last}
     assert max(asked[name] for name in SYSTEMS) == last
@@ -248,7 +248,7 @@ def test_what_not_all_were_asked_is_not_shown_and_not_judged(wards: Path, tmp_pa
         ["bm25", "bm25?k1=1.5", "wordllama?dims=2"], wards, out=tmp_path / "run", options=options
     )
     asked = asked_passages(made)
-    assert (asked["bm25"], asked["wordllama?dims=2"]) == growing_draws(DRAWS.questions)[::-1]
+    assert (asked["bm25"], asked["wordllama?dims=2"]) == plan_growing_draws(DRAWS.questions)[::-1]
     (matrix,) = json.loads((made.path / "matrix.json").read_text())
     assert len(matrix["rows"]) == asked["wordllama?dims=2"]
 
@@ -257,7 +257,7 @@ def test_what_is_decided_at_once_asks_no_more(wards: Path, tmp_path: Path) -> No
     """Two systems that find the same: whichever, nothing is lost."""
     options = replace(DRAWS, tolerance=0.2)
     made = eb.choose(["bm25", "bm25?k1=1.5"], wards, out=tmp_path / "run", options=options)
-    assert set(asked_passages(made).values()) == {growing_draws(DRAWS.questions)[0]}
+    assert set(asked_passages(made).values()) == {plan_growing_draws(DRAWS.questions)[0]}
 
 
 def test_draws_that_go_on_decide_as_before(drawn: Run, wards: Path, tmp_path: Path) -> None:
@@ -365,14 +365,14 @@ def test_passages_without_words_can_be_chosen_for_by_nobody(tmp_path: Path) -> N
 
 def test_a_folder_of_documents_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From Markdown to a choice, without a network: the answer first."""
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     for row in corpus(30):
         (tmp_path / "docs").mkdir(exist_ok=True)
         (tmp_path / "docs" / f"{row['id']}.md").write_text(f"# {row['title']}\n\n{row['text']}\n")
     monkeypatch.chdir(tmp_path)
     asked = ["choose", "docs", "-s", "bm25", "-s", "wordllama", "--out", "run"]
-    done = CliRunner().invoke(with_commands("choose"), asked)
+    done = CliRunner().invoke(build_app_with_commands("choose"), asked)
     assert done.exit_code == 0, done.output
     first = done.stdout.splitlines()[0]
     assert first.startswith(("Use ", "Undecided"))
@@ -380,7 +380,7 @@ def test_a_folder_of_documents_from_the_command_line(tmp_path: Path, monkeypatch
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Which one, and how sure" in page
     shutil.rmtree(tmp_path / "run")
-    assert CliRunner().invoke(with_commands("choose"), [*asked, "--dry-run"]).exit_code == 0
+    assert CliRunner().invoke(build_app_with_commands("choose"), [*asked, "--dry-run"]).exit_code == 0
     assert not (tmp_path / "run").exists()
 
 
@@ -462,10 +462,10 @@ def test_money_that_ends_while_questions_are_written_keeps_them(folder: Path, tm
 
 def test_a_golden_set_goes_on_from_a_choice(run: Run, folder: Path) -> None:
     """Its pools have what the likeliest systems found, and its lowest grade is no gain."""
-    from embassay.report.rag.choice import suggest_commands
-    from embassay.report.record import read_record
+    from embassay.report.rag.choice import suggest_golden_commands
+    from embassay.report.record import read_run_record
 
-    golden, again = suggest_commands(read_record(run.path))
+    golden, again = suggest_golden_commands(read_run_record(run.path))
     words = golden.split()
     added = [Path(words[place + 1]) for place, word in enumerate(words) if word == "--add-run"]
     assert {path.stem for path in added} <= {*SYSTEMS}
@@ -492,13 +492,13 @@ def test_a_golden_set_goes_on_from_a_choice(run: Run, folder: Path) -> None:
     labelled = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=folder / "run-labelled", options=options)
     assert told_of(labelled)["corpus"]["judged"] > 0
     assert "--labels" in again
-    gains = read_user_questions(cell_options(options, "")).qrels
+    gains = read_user_questions(make_cell_options(options, "")).qrels
     assert min(min(own.values()) for own in gains.values()) == 0
 
 
 def test_the_shipped_weights_are_those_of_the_signals() -> None:
     """And name what they were fitted on."""
-    fit = shipped_fit()
+    fit = load_shipped_weights()
     assert fit.weights.weights.shape == (1,)
     assert fit.weights.weights[0] > 0
     assert len(fit.collections) >= 8
@@ -602,16 +602,18 @@ def test_a_study_that_was_answered_is_kept(run: Run, folder: Path) -> None:
 
 def test_passages_are_shown(tmp_path: Path) -> None:
     """Their ids, texts under their headings, and questions; no system is needed."""
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     (tmp_path / "a.md").write_text(f"# Harbours\n\n{HARBOUR}\n")
     asked = ["choose", str(tmp_path), "--show-passages", "3"]
-    done = CliRunner().invoke(with_commands("choose"), asked)
+    done = CliRunner().invoke(build_app_with_commands("choose"), asked)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("a.md#1\n\n    Harbours\n")
     [shown] = [
         json.loads(line)
-        for line in CliRunner().invoke(with_commands("choose"), [*asked, "--json"]).stdout.splitlines()
+        for line in CliRunner()
+        .invoke(build_app_with_commands("choose"), [*asked, "--json"])
+        .stdout.splitlines()
     ]
     assert (shown["id"], shown["text"]) == ("a.md#1", f"Harbours\n\n{HARBOUR}")
     assert shown["question"] in HARBOUR
@@ -629,7 +631,7 @@ class Hearer(SilentListener):
         """What stands already."""
         self.lines.append(line)
 
-    def started(self, cell: Cell) -> None:
+    def started(self, cell: RunCell) -> None:
         """Which is in work."""
         self.systems.append(cell.system)
 

@@ -58,11 +58,11 @@ def test_a_gate_says_whether_it_is_passed(before: Path, after: Path) -> None:
     """Bars and an earlier run in one call; the files of CI from the same record."""
     met = eb.gate(before, "sage.overall[a]>=0.5@lower", no_worse_than=before)
     assert met.passed
-    assert met.met
+    assert met.is_every_bar_met
     missed = eb.gate(eb.open_run(after), no_worse_than=eb.open_run(before))
     assert not missed.passed
     assert "a" in str(missed)
-    assert "<failure" in missed.junit()
+    assert "<failure" in missed.format_junit()
     assert missed.markdown().count("|") > 5
 
 

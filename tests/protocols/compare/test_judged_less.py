@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.protocols.compare import RunValues, compare_systems, list_fields, read_values
-from embassay.protocols.compare_claims import contrast_claim, field_claims
-from embassay.protocols.gate import BarVerdict, judge_against
+from embassay.protocols.compare import RunValues, compare_systems, list_ranked_fields, read_run_values
+from embassay.protocols.compare_claims import make_contrast_claim, make_field_claims
+from embassay.protocols.gate import BarVerdict, judge_against_baseline
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report.terminal import contrast_verdict
 
@@ -22,18 +22,18 @@ def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) 
     new = {query: [f"new{j}" if j % 2 else f"{query}-{j}" for j in range(10)] for query in judged}
     runs = {"old": old, "new": new}
     eb.rag.score(judged, runs, measures=["nDCG@10", "Harm@10"], resamples=300, out=tmp_path / "scored")
-    run = read_values(tmp_path / "scored")
+    run = read_run_values(tmp_path / "scored")
     found = compare_systems(run, "new", "old", measures=["nDCG@10"])
     [one] = found.contrasts
     assert one.p_adjusted < 0.05
     assert one.judged_less == "new"
-    assert contrast_claim(one).relation == "higher"
+    assert make_contrast_claim(one).relation == "higher"
     said = contrast_verdict(one, SCORE, found.among)
     assert said.startswith("old scores higher than new")
     assert "missing labels" in said
-    field = next(iter(list_fields(run, measures=["nDCG@10"])))
+    field = next(iter(list_ranked_fields(run, measures=["nDCG@10"])))
     assert [(entrant.rank_low, entrant.rank_high) for entrant in field.entrants] == [(1, 2), (1, 2)]
-    assert {claim.subject for claim in field_claims(field)} == {"old", "new"}
+    assert {claim.subject for claim in make_field_claims(field)} == {"old", "new"}
     # And a run that is judged alike is worse: the same documents, in the worst order or nearly so.
     poor = {query: sorted(grades, key=lambda key: grades[key]) for query, grades in judged.items()}
     poor |= {f"q{i}": [*poor[f"q{i}"][3:], *poor[f"q{i}"][:3]] for i in range(10)}
@@ -41,8 +41,8 @@ def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) 
     eb.rag.score(
         judged, {"good": good, "poor": poor}, measures=["nDCG@10"], resamples=300, out=tmp_path / "fair"
     )
-    fair = compare_systems(read_values(tmp_path / "fair"), "good", "poor")
-    assert contrast_claim(fair.contrasts[0]).relation == "beats"
+    fair = compare_systems(read_run_values(tmp_path / "fair"), "good", "poor")
+    assert make_contrast_claim(fair.contrasts[0]).relation == "beats"
 
 
 QUERIES = range(40)
@@ -61,11 +61,11 @@ def _replace_passages(places: int) -> dict[str, list[str]]:
 
 def _score_alone(folder: Path, ranked: Any, **options: Any) -> RunValues:
     eb.rag.score(GRADED, {"bm25": ranked}, resamples=300, out=folder, **options)
-    return read_values(folder)
+    return read_run_values(folder)
 
 
 def _gate(now: RunValues, base: RunValues, measure: str) -> BarVerdict:
-    [verdict] = judge_against(now, base, measures=[measure])
+    [verdict] = judge_against_baseline(now, base, measures=[measure])
     return verdict
 
 
@@ -79,7 +79,7 @@ def test_a_run_that_is_judged_less_than_in_an_earlier_folder_is_not_worse(tmp_pa
     [one] = compare_systems(now, "bm25", "bm25", base).contrasts
     assert one.p < 0.001
     assert one.judged_less == "bm25 (now)"
-    assert contrast_claim(one).relation == "higher"
+    assert make_contrast_claim(one).relation == "higher"
     assert "missing labels" in contrast_verdict(one, SCORE)
     verdict = _gate(now, base, "nDCG@10")
     assert (verdict.met, verdict.stops) == (None, True)
@@ -96,7 +96,7 @@ def test_what_is_judged_alike_is_worse_in_two_folders(tmp_path: Path) -> None:
     base = _score_alone(tmp_path / "base", BEST_FIRST, measures=["nDCG@10"])
     now = _score_alone(tmp_path / "now", worst_first, measures=["nDCG@10"])
     [one] = compare_systems(now, "bm25", "bm25", base).contrasts
-    assert (one.judged_less, contrast_claim(one).relation) == ("", "beats")
+    assert (one.judged_less, make_contrast_claim(one).relation) == ("", "beats")
     assert _gate(now, base, "nDCG@10").met is False
 
 

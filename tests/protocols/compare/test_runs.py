@@ -17,15 +17,15 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import (
     compare_manifests,
     compare_systems,
-    list_fields,
-    make_field,
-    pair_tests,
-    read_values,
+    list_ranked_fields,
+    make_ranked_field,
+    read_run_values,
+    run_pair_tests,
 )
 from embassay.protocols.kernel.comparisons import (
     REFERENCE,
-    Headline,
     Standing,
+    SystemHeadline,
     compare_headlines,
     read_standings,
     write_standings,
@@ -45,7 +45,7 @@ VALUES = {
 
 
 def test_two_systems(tmp_path: Path) -> None:
-    run = read_values(write_run(tmp_path / "run", VALUES))
+    run = read_run_values(write_run(tmp_path / "run", VALUES))
     found = compare_systems(run, "good", "poor")
     assert [one.task for one in found.contrasts] == ["overall", TASK]
     task = found.contrasts[1]
@@ -57,13 +57,13 @@ def test_two_systems(tmp_path: Path) -> None:
 
 
 def test_all_systems(tmp_path: Path) -> None:
-    run = read_values(write_run(tmp_path / "run", VALUES))
-    found = next(one for one in list_fields(run) if one.task == TASK)
+    run = read_run_values(write_run(tmp_path / "run", VALUES))
+    found = next(one for one in list_ranked_fields(run) if one.task == TASK)
     assert {one.system for one in found.entrants[:2]} == {"good", "twin"}
     assert [(one.rank_low, one.rank_high) for one in found.entrants] == [(1, 2), (1, 2), (3, 3)]
     assert found.groups == ((0, 1),)
     assert sum(one.best or 0 for one in found.entrants) == pytest.approx(1)
-    assert next(iter(list_fields(run, measures=[MEASURE]))).measure == MEASURE
+    assert next(iter(list_ranked_fields(run, measures=[MEASURE]))).measure == MEASURE
 
 
 def test_the_overall_score_is_tested_alone_and_parts_among_themselves(tmp_path: Path) -> None:
@@ -79,7 +79,8 @@ def test_the_overall_score_is_tested_alone_and_parts_among_themselves(tmp_path: 
     standings += [Standing("clustering", "", "m", one) for one in (both[0], same)]
     write_standings(path, standings)
     found = {
-        (one.task, one.dataset): one for one in compare_systems(read_values(path), "good", "twin").contrasts
+        (one.task, one.dataset): one
+        for one in compare_systems(read_run_values(path), "good", "twin").contrasts
     }
     assert found["overall", ""].p_adjusted == found["overall", ""].p
     assert [found[key].tests for key in (("overall", ""), ("preference", ""), ("robustness", "x"))] == [
@@ -101,7 +102,7 @@ def test_one_question_has_one_answer_or_names_the_family(tmp_path: Path) -> None
     values = {f"s{i}": ITEMS + rng.normal(0, 0.3, 200) for i in range(6)}
     noise = rng.normal(0, 0.3, 200)
     values["s1"] = values["s0"] - 0.055 + noise - noise.mean()
-    run = read_values(write_run(tmp_path / "run", values))
+    run = read_run_values(write_run(tmp_path / "run", values))
     found = compare_systems(run, "s0", "s1")
     pairs = compare_headlines([one.headline for one in run.at(("overall", "", "overall"))])["pairs"]
     [same] = [one for one in pairs if {one["a"], one["b"]} == {"s0", "s1"}]
@@ -122,11 +123,11 @@ def test_nothing_but_the_corrected_test_tells_two_apart(seed: int) -> None:
     sets = rng.uniform(0.2, 0.6, rng.integers(2, 7)) + rng.normal(0, 0.03, (rng.integers(3, 6), 1))
     draws = resample_means(sets, n_resamples=400, rng=rng).T
     known = [
-        Standing(TASK, "", MEASURE, Headline(f"s{i}", float(column.mean()), len(sets), own))
+        Standing(TASK, "", MEASURE, SystemHeadline(f"s{i}", float(column.mean()), len(sets), own))
         for i, (column, own) in enumerate(zip(sets.T, draws, strict=True))
     ]
-    found = make_field((TASK, "", MEASURE), "", known)
-    tests = pair_tests(known)
+    found = make_ranked_field((TASK, "", MEASURE), "", known)
+    tests = run_pair_tests(known)
     assert [test.p_adjusted for test in tests] == holm([test.p for test in tests])
     apart = sum(test.p_adjusted < 0.05 for test in tests)
     assert sum((entrant.rank_low or 0) - 1 for entrant in found.entrants) == apart
@@ -140,8 +141,8 @@ def test_no_verdict_where_a_reference_reaches_the_leader(tmp_path: Path) -> None
     for task, tested in (("retrieval", False), (TASK, True)):
         standings = [Standing(task, "", MEASURE, own[name]) for name in ("good", "poor")]
         write_standings(path, [*standings, Standing(task, "", MEASURE, constant, REFERENCE)])
-        run = read_values(path)
-        [field] = list_fields(run)
+        run = read_run_values(path)
+        [field] = list_ranked_fields(run)
         [pair] = compare_systems(run, "good", "poor").contrasts
         assert (field.entrants[0].rank_low is not None) == tested
         assert math.isnan(pair.p) != tested
@@ -157,18 +158,18 @@ def test_lower_is_better_turns_the_ranks(tmp_path: Path) -> None:
         Standing("score", "d", "Harm@10", one.headline) for one in read_standings(path) if one.task == TASK
     ]
     write_standings(path, standings)
-    [found] = list_fields(read_values(path))
+    [found] = list_ranked_fields(read_run_values(path))
     assert found.entrants[0].system == "poor"
     assert found.entrants[0].rank_high == 1
 
 
 def test_two_runs_of_the_same_items_are_paired(tmp_path: Path) -> None:
-    now = read_values(write_run(tmp_path / "now", {"good": VALUES["twin"]}))
-    base = read_values(write_run(tmp_path / "base", {"good": VALUES["good"]}))
+    now = read_run_values(write_run(tmp_path / "now", {"good": VALUES["twin"]}))
+    base = read_run_values(write_run(tmp_path / "base", {"good": VALUES["good"]}))
     found = compare_systems(now, "good", "good", base)
     assert found.pairing.paired
     assert {(one.a, one.b) for one in found.contrasts} == {("good (now)", "good (base)")}
-    other = read_values(write_run(tmp_path / "other", {"good": VALUES["good"]}, fingerprint="g"))
+    other = read_run_values(write_run(tmp_path / "other", {"good": VALUES["good"]}, fingerprint="g"))
     apart = compare_systems(now, "good", "good", other)
     assert apart.pairing.reason == "the data of sample differ"
     assert apart.contrasts[1].error > 2 * found.contrasts[1].error
@@ -180,12 +181,14 @@ def test_over_datasets(tmp_path: Path) -> None:
     draws = RNG.normal(0, 0.01, (2, 200))
     gaps = [0.02, 0.05, 0.03, 0.08, -0.01, 0.04]
     standings = [
-        Standing(TASK, f"set{i}", MEASURE, Headline(name, 0.5 + gap * (name == "a"), 50, 0.5 + draws[side]))
+        Standing(
+            TASK, f"set{i}", MEASURE, SystemHeadline(name, 0.5 + gap * (name == "a"), 50, 0.5 + draws[side])
+        )
         for i, gap in enumerate(gaps)
         for side, name in enumerate("ab")
     ]
     write_standings(path, standings)
-    [across] = compare_systems(read_values(path), "a", "b").across
+    [across] = compare_systems(read_run_values(path), "a", "b").across
     assert across.datasets == 6
     assert across.shift.value == pytest.approx(hodges_lehmann(gaps).value)
     assert across.test.p == wilcoxon(gaps).p
@@ -194,41 +197,43 @@ def test_over_datasets(tmp_path: Path) -> None:
 
 def test_runs_of_a_probe_are_averaged_within_their_item(tmp_path: Path) -> None:
     from embassay.protocols.run_values import ItemValues
-    from embassay.runs.folder import RunFolder, write_columns
+    from embassay.runs.folder import RunFolder, write_parquet_columns
 
     path = RunFolder(tmp_path).items_path("noise", "d", "a")
     columns = {"item_id": ["q@0", "q@1", "r@0", "r@1"], "variant": [""] * 4, "measure": ["m"] * 4}
-    write_columns(path, {**columns, "value": [0.1, 0.3, 0.6, 1.0]})
-    assert ItemValues(tmp_path).behind("noise", "d", "a", 0.5) == pytest.approx({"q": 0.2, "r": 0.8})
-    assert ItemValues(tmp_path).behind("noise", "d", "a", 0.7) is None
+    write_parquet_columns(path, {**columns, "value": [0.1, 0.3, 0.6, 1.0]})
+    assert ItemValues(tmp_path).find_items_behind_headline("noise", "d", "a", 0.5) == pytest.approx(
+        {"q": 0.2, "r": 0.8}
+    )
+    assert ItemValues(tmp_path).find_items_behind_headline("noise", "d", "a", 0.7) is None
 
 
 def test_names_that_are_not_there(tmp_path: Path) -> None:
-    run = read_values(write_run(tmp_path / "run", VALUES))
+    run = read_run_values(write_run(tmp_path / "run", VALUES))
     with pytest.raises(UsageError, match="no system 'god'") as caught:
         compare_systems(run, "god", "poor")
     assert "good" in caught.value.mend
     with pytest.raises(UsageError, match="with itself"):
         compare_systems(run, "good", "good")
     with pytest.raises(UsageError, match="no task 'x'"):
-        list(list_fields(run, tasks=["x"]))
+        list(list_ranked_fields(run, tasks=["x"]))
 
 
 def test_folders_that_hold_nothing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no run"):
-        read_values(tmp_path)
+        read_run_values(tmp_path)
     path = write_run(tmp_path / "run", VALUES)
     (path / "headlines.parquet").write_bytes(b"broken")
     with pytest.raises(DataError, match="cannot be read"):
-        read_values(path)
+        read_run_values(path)
     (path / "headlines.parquet").unlink()
     with pytest.raises(DataError, match="no headlines"):
-        read_values(path)
+        read_run_values(path)
 
 
 def test_every_bit_of_a_replicate_is_kept(tmp_path: Path) -> None:
     draws = np.array([0.1, 1 / 3, math.nan, 5e-324])
-    write_standings(tmp_path, [Standing("t", "d", "m", Headline("a", None, 0, draws, "how", "why"))])
+    write_standings(tmp_path, [Standing("t", "d", "m", SystemHeadline("a", None, 0, draws, "how", "why"))])
     [read] = read_standings(tmp_path)
     assert read.headline.replicates.tobytes() == draws.tobytes()
     assert (read.headline.value, read.headline.reason) == (None, "why")
@@ -245,15 +250,15 @@ def test_pairing_asks_for_the_same_items() -> None:
 def test_a_system_in_two_runs_is_compared_on_the_datasets_of_both(tmp_path: Path) -> None:
     """Over other datasets there is no difference, and none is tested."""
     june, july = ({"name": name, "fingerprint": name, "tasks": {TASK: {}}} for name in ("june", "july"))
-    first = read_values(write_run(tmp_path / "first", VALUES, datasets=[june]))
-    other = read_values(write_run(tmp_path / "other", VALUES, datasets=[july]))
+    first = read_run_values(write_run(tmp_path / "first", VALUES, datasets=[june]))
+    other = read_run_values(write_run(tmp_path / "other", VALUES, datasets=[july]))
     whole = compare_systems(first, "good", "poor", other).contrasts
     assert {one.difference for one in whole} == {None}
     assert all(math.isnan(one.p) and "july only in other" in one.reason for one in whole)
     path = write_run(tmp_path / "both", VALUES, datasets=[june, july])
     more = [replace(one, dataset="june") for one in read_standings(path) if one.task == TASK]
     write_standings(path, [*read_standings(path), *more])
-    parts = compare_systems(first, "good", "poor", read_values(path)).contrasts
+    parts = compare_systems(first, "good", "poor", read_run_values(path)).contrasts
     assert {one.dataset for one in parts if one.difference is not None} == {"june"}
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.thresholds import ScoreThreshold, read_bar
+from embassay.protocols.thresholds import ScoreThreshold, parse_score_threshold
 
 NAMES = st.text("abz019:/?=&._-+", min_size=1, max_size=20)
 
@@ -24,7 +24,7 @@ def test_a_bar_reads_back(system: str, sign: str, number: float, end: str) -> No
     bar = ScoreThreshold(
         "rag", "score", "RA-nWG@10", system, sign, rounded, end, {"variant": "insertion:p=0.15,q=0"}
     )  # type: ignore[arg-type]
-    assert read_bar(bar.text) == bar
+    assert parse_score_threshold(bar.text) == bar
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_a_bar_reads_back(system: str, sign: str, number: float, end: str) -> No
 )  # fmt: skip
 def test_what_is_none(text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_bar(text)
+        parse_score_threshold(text)
     assert "sage.overall[minilm]>=0.45@lower" in caught.value.mend

@@ -12,7 +12,7 @@ import pytest
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.gate import judge_bars
-from embassay.protocols.thresholds import KEYS, End, ScoreThreshold, read_bar, read_rows
+from embassay.protocols.thresholds import KEYS, End, ScoreThreshold, parse_score_threshold, read_result_rows
 from embassay.records import Result
 from embassay.report.record import KINDS
 from embassay.runs.folder import RunFolder
@@ -94,13 +94,13 @@ def _ends(row: Result) -> Sequence[tuple[End, float | None]]:
 def test_every_score_is_held_by_every_sign_at_every_end(made: tuple[str, Path]) -> None:
     """A bar read from its text finds its own row, and is met where the sign says so."""
     _, folder = made
-    rows, held = read_rows(folder), 0
+    rows, held = read_result_rows(folder), 0
     for row in RunFolder(folder).read_results():
         for end, value in _ends(row):
             if value is None:
                 continue
             for sign, compares in SIGNS.items():
-                bar = read_bar(_bar(row, sign, round(value, 5), end).text)
+                bar = parse_score_threshold(_bar(row, sign, round(value, 5), end).text)
                 [verdict] = judge_bars([bar], rows)
                 assert (verdict.value, verdict.met) == (row.value, compares(value, bar.number)), bar.text
                 held += 1
@@ -128,7 +128,7 @@ def test_what_lies_in_a_run_is_no_run_of_its_own(tmp_path: Path) -> None:
     for folder in (run, run.parent, tmp_path):
         gate = eb.gate(folder, "sage.overall[a]>=0.5", "sage.overall[a]<=0.5")
         assert [verdict.value for verdict in gate.verdicts] == [0.5, 0.5]
-        assert gate.met
+        assert gate.is_every_bar_met
 
 
 def test_a_bar_in_points_is_refused(tmp_path: Path) -> None:
@@ -136,14 +136,14 @@ def test_a_bar_in_points_is_refused(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"a": [0.25, 0.75] * 10}, protocol="pteb")
     folder = RunFolder(run)
     folder.write_results([replace(row, protocol="pteb") for row in folder.read_results()])
-    assert eb.gate(run, "pteb.overall[a]<=0.6").met
+    assert eb.gate(run, "pteb.overall[a]<=0.6").is_every_bar_met
     for text in ("pteb.overall[a]>=40", "pteb.overall[a]<=60@upper"):
         with pytest.raises(UsageError, match="between 0 and 1"):
             eb.gate(run, text)
 
 
 def test_brackets_and_signs_in_names() -> None:
-    bar = read_bar("pteb.judge.mae[my>=1[x], dataset=a,b, variant=gold=[0,1)] <= 0.5@upper")
+    bar = parse_score_threshold("pteb.judge.mae[my>=1[x], dataset=a,b, variant=gold=[0,1)] <= 0.5@upper")
     assert (bar.system, bar.where) == ("my>=1[x]", {"dataset": "a,b", "variant": "gold=[0,1)"})
     assert (bar.sign, bar.number, bar.end) == ("<=", 0.5, "upper")
-    assert read_bar(bar.text) == bar
+    assert parse_score_threshold(bar.text) == bar

@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.compare import read_values
+from embassay.protocols.compare import read_run_values
 from embassay.protocols.gate import (
     BarVerdict,
-    as_junit,
-    as_markdown,
+    format_as_junit,
+    format_as_markdown,
     gate,
-    judge_against,
+    judge_against_baseline,
     judge_bars,
     name_verdict,
-    read_names,
+    parse_system_renames,
     summarise_verdicts,
 )
 from embassay.protocols.kernel.comparisons import read_standings, write_standings
-from embassay.protocols.thresholds import list_scores, read_bar, read_rows
+from embassay.protocols.thresholds import list_scores, parse_score_threshold, read_result_rows
 from embassay.records import Result
-from embassay.report.terminal import gate_view
+from embassay.report.terminal import gate_verdicts_view
 from embassay.runs.folder import RunFolder
 from report.pages import printed
 from written_runs import TASK, write_run
@@ -35,13 +35,13 @@ ITEMS = np.random.default_rng(5).uniform(0.3, 0.7, 300)
 
 
 def verdict(run: Path, text: str) -> BarVerdict:
-    [found] = judge_bars([read_bar(text)], read_rows(run))
+    [found] = judge_bars([parse_score_threshold(text)], read_result_rows(run))
     return found
 
 
 def test_values_and_ends(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"a": ITEMS})
-    row = read_rows(run).find(read_bar("sage.overall[a]>=0"))
+    row = read_result_rows(run).find(parse_score_threshold("sage.overall[a]>=0"))
     assert row.value is not None
     assert row.ci_low is not None
     between = (row.value + row.ci_low) / 2
@@ -76,29 +76,31 @@ def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -
     """Nothing varies in `still`: neither met nor missed, and no reason to stop unless it fell. What is the same on
     every item is no worse, and no test that others are corrected for."""
     same = {"a": ITEMS, "still": np.full(300, 0.5)}
-    base = read_values(write_run(tmp_path / "base", same))
-    now = read_values(write_run(tmp_path / "now", same))
-    found = judge_against(now, base)
+    base = read_run_values(write_run(tmp_path / "base", same))
+    now = read_run_values(write_run(tmp_path / "now", same))
+    found = judge_against_baseline(now, base)
     assert {one.bar: (one.met, one.stops) for one in found} == {
         "sage.overall[a] no worse": (True, False), f"sage.{TASK}[a] no worse": (True, False),
         "sage.overall[still] no worse": (None, False), f"sage.{TASK}[still] no worse": (None, False),
     }  # fmt: skip
-    assert printed(gate_view(found)).startswith("2 of 4 thresholds are met; 2 are not tested.")
-    assert as_markdown(found).startswith("### Embassay gate: 2 of 4 thresholds are met; 2 are not tested")
-    suite = ElementTree.fromstring(as_junit(found))
+    assert printed(gate_verdicts_view(found)).startswith("2 of 4 thresholds are met; 2 are not tested.")
+    assert format_as_markdown(found).startswith(
+        "### Embassay gate: 2 of 4 thresholds are met; 2 are not tested"
+    )
+    suite = ElementTree.fromstring(format_as_junit(found))
     assert [suite.get(kind) for kind in ("tests", "failures", "errors", "skipped")] == ["4", "0", "0", "2"]
-    fallen = read_values(write_run(tmp_path / "fallen", {"a": ITEMS, "still": np.full(300, 0.1)}))
-    worse = {one.bar: (one.met, one.stops) for one in judge_against(fallen, base, tasks=["overall"])}
+    fallen = read_run_values(write_run(tmp_path / "fallen", {"a": ITEMS, "still": np.full(300, 0.1)}))
+    worse = {one.bar: (one.met, one.stops) for one in judge_against_baseline(fallen, base, tasks=["overall"])}
     assert worse["sage.overall[still] no worse"] == (None, True)
 
 
 def test_items_that_did_not_change_correct_nothing(tmp_path: Path) -> None:
     """A fall is found at the same p whether or not another system stayed as it was."""
     noise = np.random.default_rng(6).normal(0, 0.05, 300)
-    base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
-    now = read_values(write_run(tmp_path / "now", {"a": ITEMS - 0.01 + noise, "b": ITEMS}))
-    alone = judge_against(now, base, systems=["a"], tasks=["overall"])
-    beside = judge_against(now, base, tasks=["overall"])
+    base = read_run_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
+    now = read_run_values(write_run(tmp_path / "now", {"a": ITEMS - 0.01 + noise, "b": ITEMS}))
+    alone = judge_against_baseline(now, base, systems=["a"], tasks=["overall"])
+    beside = judge_against_baseline(now, base, tasks=["overall"])
     assert alone[0].reason
     assert alone[0].reason == beside[0].reason
 
@@ -107,10 +109,10 @@ def test_tests_are_corrected_together(tmp_path: Path) -> None:
     """A fall of p .02 is one where it is tested alone, and none among eight like it."""
     noise = np.random.default_rng(6).normal(0, 0.05, 300)
     fallen = ITEMS + (noise - noise.mean()) - 2.1 * noise.std() / np.sqrt(300)
-    base = read_values(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
-    now = read_values(write_run(tmp_path / "now", dict.fromkeys("abcdefgh", fallen)))
-    assert [one.met for one in judge_against(now, base, systems=["a"], tasks=["overall"])] == [False]
-    assert [one.met for one in judge_against(now, base, tasks=["overall"])] == [True] * 8
+    base = read_run_values(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
+    now = read_run_values(write_run(tmp_path / "now", dict.fromkeys("abcdefgh", fallen)))
+    assert [one.met for one in judge_against_baseline(now, base, systems=["a"], tasks=["overall"])] == [False]
+    assert [one.met for one in judge_against_baseline(now, base, tasks=["overall"])] == [True] * 8
 
 
 def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Path) -> None:
@@ -118,11 +120,11 @@ def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Pat
     told of a rise, of a fall within the margin, and where the loss is found."""
     noise = np.random.default_rng(6).normal(0, 0.05, 300)
     change = (noise - noise.mean()) - 2.1 * noise.std() / np.sqrt(300)
-    base = read_values(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
-    now = read_values(
+    base = read_run_values(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
+    now = read_run_values(
         write_run(tmp_path / "now", dict.fromkeys("abcdefg", ITEMS + change) | {"h": ITEMS - change})
     )
-    *fallen, risen = judge_against(now, base, tasks=["overall"])
+    *fallen, risen = judge_against_baseline(now, base, tasks=["overall"])
     for one in fallen:
         fifty, many = one.ahead
         assert (fifty.more, many.more) == (50, 400)
@@ -132,10 +134,10 @@ def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Pat
         assert fifty.half > many.half
         assert 0 < fifty.chance < many.chance < 1
     assert risen.ahead == ()
-    assert "with 400 more" in printed(gate_view((*fallen, risen)), width=120)
-    [found] = judge_against(now, base, systems=["a"], tasks=["overall"])
+    assert "with 400 more" in printed(gate_verdicts_view((*fallen, risen)), width=120)
+    [found] = judge_against_baseline(now, base, systems=["a"], tasks=["overall"])
     assert (found.met, found.ahead) == (False, ())
-    assert not any(one.ahead for one in judge_against(now, base, tasks=["overall"], margin=0.1))
+    assert not any(one.ahead for one in judge_against_baseline(now, base, tasks=["overall"], margin=0.1))
 
 
 def test_several_runs_of_a_folder(tmp_path: Path) -> None:
@@ -159,15 +161,15 @@ def test_a_bar_on_nothing_is_a_usage_error(tmp_path: Path, text: str, wrong: str
 def test_no_worse(tmp_path: Path) -> None:
     """A fall that the data can show is a miss; one within the margin is none; a rise is none."""
     noise = np.random.default_rng(6).normal(0, 0.02, 300)
-    base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
-    now = read_values(write_run(tmp_path / "now", {"a": ITEMS - 0.02 + noise, "b": ITEMS + 0.02 + noise}))
-    verdicts = {one.bar: one for one in judge_against(now, base)}
+    base = read_run_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
+    now = read_run_values(write_run(tmp_path / "now", {"a": ITEMS - 0.02 + noise, "b": ITEMS + 0.02 + noise}))
+    verdicts = {one.bar: one for one in judge_against_baseline(now, base)}
     assert {bar: one.met for bar, one in verdicts.items()} == {
         "sage.overall[a] no worse": False, "sage.overall[b] no worse": True,
         f"sage.{TASK}[a] no worse": False, f"sage.{TASK}[b] no worse": True,
     }  # fmt: skip
-    assert all(one.met for one in judge_against(now, base, margin=0.03))
-    assert len(judge_against(now, base, systems=["b"], tasks=[TASK])) == 1
+    assert all(one.met for one in judge_against_baseline(now, base, margin=0.03))
+    assert len(judge_against_baseline(now, base, systems=["b"], tasks=[TASK])) == 1
 
 
 def test_a_system_may_have_had_another_name(tmp_path: Path) -> None:
@@ -176,13 +178,13 @@ def test_a_system_may_have_had_another_name(tmp_path: Path) -> None:
     old = write_run(tmp_path / "old", {"released": ITEMS, "b": ITEMS})
     now = write_run(tmp_path / "now", {"candidate": ITEMS - 0.02 + noise, "b": ITEMS})
     alike = write_run(tmp_path / "alike", {"candidate": ITEMS, "b": ITEMS})
-    found = gate(now, no_worse_than=old, names=read_names(["candidate=released"]))
+    found = gate(now, no_worse_than=old, names=parse_system_renames(["candidate=released"]))
     assert found.verdicts == gate(now, no_worse_than=alike).verdicts
     assert not found.passed
     with pytest.raises(UsageError, match="no system 'relased'"):
         gate(now, no_worse_than=old, names={"relased": "candidate"})
     with pytest.raises(UsageError, match="NEW=OLD"):
-        read_names(["candidate"])
+        parse_system_renames(["candidate"])
 
 
 def test_what_is_listed_can_be_a_threshold(tmp_path: Path) -> None:
@@ -198,9 +200,9 @@ def test_what_is_listed_can_be_a_threshold(tmp_path: Path) -> None:
 
 
 def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
-    base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
-    now = read_values(write_run(tmp_path / "now", {"a": ITEMS}))
-    found = {one.bar: one for one in judge_against(now, base)}
+    base = read_run_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
+    now = read_run_values(write_run(tmp_path / "now", {"a": ITEMS}))
+    found = {one.bar: one for one in judge_against_baseline(now, base)}
     assert found["sage.overall[b] no worse"].reason.startswith("no value now: not in this run")
     assert found["sage.overall[b] no worse"].met is None
     assert found["sage.overall[b] no worse"].stops
@@ -227,28 +229,28 @@ def test_what_never_had_a_value_is_no_bar(tmp_path: Path) -> None:
                 for one in standings
             ],
         )
-    found = judge_against(read_values(made[1]), read_values(made[0]))
+    found = judge_against_baseline(read_run_values(made[1]), read_run_values(made[0]))
     assert [one.bar for one in found] == [f"sage.{TASK}[a] no worse"]
 
 
 def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
     """Met or missed: in the line of each bar of table, Markdown and JUnit, with the reason."""
-    now = read_values(write_run(tmp_path / "now", {"a": ITEMS, "b": ITEMS - 0.2}, arguments={"limit": 5}))
-    base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}, arguments={"limit": 9}))
-    found = judge_against(now, base)
+    now = read_run_values(write_run(tmp_path / "now", {"a": ITEMS, "b": ITEMS - 0.2}, arguments={"limit": 5}))
+    base = read_run_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}, arguments={"limit": 9}))
+    found = judge_against_baseline(now, base)
     assert {one.met for one in found} == {True, False}
     assert all(one.unpaired.startswith("limit differs: 5 and 9") for one in found)
-    table = printed(gate_view(found), width=120)
+    table = printed(gate_verdicts_view(found), width=120)
     rows = [line for line in table.splitlines() if line.startswith("sage.")]
     assert len(rows) == len(found)
     assert all(", unpaired" in row for row in rows)
     assert "Unpaired (limit differs: 5 and 9)" in table
-    rows = [line for line in as_markdown(found).splitlines() if "no worse" in line]
+    rows = [line for line in format_as_markdown(found).splitlines() if "no worse" in line]
     assert all(", unpaired |" in row and "not paired: limit differs" in row for row in rows)
-    cases = ElementTree.fromstring(as_junit(found).encode()).findall("testcase")
+    cases = ElementTree.fromstring(format_as_junit(found).encode()).findall("testcase")
     assert all(case.attrib["name"].endswith("(unpaired)") for case in cases)
     assert all("limit differs" in (case.findtext("system-out") or "") for case in cases)
-    paired = printed(gate_view(judge_against(base, base)), width=120)
+    paired = printed(gate_verdicts_view(judge_against_baseline(base, base)), width=120)
     assert "npaired" not in paired
 
 
@@ -258,11 +260,11 @@ def test_junit_and_markdown() -> None:
         BarVerdict(0.5, 0.4, 0.6, 50, bar="sage.overall[a]>=0.1", met=True),
         BarVerdict(None, bar=hostile, met=False, reason="why & how", stops=True),
     ]
-    suite = ElementTree.fromstring(as_junit(verdicts))
+    suite = ElementTree.fromstring(format_as_junit(verdicts))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     assert len(suite.findall("testcase")) == 2
     assert suite.find("testcase/failure").get("message") == "why & how"  # type: ignore[union-attr]
-    text = as_markdown(verdicts)
+    text = format_as_markdown(verdicts)
     assert text.startswith("### Embassay gate: 1 of 2 thresholds missed")
     assert "<script>" not in text
     assert all(line.count("|") - line.count("\\|") == 6 for line in text.splitlines() if line.startswith("|"))
@@ -271,25 +273,25 @@ def test_junit_and_markdown() -> None:
 def test_runs_of_other_data_are_not_compared(tmp_path: Path) -> None:
     """A mean over other texts says nothing of a system: neither as a fall nor as none."""
     fallen = dict.fromkeys("ab", ITEMS - 0.2)
-    old = read_values(write_run(tmp_path / "old", {"a": ITEMS, "b": ITEMS}, datasets=[data("june")]))
-    new = read_values(write_run(tmp_path / "new", fallen, datasets=[data("july")]))
-    found = judge_against(new, old)
+    old = read_run_values(write_run(tmp_path / "old", {"a": ITEMS, "b": ITEMS}, datasets=[data("june")]))
+    new = read_run_values(write_run(tmp_path / "new", fallen, datasets=[data("july")]))
+    found = judge_against_baseline(new, old)
     assert {own.met for own in found} == {None}
     assert all(own.stops and "june only in old" in own.reason for own in found)
 
 
 def test_a_run_that_has_grown_is_judged_on_the_datasets_of_both(tmp_path: Path) -> None:
-    old = read_values(write_run(tmp_path / "old", {"a": ITEMS}, datasets=[data("june")]))
+    old = read_run_values(write_run(tmp_path / "old", {"a": ITEMS}, datasets=[data("june")]))
     fallen = ITEMS - np.random.default_rng(6).uniform(0.1, 0.3, len(ITEMS))
     path = write_run(tmp_path / "new", {"a": fallen}, datasets=[data("june"), data("july")])
     more = [replace(one, dataset="june") for one in read_standings(path) if one.task == TASK]
     write_standings(path, [*read_standings(path), *more])
-    overall, own = judge_against(read_values(path), old)
+    overall, own = judge_against_baseline(read_run_values(path), old)
     assert (overall.met, overall.stops) == (None, False)
     assert "july only in new" in overall.reason
     assert own.bar == f"sage.{TASK}[a,dataset=june] no worse"
     assert own.met is False
-    same = judge_against(old, old)
+    same = judge_against_baseline(old, old)
     assert [one.met for one in same] == [True, True]
 
 

@@ -15,17 +15,17 @@ from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
     HtebOptions,
     TransformOptions,
-    as_reference,
+    apply_reference_value,
+    draw_dataset_language,
+    draw_text_language,
+    exclude_own_languages,
     format_instruction,
-    language_names,
-    language_of_dataset,
-    language_of_text,
-    other_languages,
-    read_families,
-    read_transformations,
+    parse_language_names,
+    parse_model_families,
+    parse_transformations,
 )
-from embassay.protocols.hteb.slots import TASKS, Slot, Slots
-from embassay.protocols.hteb.transformers import LLMTransformer, is_wrong_way, read_answer
+from embassay.protocols.hteb.slots import TASKS, NumberedSlots, TransformationSlot
+from embassay.protocols.hteb.transformers import LLMTransformer, has_wrong_length_change, read_answer_text
 
 LANGUAGES = {
     "banking77": ("Turkish", "Turkish", "Arabic"),
@@ -42,33 +42,33 @@ LANGUAGES = {
 def test_a_dataset_goes_to_the_language_of_the_reference(dataset):
     """Seven datasets with three seeds each, as the authors' code draws them."""
     assert (
-        tuple(language_of_dataset(dataset, seed, TARGETS) for seed in (1337, 1338, 1339))
+        tuple(draw_dataset_language(dataset, seed, TARGETS) for seed in (1337, 1338, 1339))
         == LANGUAGES[dataset]
     )
 
 
 def test_texts_go_to_the_languages_of_the_reference():
     """The first eight draws of two seeds, which are each other's moved by one, and the counts over Banking77."""
-    drawn = [[language_of_text(seed, i, TARGETS) for i in range(9)] for seed in (1337, 1338)]
+    drawn = [[draw_text_language(seed, i, TARGETS) for i in range(9)] for seed in (1337, 1338)]
     words = "Arabic German French German Turkish Spanish German Turkish Spanish"
     assert drawn[0] == words.split()
     assert drawn[1][:8] == drawn[0][1:]
-    counts = Counter(language_of_text(1337, i, TARGETS) for i in range(13_069))
+    counts = Counter(draw_text_language(1337, i, TARGETS) for i in range(13_069))
     assert counts == {"Spanish": 2675, "Arabic": 2637, "Turkish": 2621, "French": 2592, "German": 2544}
 
 
 def test_a_text_never_goes_to_its_own_language():
     """The source is no candidate, unless it is the only one; pivots begin with English."""
-    assert other_languages(TARGETS, ["Arabic"]) == TARGETS[:4]
-    assert other_languages(["Arabic"], ["Arabic"]) == ("Arabic",)
+    assert exclude_own_languages(TARGETS, ["Arabic"]) == TARGETS[:4]
+    assert exclude_own_languages(["Arabic"], ["Arabic"]) == ("Arabic",)
     assert ("English", *TARGETS) == PIVOTS
 
 
 def test_varieties_of_arabic():
     """They are Arabic, or, as in the reference, languages that may be translated to Arabic."""
     for code in ("arb", "arq", "ary"):
-        assert other_languages(TARGETS, language_names(code)) == TARGETS[:4]
-        assert other_languages(TARGETS, language_names(code, varieties=True)) == TARGETS
+        assert exclude_own_languages(TARGETS, parse_language_names(code)) == TARGETS[:4]
+        assert exclude_own_languages(TARGETS, parse_language_names(code, varieties=True)) == TARGETS
 
 
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS.values(), ids=lambda one: one.name)
@@ -104,18 +104,18 @@ UNUSABLE = {
 @pytest.mark.parametrize("answer", READ)
 def test_an_answer_is_read_however_it_is_wrapped(answer):
     """JSON, fenced, with words around it, a Python literal, or broken with a readable field."""
-    assert read_answer(answer).text == READ[answer]
+    assert read_answer_text(answer).text == READ[answer]
 
 
 @pytest.mark.parametrize("answer", UNUSABLE)
 def test_what_is_no_text_is_refused_with_its_kind(answer):
     """Another shape, or a placeholder in place of a text."""
-    assert read_answer(answer).outcome == UNUSABLE[answer]
+    assert read_answer_text(answer).outcome == UNUSABLE[answer]
 
 
 def test_without_structure_the_whole_answer_is_the_text():
     """Thinking is taken off."""
-    assert read_answer("<think>Hm.</think> A fox.", structured=False).text == "A fox."
+    assert read_answer_text("<think>Hm.</think> A fox.", structured=False).text == "A fox."
 
 
 @given(st.text(max_size=60))
@@ -123,7 +123,7 @@ def test_any_text_survives_its_wrapping(text):
     """What is put into the field comes out stripped, or is said to be no text."""
     import json
 
-    found = read_answer(json.dumps({"transformed_text": text}))
+    found = read_answer_text(json.dumps({"transformed_text": text}))
     assert found.outcome in ("ok", "invalid text")
     if found.outcome == "ok":
         assert found.text == text.encode("utf-8", "replace").decode().strip()
@@ -132,24 +132,24 @@ def test_any_text_survives_its_wrapping(text):
 @given(st.text(max_size=200))
 def test_no_answer_breaks_the_reader(answer):
     """Whatever a model says."""
-    assert read_answer(answer).outcome in ("ok", "invalid JSON", "invalid text")
+    assert read_answer_text(answer).outcome in ("ok", "invalid JSON", "invalid text")
 
 
 def test_axes_and_names_can_be_chosen_together():
     """In the order of the paper, each once; what is none is refused with the nearest."""
-    assert read_transformations(["language, paraphrasing", "translation"]) == (
+    assert parse_transformations(["language, paraphrasing", "translation"]) == (
         "paraphrasing", "translation", "cross_translation",
     )  # fmt: skip
     with pytest.raises(UsageError, match="names none"):
-        read_transformations([" , "])
+        parse_transformations([" , "])
     with pytest.raises(UsageError, match="expanson") as refused:
-        read_transformations(["expanson"])
+        parse_transformations(["expanson"])
     assert "expansion" in refused.value.mend
 
 
 def test_reference_sets_every_trap():
     """Each option with a value of that name has it afterwards."""
-    options, texts = as_reference(HtebOptions()), as_reference(TransformOptions())
+    options, texts = apply_reference_value(HtebOptions()), apply_reference_value(TransformOptions())
     assert (options.languages, options.corpus, options.evaluation_seed) == ("reference",) * 3
     assert (options.semrel, options.candidates, options.prompts) == ("reference",) * 3
     assert (texts.length, texts.seeds, texts.documents, texts.arabic) == ("reference",) * 4
@@ -166,21 +166,21 @@ def test_settings_that_cannot_be_are_refused(wrong):
 
 def test_families_are_sorted_by_size():
     """And one of a single member is none."""
-    assert read_families(["e5=b:2,a:0.1"]) == (("e5", (("a", 0.1), ("b", 2.0))),)
+    assert parse_model_families(["e5=b:2,a:0.1"]) == (("e5", (("a", 0.1), ("b", 2.0))),)
     for wrong in ("e5", "e5=a:1", "=a:1,b:2", "e5=a:x,b:2"):
         with pytest.raises(UsageError):
-            read_families([wrong])
+            parse_model_families([wrong])
 
 
 def test_the_way_a_length_goes():
     """Equal is neither longer nor shorter."""
-    assert is_wrong_way("longer", "abc", "abc")
-    assert is_wrong_way("shorter", "abc", "abc")
-    assert not is_wrong_way("longer", "abc", "abcd")
+    assert has_wrong_length_change("longer", "abc", "abc")
+    assert has_wrong_length_change("shorter", "abc", "abc")
+    assert not has_wrong_length_change("longer", "abc", "abcd")
 
 
 def _slots(rows, dataset="mine"):
-    return Slots(
+    return NumberedSlots(
         "sts", dataset, tuple((f"first:{i}", text, label, i) for i, (text, label) in enumerate(rows))
     )
 
@@ -189,9 +189,16 @@ def test_equal_texts_are_asked_for_once_but_where_languages_are_drawn():
     """One language for all: one answer; a language for each: as many as there are places."""
     slots = _slots([("a b", "en"), ("a b", "en"), ("c d", "en")])
     options = TransformOptions()
-    assert len({one.place for one in slots.slots_to_fill(TRANSFORMATIONS["expansion"], 1337, options)}) == 1
     assert (
-        len({one.place for one in slots.slots_to_fill(TRANSFORMATIONS["cross_translation"], 1337, options)})
+        len({one.place for one in slots.list_slots_to_fill(TRANSFORMATIONS["expansion"], 1337, options)}) == 1
+    )
+    assert (
+        len(
+            {
+                one.place
+                for one in slots.list_slots_to_fill(TRANSFORMATIONS["cross_translation"], 1337, options)
+            }
+        )
         == 3
     )
 
@@ -200,9 +207,9 @@ def test_translation_leaves_out_both_languages_of_a_pair():
     """So partners stay in one language, and equal texts of other pairs are told apart."""
     label = "de-fr"
     slots = _slots([("ein Satz", label), ("ein Satz", "en-de")], "biosses")
-    found = list(slots.slots_to_fill(TRANSFORMATIONS["translation"], 1337, TransformOptions()))
+    found = list(slots.list_slots_to_fill(TRANSFORMATIONS["translation"], 1337, TransformOptions()))
     assert [one.written for one in found] == ["German", "English"]
-    assert found[0].language == language_of_dataset("biosses-sts", 1337, ("Spanish", "Turkish", "Arabic"))
+    assert found[0].language == draw_dataset_language("biosses-sts", 1337, ("Spanish", "Turkish", "Arabic"))
     assert found[0].place != found[1].place
 
 
@@ -213,10 +220,10 @@ def test_title_and_body_share_a_language_unless_as_in_the_reference():
         ("document:d", "Red ones.", "en", 1),
         ("query:q", "Which?", "en", 2),
     )
-    slots = Slots("retrieval", "mine", rows)
+    slots = NumberedSlots("retrieval", "mine", rows)
     for documents, alike in (("one-language", True), ("reference", False)):
         options = TransformOptions(documents=documents)
-        title, body, _ = slots.slots_to_fill(TRANSFORMATIONS["cross_translation"], 1337, options)
+        title, body, _ = slots.list_slots_to_fill(TRANSFORMATIONS["cross_translation"], 1337, options)
         assert (title.language == body.language) is alike
 
 
@@ -228,7 +235,7 @@ def test_independent_seeds_have_nothing_in_common():
         [
             [
                 (one.language, one.seed(seed, independent=seeds == "independent"))
-                for one in slots.slots_to_fill(of, seed, options)
+                for one in slots.list_slots_to_fill(of, seed, options)
             ]
             for seed in (1337, 1338)
         ]
@@ -260,7 +267,7 @@ def test_a_refusal_or_another_language_is_no_transformation(name, step, said, ou
     """What the model declines, and what is to stay in its language and did not; translations go where they should."""
     transformer = object.__new__(LLMTransformer)
     transformer.of, transformer.options = TRANSFORMATIONS[name], TransformOptions(structured=False)
-    slot = Slot(ENGLISH, "en", "", written="English", language="German")
+    slot = TransformationSlot(ENGLISH, "en", "", written="English", language="German")
     answer = Completion(said, None, Usage(), "m", "stop")
     assert transformer._judge_answer(slot, step, ENGLISH, answer).outcome == outcome
 

@@ -10,23 +10,23 @@ import pytest
 import embassay as eb
 import made_mirror
 from embassay.data.catalogue.entries import find_entry
-from embassay.data.catalogue.suites import all_suites
+from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import BudgetExceeded, UsageError
-from embassay.protocols.hteb.exchange import export, import_
+from embassay.protocols.hteb.exchange import export, import_reference_files
 from embassay.protocols.hteb.options import (
     AXES,
     TRANSFORMATIONS,
     HtebOptions,
     HtebRequest,
     TransformOptions,
-    select_axis,
+    select_axis_transformations,
 )
-from embassay.protocols.hteb.profiles import TOTAL, Profiles, RunTransformation, axis_part
-from embassay.protocols.hteb.protocol import Hteb, HtebPlan, open_datasets
-from embassay.protocols.hteb.slots import read_reference
+from embassay.protocols.hteb.profiles import TOTAL, RunTransformation, TransformationProfiles, name_axis_part
+from embassay.protocols.hteb.protocol import HtebPlan, HtebProtocol, open_datasets
+from embassay.protocols.hteb.slots import read_reference_datasets
 from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.records import Component
+from embassay.records import HeadlineComponent
 from embassay.report import write_report
 from embassay.report.terminal import run_view
 from embassay.runs.folder import CellRecord
@@ -68,10 +68,14 @@ def test_axes_are_plain_means_and_the_total_is_theirs(finished):
     """Of each measure, on the dataset and over all; the gap is score minus original."""
     _, _, done = finished
     for measure in ("overall", "delta"):
-        of = {part: value(done, part, measure) for part in (*TRANSFORMATIONS, *map(axis_part, AXES), TOTAL)}
+        of = {
+            part: value(done, part, measure) for part in (*TRANSFORMATIONS, *map(name_axis_part, AXES), TOTAL)
+        }
         for axis in AXES:
-            assert of[axis_part(axis)] == pytest.approx(np.mean([of[one] for one in select_axis(axis)]))
-        assert of[TOTAL] == pytest.approx(np.mean([of[axis_part(axis)] for axis in AXES]))
+            assert of[name_axis_part(axis)] == pytest.approx(
+                np.mean([of[one] for one in select_axis_transformations(axis)])
+            )
+        assert of[TOTAL] == pytest.approx(np.mean([of[name_axis_part(axis)] for axis in AXES]))
     assert value(done, TOTAL, "delta") == pytest.approx(
         value(done, TOTAL, "overall") - value(done, TOTAL, "original")
     )
@@ -142,20 +146,20 @@ def test_one_transformation_weighs_a_sixth_or_a_ninth():
     """All scores 0 but one of 90: translation gives 45 and 15, paraphrasing 30 and 10; the original changes nothing."""
     layout = RunLayout(
         (RunSystem("s", "embedding"),), (RunDataset("d", "en", ("sts",)),), (RunTask("sts", "spearman"),),
-        tuple(RunTransformation(name, {"d": (1,)}).as_source() for name in TRANSFORMATIONS), protocol="hteb",
+        tuple(RunTransformation(name, {"d": (1,)}).as_run_source() for name in TRANSFORMATIONS), protocol="hteb",
     )  # fmt: skip
 
     def total(of, original):
         records = [
             CellRecord(
                 name, "sts", "d", "s", "done", "", 0.0, (), {
-                    "score": Component(0.9 * (name == of), 10), "original": Component(original, 10),
+                    "score": HeadlineComponent(0.9 * (name == of), 10), "original": HeadlineComponent(original, 10),
                 }, variant=f"{name}:seed=1",
             )
             for name in TRANSFORMATIONS
         ]  # fmt: skip
-        profiles = Profiles(layout, records)
-        axis = axis_part(TRANSFORMATIONS[of].axis)
+        profiles = TransformationProfiles(layout, records)
+        axis = name_axis_part(TRANSFORMATIONS[of].axis)
         return [100 * profiles.on_dataset("sts", "d", "s", part).score.value for part in (axis, TOTAL)]
 
     for original in (0.0, 0.7):
@@ -235,7 +239,7 @@ def test_ordinals_of_pairs_count_left_sentences_first(pairs):
     """Left i is i and right i is n + i; blanks have none."""
     request = HtebRequest((), datasets=(str(pairs(5)),))
     plan = HtebPlan(request, (), open_datasets(request)[0])
-    [slots] = plan.slots(plan.datasets[0])
+    [slots] = plan.list_task_slots(plan.datasets[0])
     assert [row[3] for row in slots.rows] == list(range(10))
     assert [row[0] for row in slots.rows[:5]] == [f"first:p{i}" for i in range(5)]
 
@@ -296,7 +300,7 @@ def test_the_price_is_told_before_and_kept_to(transformer, tmp_path, pairs, monk
     request = HtebRequest(
         ("wordllama",), datasets=(str(pairs()),), tokenizer="words", transformer=model, runs=2, options=QUICK
     )
-    foreseen = Hteb().foreseen(request)
+    foreseen = HtebProtocol().forecast_request_cost(request)
     calls = sum(cell.requests or 0 for cell in foreseen.cells)
     assert 2 * 32 * 8 < calls <= 2 * 32 * 9
     with pytest.raises(BudgetExceeded):
@@ -435,7 +439,7 @@ def test_the_english_suite_has_semrel_in_english_or_as_the_reference_in_all_lang
 def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transformer, tmp_path, monkeypatch):
     """All 31 from a small mirror; each is scored, and its files have the paper's name, revision and clustering."""
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "mirror"))
-    for one in all_suites()["hteb"].members:
+    for one in read_all_suites()["hteb"].members:
         made_mirror.write_mirror(one.record, tmp_path / "mirror", size=6, told=made_mirror.sentences)
     _, model = transformer()
     more = {"transformations": ("translation",), "options": HtebOptions(resamples=20)}
@@ -453,10 +457,10 @@ def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transfo
     request = HtebRequest((), datasets=("hteb",), options=more["options"])
     written = export(ParaphraseSet.open(done.path), request, tmp_path / "files", generator="org/model")
     found = [strict(one.path, one.path.with_name("metadata.JSON"))[0] for one in written]
-    assert {one["dataset"] for one in found} == {one.title for one in all_suites()["hteb"].members}
-    formats = [read_reference()[one["dataset"]].get("format") for one in found]
+    assert {one["dataset"] for one in found} == {one.title for one in read_all_suites()["hteb"].members}
+    formats = [read_reference_datasets()[one["dataset"]].get("format") for one in found]
     assert [one.get("clustering_format") for one in found] == formats
-    assert len(import_(tmp_path / "files", tmp_path / "set").texts) == 31
+    assert len(import_reference_files(tmp_path / "files", tmp_path / "set").texts) == 31
 
 
 def test_a_system_that_is_no_member_of_a_family_is_refused(pairs):
@@ -468,7 +472,7 @@ def test_a_system_that_is_no_member_of_a_family_is_refused(pairs):
         tokenizer="words",
     )
     with pytest.raises(UsageError, match="'a'"):
-        Hteb().foreseen(request)
+        HtebProtocol().forecast_request_cost(request)
 
 
 def test_an_unknown_transformer_is_refused_with_those_there_are(tmp_path, pairs):

@@ -9,10 +9,10 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hteb.options import HtebOptions
 from embassay.protocols.hteb.validation import RATERS, draw_study, read_study, score_study
-from embassay.protocols.wordings.pairs import Sample
+from embassay.protocols.wordings.pairs import SampleSize
 from embassay.protocols.wordings.sets import ParaphraseSet
 
-SIZE = Sample(pairs=10, dummies=2, raters=3, seed=1)
+SIZE = SampleSize(pairs=10, dummies=2, raters=3, seed=1)
 
 
 @pytest.fixture

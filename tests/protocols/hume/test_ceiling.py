@@ -14,25 +14,25 @@ from embassay.measures import spearman, v_measure
 from embassay.protocols.hume.ceiling import (
     compare_with_left_out_people,
     human_ceiling,
-    share_of_people,
+    interval_for_share_of_people,
+    score_against_random_annotator,
     share_of_people_below,
-    soft_score,
 )
-from embassay.protocols.hume.resampling import People
-from embassay.protocols.hume.results.contestants import as_bar
+from embassay.protocols.hume.resampling import PeopleAnswers
+from embassay.protocols.hume.results.contestants import simplify_estimate
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import make_generator
 
 R1, R2 = [0, 1, 1, 3, 5, 4, 2, 4], [2, 0, 2, 1, 4, 5, 4, 3]
 
 
-def people(family: Family, *raters: list) -> People:
+def people(family: Family, *raters: list) -> PeopleAnswers:
     """Raters who answered items 00, 01, ..., but for those with None."""
     answers = {
         f"rater {number}": {f"{i:02}": value for i, value in enumerate(values) if value is not None}
         for number, values in enumerate(raters)
     }
-    return People(TaskSpec("t", family, "eng"), {}, answers)
+    return PeopleAnswers(TaskSpec("t", family, "eng"), {}, answers)
 
 
 def test_two_raters_of_labels() -> None:
@@ -91,9 +91,12 @@ def test_groups() -> None:
 def test_none() -> None:
     """One annotator, or two without a common item, have no ceiling; nobody at all is an error."""
     alone = human_ceiling(people("sts", R1))
-    assert (as_bar(alone.value).value, as_bar(alone.value).reason) == (None, "one annotator has no others")
+    assert (simplify_estimate(alone.value).value, simplify_estimate(alone.value).reason) == (
+        None,
+        "one annotator has no others",
+    )
     apart = human_ceiling(people("sts", [1, 2, None, None], [None, None, 3, 4]))
-    assert as_bar(apart.value).reason == "no item has two annotators"
+    assert simplify_estimate(apart.value).reason == "no item has two annotators"
     with pytest.raises(UsageError, match="Nobody"):
         human_ceiling(people("sts"))
 
@@ -123,13 +126,15 @@ def test_a_soft_score_is_the_share_of_people_who_say_so() -> None:
     votes = [["x", "x", "y"], ["x", "y", "y"], ["x", "x", "x"]]
     study = people("classification", *map(list, zip(*votes, strict=True)))
     system = {"00": "x", "01": "x", "02": "y"}
-    assert soft_score(study, system).value == pytest.approx((2 / 3 + 1 / 3 + 0) / 3)
+    assert score_against_random_annotator(study, system).value == pytest.approx((2 / 3 + 1 / 3 + 0) / 3)
     two = people("sts", R1, R2)
     answers = {f"{i:02}": float(value) for i, value in enumerate([0, 2, 1, 3, 5, 4, 2, 3])}
     expected = sum(spearmanr(rated, list(answers.values())).statistic for rated in (R1, R2)) / 2
-    assert soft_score(two, answers).value == pytest.approx(expected)
-    assert soft_score(two, answers).value == pytest.approx(compare_with_left_out_people(two, answers).value)
-    assert soft_score(people("sts", R1), answers).value is None
+    assert score_against_random_annotator(two, answers).value == pytest.approx(expected)
+    assert score_against_random_annotator(two, answers).value == pytest.approx(
+        compare_with_left_out_people(two, answers).value
+    )
+    assert score_against_random_annotator(people("sts", R1), answers).value is None
 
 
 def test_against_people_needs_two() -> None:
@@ -145,9 +150,9 @@ def test_among_people() -> None:
     # Clopper and Pearson's lower end of 2 of 2 solves p^2 = .025.
     assert (two.low, two.high) == (pytest.approx(math.sqrt(0.025)), 1.0)
     assert share_of_people_below(0.1, [0.4]).high == pytest.approx(0.975)
-    assert share_of_people(0.5, 4) == share_of_people_below(0.5, [0.4, 0.5, 0.6, 0.5])
+    assert interval_for_share_of_people(0.5, 4) == share_of_people_below(0.5, [0.4, 0.5, 0.6, 0.5])
     with pytest.raises(UsageError, match="share of"):
-        share_of_people(1.2, 2)
+        interval_for_share_of_people(1.2, 2)
     with pytest.raises(UsageError, match="no score"):
         share_of_people_below(math.nan, [0.5])
     with pytest.raises(UsageError, match="annotators"):

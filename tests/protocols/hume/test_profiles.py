@@ -46,7 +46,7 @@ def _answered(folder: StudyFolder, **levels: str) -> None:
         store.add_annotator(name)
         for at, (item, label) in enumerate(gold.items()):
             store.save(name, "mood", AnswerDraft(item, (label + (at < place % 4)) % 3, at + 1, 2.0, tab="t"))
-        store.tell_profile(name, {"language:eng": level} if level else {})
+        store.save_profile_answers(name, {"language:eng": level} if level else {})
     store.close()
 
 
@@ -98,8 +98,8 @@ def test_an_answer_can_be_changed_and_taken_back(tmp_path: Path) -> None:
     folder = _asking(tmp_path / "s", "language", "age")
     store = open_store(folder)
     store.add_annotator("ann")
-    store.tell_profile("ann", {"language:eng": "good", "age": "25–34"})
-    store.tell_profile("ann", {"language:eng": "native", "age": ""})
+    store.save_profile_answers("ann", {"language:eng": "good", "age": "25–34"})
+    store.save_profile_answers("ann", {"language:eng": "native", "age": ""})
     store.close()
     assert read_profiles(folder) == {"ann": {"language:eng": "native"}}
 

@@ -18,9 +18,9 @@ from embassay.protocols.hume.collection import (
     check_nobody_answered,
     nearest_step,
     simulate_annotators,
-    simulate_rows,
+    simulate_task_answers,
 )
-from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, draw_study
+from embassay.protocols.hume.sampling import SampleRequest, TaskSampleRequest, draw_study
 from embassay.protocols.hume.store import AnswerDraft, open_store
 from embassay.protocols.hume.study import (
     FAMILIES,
@@ -59,14 +59,14 @@ def _gold(family: Family, n: int = N) -> dict[str, Any]:
 def _values(
     family: Family, noise: float, who: str = "s-1", seed: int = 1, n: int = N, **more: Any
 ) -> list[Any]:
-    rows = simulate_rows(_task(family, **more), _gold(family, n), who, noise=noise, seed=seed)
+    rows = simulate_task_answers(_task(family, **more), _gold(family, n), who, noise=noise, seed=seed)
     return [row.value for row in rows]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_answer_is_marked(family: Family) -> None:
     """As simulated, by whom, with a time that a person could have taken; one answer an item, in order."""
-    rows = simulate_rows(_task(family), _gold(family, 30), "s-1", noise=0.2, seed=1)
+    rows = simulate_task_answers(_task(family), _gold(family, 30), "s-1", noise=0.2, seed=1)
     assert [row.item_id for row in rows] == list(_gold(family, 30))
     assert {(row.kind, row.annotator_id, row.ts) for row in rows} == {("simulated", "s-1", "")}
     assert all(row.seconds is not None and 3 <= row.seconds <= 30 for row in rows)
@@ -100,7 +100,7 @@ def test_ratings_err_by_a_share_of_the_scale() -> None:
     """Noise .1 of a scale of 0 to 20: a standard deviation of 2, besides rounding (1/12); no bias; on whole steps."""
     scale = Scale(low=0, high=20)
     gold = {f"i{k}": 10 for k in range(N)}
-    values = [row.value for row in simulate_rows(_task("sts", scale), gold, "s", noise=0.1, seed=3)]
+    values = [row.value for row in simulate_task_answers(_task("sts", scale), gold, "s", noise=0.1, seed=3)]
     assert abs(fmean(values) - 10) < 0.15
     assert abs(pstdev(values) - (4 + 1 / 12) ** 0.5) < 0.1
     assert all(value == int(value) for value in values)
@@ -129,7 +129,7 @@ def test_annotators_and_seeds_err_apart_and_again(family: Family) -> None:
     if family != "clustering":
         gold = dict(reversed(_gold(family, 60).items()))
         assert own[::-1] == [
-            row.value for row in simulate_rows(_task(family), gold, "s-1", noise=0.3, seed=1)
+            row.value for row in simulate_task_answers(_task(family), gold, "s-1", noise=0.3, seed=1)
         ]
 
 
@@ -137,13 +137,13 @@ def test_annotators_and_seeds_err_apart_and_again(family: Family) -> None:
 def test_noise_is_a_share(noise: float) -> None:
     """Anything else is refused."""
     with pytest.raises(UsageError, match="noise"):
-        simulate_rows(_task("sts"), {}, "s", noise=noise, seed=1)
+        simulate_task_answers(_task("sts"), {}, "s", noise=noise, seed=1)
 
 
 def test_scripts_never_stand_beside_people(tmp_path: Path) -> None:
     """A study that people have answered, in a file or on its pages, is refused; scripts may answer again."""
     drawn = draw_study(
-        SampleRequest(name="s", tasks=[TaskRequest(data="sample", family=["sts"], n=5, lang=["eng"])])
+        SampleRequest(name="s", tasks=[TaskSampleRequest(data="sample", family=["sts"], n=5, lang=["eng"])])
     )
     folder = read_study(write_study(tmp_path / "s", drawn.study, drawn.items, drawn.gold))
     write_annotations(folder.path, KIND, simulate_annotators(folder, 2, noise=0.1, seed=1))

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from embassay.cli.main import app, with_commands
+from embassay.cli.main import app, build_app_with_commands
 from embassay.data import open_dataset
-from embassay.data.catalogue.entries import EntryRecord, all_entries
+from embassay.data.catalogue.entries import EntryRecord, read_all_entries
 from embassay.data.catalogue.miniature import (
     DatasetAmounts,
-    choose_shape,
-    count_items,
-    token_density,
-    write_miniature,
+    choose_dataset_shape,
+    count_dataset_items,
+    estimate_token_density,
+    write_miniature_dataset,
 )
-from embassay.data.catalogue.suites import all_suites
+from embassay.data.catalogue.suites import read_all_suites
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.absentees import AbsentDataset
 from embassay.protocols.sage.options import Request, SageOptions
-from embassay.protocols.sage.protocol import Sage
+from embassay.protocols.sage.protocol import SageProtocol
 
 COMMANDS = {
     "sage": [["sage", "run", "-s", "jaccard"]],
@@ -43,15 +43,15 @@ def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _planned(command: list[str]) -> dict:
-    done = CliRunner().invoke(with_commands(command[0]) and app, [*command, "--dry-run", "--json"])
+    done = CliRunner().invoke(build_app_with_commands(command[0]) and app, [*command, "--dry-run", "--json"])
     assert done.exit_code == 0, (command, done.output, done.exception)
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", all_suites())
+@pytest.mark.parametrize("name", read_all_suites())
 def test_every_suite_is_planned_with_nothing_at_hand(name: str) -> None:
     """Each of its sets is in the plan of its protocol, with items and tokens, and named as not fetched."""
-    suite = all_suites()[name]
+    suite = read_all_suites()[name]
     for command in COMMANDS[suite.protocol]:
         words = [] if suite.protocol == "hume" else ["--tokenizer", "words"]
         told = _planned([*command, "-d", name, *words])
@@ -71,12 +71,18 @@ def test_every_suite_is_planned_with_nothing_at_hand(name: str) -> None:
 def test_documents_are_counted_as_documents() -> None:
     """MS MARCO has 8,841,823 passages, each in 19 versions; its 6,980 queries are not its size."""
     request = Request(("jaccard",), datasets=("msmarco",), tokenizer="words", options=SageOptions())
-    constant = next(cell for cell in Sage().foreseen(request).cells if cell.system == "constant")
+    constant = next(
+        cell for cell in SageProtocol().forecast_request_cost(request).cells if cell.system == "constant"
+    )
     assert constant.items == 8_841_823
     assert constant.texts == 19 * 8_841_823
     # A limit draws documents; those that are relevant to a query stay.
-    limited = next(c for c in Sage().foreseen(replace(request, limit=500)).cells if c.system == "constant")
-    assert limited.items == all_entries()["msmarco"].relevant == 7_433
+    limited = next(
+        c
+        for c in SageProtocol().forecast_request_cost(replace(request, limit=500)).cells
+        if c.system == "constant"
+    )
+    assert limited.items == read_all_entries()["msmarco"].relevant == 7_433
 
 
 def test_what_is_here_is_planned_as_it_is() -> None:
@@ -84,8 +90,8 @@ def test_what_is_here_is_planned_as_it_is() -> None:
     request = Request(
         ("jaccard",), ("clustering",), datasets=("sample", "reddit"), tokenizer="words", options=SageOptions()
     )
-    both = Sage().foreseen(request)
-    alone = Sage().foreseen(replace(request, datasets=("sample",)))
+    both = SageProtocol().forecast_request_cost(request)
+    alone = SageProtocol().forecast_request_cost(replace(request, datasets=("sample",)))
     # Time and what the process holds already are the moment's.
     here, there = (
         [replace(cell, seconds=0.0, memory_bytes=0) for cell in told.cells if cell.fetched]
@@ -102,7 +108,9 @@ def test_a_price_follows_the_figures() -> None:
     options = SageOptions()
     request = Request((spec,), datasets=("arxiv-s2s", "medrxiv-s2s"), tokenizer="words", options=options)
     cells = {
-        cell.dataset: cell for cell in Sage().foreseen(request).cells if cell.system.startswith("openai")
+        cell.dataset: cell
+        for cell in SageProtocol().forecast_request_cost(request).cells
+        if cell.system.startswith("openai")
     }
     for cell in cells.values():
         assert cell.usd == pytest.approx(cell.tokens / 1e6, rel=0.01)
@@ -111,13 +119,13 @@ def test_a_price_follows_the_figures() -> None:
     assert cells["arxiv-s2s"].tokens / cells["medrxiv-s2s"].tokens == pytest.approx(12.6, rel=0.15)
 
 
-@pytest.mark.parametrize("name", all_entries())
+@pytest.mark.parametrize("name", read_all_entries())
 def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
     """It opens as the dataset would, with as many rows as were wanted, and texts as long as the record says."""
-    record = all_entries()[name]
-    size = AbsentDataset(record).sizes[0]
-    opened = open_dataset(str(write_miniature(record, (), size, tmp_path)))
-    shape = choose_shape(record)
+    record = read_all_entries()[name]
+    size = AbsentDataset(record).planned_sizes[0]
+    opened = open_dataset(str(write_miniature_dataset(record, (), size, tmp_path)))
+    shape = choose_dataset_shape(record)
     assert not opened.missing(shape)
     loaded = opened.load(shape)
     assert not loaded.skipped
@@ -126,28 +134,33 @@ def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
 
 def test_amounts_follow_languages_limits_and_sets() -> None:
     """Of some languages their share; a limit holds for each language and set."""
-    known = all_entries()
-    assert count_items(known["sts17"]) == DatasetAmounts(5_346)
-    assert count_items(known["sts17"], ("en-en", "es-es")) == DatasetAmounts(500)
-    assert count_items(known["sts17"], ("en-en", "ko-ko"), 100) == DatasetAmounts(200)
-    assert count_items(known["arxiv-p2p"], (), 500) == DatasetAmounts(31 * 500)
-    assert count_items(known["askubuntu"], (), 10).other == 10
-    assert count_items(known["banking77"]) == DatasetAmounts(3_080, 10_003)
+    known = read_all_entries()
+    assert count_dataset_items(known["sts17"]) == DatasetAmounts(5_346)
+    assert count_dataset_items(known["sts17"], ("en-en", "es-es")) == DatasetAmounts(500)
+    assert count_dataset_items(known["sts17"], ("en-en", "ko-ko"), 100) == DatasetAmounts(200)
+    assert count_dataset_items(known["arxiv-p2p"], (), 500) == DatasetAmounts(31 * 500)
+    assert count_dataset_items(known["askubuntu"], (), 10).other == 10
+    assert count_dataset_items(known["banking77"]) == DatasetAmounts(3_080, 10_003)
 
 
 def test_every_record_says_how_long_its_texts_are() -> None:
     """Of each part that has texts; and nothing that is not a part."""
-    for record in all_entries().values():
+    for record in read_all_entries().values():
         assert record.chars, record.name
         assert set(record.chars) <= _texts_of(record), record.name
         assert set(record.by_lang) <= set(record.langs), record.name
 
 
 def _texts_of(record: EntryRecord) -> set[str]:
-    columns = {name for table in record.all_tables for name in (table.part, *table.targets)}
+    columns = {name for table in record.all_tables for name in (table.part, *table.canonical_columns)}
     return columns | {"text", "text2", "query", "positive", "negative"}
 
 
 def test_scripts_differ_in_tokens() -> None:
     """A character of Chinese is about as many tokens as five of English."""
-    assert token_density("eng") < token_density("fr") < token_density("ru") < token_density("zho")
+    assert (
+        estimate_token_density("eng")
+        < estimate_token_density("fr")
+        < estimate_token_density("ru")
+        < estimate_token_density("zho")
+    )

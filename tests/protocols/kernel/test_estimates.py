@@ -6,7 +6,7 @@ import numpy as np
 
 import embassay as eb
 from embassay.protocols.kernel.estimates import Estimate
-from embassay.protocols.tasks.task import headline_bounds
+from embassay.protocols.tasks.task import find_headline_bounds
 from embassay.runs.folder import RunFolder
 
 
@@ -16,8 +16,8 @@ def test_an_interval_stays_within_what_its_measure_can_be() -> None:
     made = Estimate(0.5, 6, np.random.default_rng(1).normal(0.5, 0.3, 400), "bootstrap")
     free, share, signed = (
         made.score("m"),
-        made.score("m", bounds=headline_bounds("map")),
-        made.score("m", bounds=headline_bounds("spearman")),
+        made.score("m", bounds=find_headline_bounds("map")),
+        made.score("m", bounds=find_headline_bounds("spearman")),
     )
     assert free.ci_low is not None
     assert free.ci_low < 0

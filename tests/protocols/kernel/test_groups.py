@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.kernel.estimates import estimate
-from embassay.protocols.kernel.groups import describe_bootstrap, find_groups, group_items_by_name, tie_items
+from embassay.protocols.kernel.groups import (
+    describe_bootstrap,
+    find_item_groups,
+    group_items_sharing_things,
+    map_items_to_group_leader,
+)
 from embassay.protocols.tasks.task import PtebContext, PtebOptions
-from embassay.records import Documents, Ratings, RetrievalSet, ScoredPairs
+from embassay.records import Documents, RetrievalSet, ScoredPairs, SummaryRatings
 from embassay.text import open_tokenizer
 
 
@@ -21,22 +26,22 @@ def pairs(*texts: tuple[str, str]) -> ScoredPairs:
 
 def test_pairs_that_share_a_text_on_either_side() -> None:
     data = pairs(("a", "b"), ("c", "d"), ("e", "a"), *((f"x{i}", f"y{i}") for i in range(9)))
-    labels = find_groups(data)
+    labels = find_item_groups(data)
     assert labels is not None
     assert labels.tolist() == [0, 1, 0, *range(2, 11)]
-    assert {one for one, name in group_items_by_name(data).items() if name == "p0"} == {"p0", "p2"}
-    assert find_groups(pairs(("a", "b"), ("c", "d"))) is None
-    assert group_items_by_name(pairs(("a", "b"), ("c", "d"))) == {}
+    assert {one for one, name in map_items_to_group_leader(data).items() if name == "p0"} == {"p0", "p2"}
+    assert find_item_groups(pairs(("a", "b"), ("c", "d"))) is None
+    assert map_items_to_group_leader(pairs(("a", "b"), ("c", "d"))) == {}
 
 
 def test_ratings_of_one_source() -> None:
     ids = tuple("abcd")
-    data = Ratings(ids, ("s", "s", "t", "t"), ids, {"x": np.zeros(4)})
-    labels = find_groups(data)
+    data = SummaryRatings(ids, ("s", "s", "t", "t"), ids, {"x": np.zeros(4)})
+    labels = find_item_groups(data)
     assert labels is not None
     assert labels.tolist() == [0, 0, 1, 1]
     assert (
-        describe_bootstrap("ratings", Ratings, labels)
+        describe_bootstrap("ratings", SummaryRatings, labels)
         == "cluster bootstrap over 2 groups of ratings of one source"
     )
 
@@ -46,7 +51,7 @@ def test_a_document_relevant_to_most_queries_ties_only_its_doubles() -> None:
     ids = tuple(f"q{i}" for i in range(20))
     qrels = {one: {"popular": 1.0, f"d{i // 2 if i < 2 else i}": 2.0, "no": 0.0} for i, one in enumerate(ids)}
     docs = Documents(("popular",), ("text",))
-    labels = find_groups(RetrievalSet(docs, Documents(ids, ids), qrels))
+    labels = find_item_groups(RetrievalSet(docs, Documents(ids, ids), qrels))
     assert labels is not None
     assert labels.tolist() == [0, 0, *range(1, 19)]
 
@@ -55,14 +60,14 @@ def test_the_most_frequent_documents_tie_nobody_where_they_tie_too_many() -> Non
     """Two hubs, each relevant to half of the queries, are left out; what two queries share beside them still ties."""
     ids = tuple(f"q{i}" for i in range(20))
     qrels = {one: {f"hub{i % 2}": 1.0, f"d{i // 2 if i < 4 else i}": 1.0} for i, one in enumerate(ids)}
-    labels = find_groups(RetrievalSet(Documents(("hub0",), ("text",)), Documents(ids, ids), qrels))
+    labels = find_item_groups(RetrievalSet(Documents(("hub0",), ("text",)), Documents(ids, ids), qrels))
     assert labels is not None
     assert labels.tolist() == [0, 0, 1, 1, *range(2, 18)]
 
 
 def test_doubles_stay_together_whatever_else_is_left_out() -> None:
     """Twelve questions that all have the one relevant document are one unit."""
-    labels = tie_items([{"one"}] * 12)
+    labels = group_items_sharing_things([{"one"}] * 12)
     assert labels is not None
     assert labels.tolist() == [0] * 12
 
@@ -70,14 +75,14 @@ def test_doubles_stay_together_whatever_else_is_left_out() -> None:
 def test_questions_of_the_same_words_are_one_group() -> None:
     """Whatever is relevant to them: case and blanks are no difference."""
     ids, texts = ("a", "b", "c", "d"), ("Who won?", "who  won?", "When?", "")
-    labels = find_groups(RetrievalSet(Documents(("x",), ("text",)), Documents(ids, texts), {}))
+    labels = find_item_groups(RetrievalSet(Documents(("x",), ("text",)), Documents(ids, texts), {}))
     assert labels is not None
     assert labels.tolist() == [0, 0, 1, 2]
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdefghij"), max_size=3), max_size=30))
 def test_whoever_shares_nothing_is_alone(shared: list[set[str]]) -> None:
-    labels = tie_items(shared)
+    labels = group_items_sharing_things(shared)
     if labels is None:
         return
     assert sorted(set(labels.tolist())) == list(range(labels.max() + 1))
@@ -88,10 +93,10 @@ def test_whoever_shares_nothing_is_alone(shared: list[set[str]]) -> None:
 
 def test_context_numbers_groups_by_the_items_that_are_there() -> None:
     context = PtebContext("d", open_tokenizer("words"), groups={"a": "a", "b": "a", "c": "c"})
-    labels = context.grouped(["c", "b", "x", "a"])
+    labels = context.number_item_groups(["c", "b", "x", "a"])
     assert labels is not None
     assert labels.tolist() == [0, 1, 2, 1]
-    assert context.grouped(["c", "a", "x"]) is None
+    assert context.number_item_groups(["c", "a", "x"]) is None
 
 
 def test_summaries_of_one_source_are_no_items_of_their_own() -> None:

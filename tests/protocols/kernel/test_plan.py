@@ -12,24 +12,24 @@ import polars as pl
 import pytest
 
 import made_mirror
-from embassay.data.catalogue.suites import all_suites
+from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import DataError, UsageError
 from embassay.protocols import pteb, sage
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.inputs import open_cache
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.sage.options import Request
-from embassay.protocols.sage.protocol import Sage
+from embassay.protocols.sage.protocol import SageProtocol
 from embassay.protocols.tasks.task import PtebOptions
-from embassay.report.notes import list_notes
-from embassay.report.record import read_record
+from embassay.report.notes import list_run_notes
+from embassay.report.record import read_run_record
 
 
 @pytest.fixture(scope="module")
 def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Every dataset of SAGE's and PTEB's suites, with six rows per table, as the one mirror there is."""
     root = tmp_path_factory.mktemp("mirror")
-    for suite in (all_suites()["sage"], all_suites()["pteb"]):
+    for suite in (read_all_suites()["sage"], read_all_suites()["pteb"]):
         for one in suite.members:
             assert one.record is not None
             made_mirror.write_mirror(one.record, root, size=6, told=made_mirror.sentences)
@@ -43,7 +43,7 @@ def part(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the mirror in which sets may be missing."""
     root = tmp_path / "part"
     for suite in ("beir", "pteb-multi"):
-        for one in all_suites()[suite].members:
+        for one in read_all_suites()[suite].members:
             if not (root / one.dataset).exists():
                 shutil.copytree(mirror / one.dataset, root / one.dataset)
     monkeypatch.setenv("EMBASSAY_DATA", str(root))
@@ -112,7 +112,7 @@ def test_sage_counts_its_sets(whole_sage: Run) -> None:
 @pytest.mark.slow
 def test_pteb_has_the_papers_rows(whole_pteb: Run) -> None:
     """Table 6 of the nine STS sets, table 9 of the seven tasks in English, table 10 of the six multilingual sets."""
-    names = [one.title for one in all_suites()["pteb-sts"].members]
+    names = [one.title for one in read_all_suites()["pteb-sts"].members]
     assert [row[0] for row in _firsts(whole_pteb, "pteb_table6", 1)] == [*names, "Average"]
     assert _firsts(whole_pteb, "pteb_table9", 2) == [
         ("sts", "9 datasets"), ("classification", "Banking77"), ("clustering", "TwentyNewsgroups"),
@@ -141,8 +141,8 @@ def test_what_is_missing_is_said(part: Path, tmp_path: Path) -> None:
     (told,) = run.manifest["suites"]
     absent = {one["dataset"]: one["set"] for one in told["parts"] if not one["present"]}
     assert absent == {"nfcorpus": "nfcorpus", "cqadupstack-tex": "cqadupstack"}
-    record = read_record(run.path)
-    first = list_notes(record)[0]
+    record = read_run_record(run.path)
+    first = list_run_notes(record)[0]
     assert "13 of 15" in first.what
     assert "nfcorpus" in first.what
     assert "data fetch beir" in first.mend
@@ -189,18 +189,18 @@ def test_nothing_of_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     inputs.open_request_dataset.cache_clear()
     request = Request(("jaccard",), datasets=("cqadupstack", "sample"), tokenizer="words",
                       options=sage.SageOptions())  # fmt: skip
-    foreseen = Sage().foreseen(request)
-    members = {member.dataset for member in all_suites()["cqadupstack"].members}
+    foreseen = SageProtocol().forecast_request_cost(request)
+    members = {member.dataset for member in read_all_suites()["cqadupstack"].members}
     assert {cell.dataset for cell in foreseen.cells if cell.fetched} == {"sample"}
     assert {cell.dataset for cell in foreseen.cells if not cell.fetched} == members
-    alone = Sage().foreseen(replace(request, datasets=("cqadupstack",)))
+    alone = SageProtocol().forecast_request_cost(replace(request, datasets=("cqadupstack",)))
     assert {cell.dataset for cell in alone.cells} == members
     for told in (foreseen, alone):
         assert told.notes[0].startswith("0 of 1 sets of cqadupstack are on this machine")
         assert "embassay data fetch cqadupstack" in told.notes[0]
         assert "cqadupstack-android" in told.notes[1]
     with pytest.raises(DataError, match="nothing from the suite 'cqadupstack'") as caught:
-        Sage().carry_out(request, tmp_path / "run")
+        SageProtocol().carry_out(request, tmp_path / "run")
     assert "embassay data fetch cqadupstack" in caught.value.mend
     assert not (tmp_path / "run" / "results.jsonl").exists()
 
@@ -209,11 +209,15 @@ def test_tasks_of_the_run_choose_members(mirror: Path) -> None:
     """`-t robustness` plans the three sets that are for it; a suite with none is an error."""
     del mirror
     options = sage.SageOptions()
-    plan = Sage().plan(Request(("jaccard",), ("robustness",), ("sage",), tokenizer="words", options=options))
+    plan = SageProtocol().plan_run(
+        Request(("jaccard",), ("robustness",), ("sage",), tokenizer="words", options=options)
+    )
     assert [one.name for one in plan.datasets] == ["billsum", "cnn-dailymail", "sumpubmed"]
     assert plan.suites[0].count() == (3, 3)
     with pytest.raises(UsageError, match="has nothing for robustness"):
-        Sage().plan(Request(("jaccard",), ("robustness",), ("beir",), tokenizer="words", options=options))
+        SageProtocol().plan_run(
+            Request(("jaccard",), ("robustness",), ("beir",), tokenizer="words", options=options)
+        )
 
 
 def test_suites_and_datasets_together(mirror: Path) -> None:
@@ -221,7 +225,7 @@ def test_suites_and_datasets_together(mirror: Path) -> None:
     del mirror
     request = Request(("jaccard",), (), ("sage-clustering", "sage", "sample"), tokenizer="words",
                       options=sage.SageOptions())  # fmt: skip
-    plan = Sage().plan(request)
+    plan = SageProtocol().plan_run(request)
     names = [one.name for one in plan.datasets]
     assert len(names) == len(set(names)) == 44
     assert [one.name for one in plan.suites] == ["sage-clustering", "sage"]
@@ -233,7 +237,7 @@ def test_a_dry_run_prices_and_counts(part: Path) -> None:
     """What a suite lacks stands in the plan, with how large it is."""
     shutil.rmtree(part / "nfcorpus")
     request = Request(("jaccard",), (), ("beir",), tokenizer="words", options=sage.SageOptions())
-    foreseen = Sage().foreseen(request)
+    foreseen = SageProtocol().forecast_request_cost(request)
     assert "14 of 15 sets of beir" in foreseen.notes[0]
     assert foreseen.notes[1].endswith(": nfcorpus.")
     constant = next(c for c in foreseen.cells if (c.dataset, c.system) == ("nfcorpus", "constant"))

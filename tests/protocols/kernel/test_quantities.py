@@ -9,8 +9,8 @@ import pytest
 
 from embassay.protocols.kernel.quantities import (
     biases_table,
-    estimate_quantity,
-    forecast_people_labels,
+    estimate_judge_assisted_mean,
+    forecast_more_labels,
     measure_biases,
     quantities_table,
 )
@@ -18,7 +18,7 @@ from embassay.stats.few_labels import corrected_mean
 
 
 def of(people, judge, every, **more):
-    return estimate_quantity(
+    return estimate_judge_assisted_mean(
         "mean",
         np.asarray(people, float),
         np.asarray(judge, float),
@@ -42,11 +42,11 @@ def test_it_is_the_corrected_mean(grades) -> None:
     found = of(people[:60], judge[:60], judge)
     whole = corrected_mean(people[:60], judge[:60], judge, bounds=(1, 5))
     assert (found.value, found.low, found.high) == (whole.value.value, whole.value.low, whole.value.high)
-    assert found.is_helped
+    assert found.is_narrowed_by_judge
     assert 60 < found.worth <= 400
     assert found.low < people.mean() < found.high
     useless = of(people[:60], np.full(60, 5), np.full(400, 5))
-    assert not useless.is_helped
+    assert not useless.is_narrowed_by_judge
     assert "not help" in useless.use
     assert (useless.value, useless.judge) == (useless.alone, 5.0)
 
@@ -55,7 +55,7 @@ def test_few_labels_have_no_interval() -> None:
     few = of([1, 2], [1, 2], [1, 2, 3, 4])
     assert (few.low, few.high, few.alone_low) == (None, None, None)
     assert "5 are needed" in few.use
-    assert forecast_people_labels(few) == ()
+    assert forecast_more_labels(few) == ()
 
 
 def test_where_a_judge_is_off(grades) -> None:
@@ -79,7 +79,7 @@ def test_what_more_labels_buy(grades) -> None:
     """Intervals shrink to nothing where all is labelled; a bar is left with a chance that grows."""
     people, judge = grades
     found = of(people[:60], judge[:60], judge)
-    rows = forecast_people_labels(found, found.value + 0.1)
+    rows = forecast_more_labels(found, found.value + 0.1)
     assert [one.more for one in rows] == [50, 100, 200, 340]
     assert all(a.half > b.half and a.chance <= b.chance for a, b in pairwise(rows))
     assert rows[-1].half == 0

@@ -18,10 +18,10 @@ from embassay.protocols.kernel.tables import (
     check_table_name,
     format_csv,
     interval_fields,
-    number,
-    points,
+    make_number_column,
+    make_points_column,
+    make_whole_number_column,
     text,
-    whole,
     write_tables,
 )
 
@@ -42,8 +42,10 @@ def test_a_field_finds_its_value_in_the_item_of_a_row():
     ]
     figure = [field.within(lambda item: {"of": item["at.k"]}) for field in interval_fields("of", "xyz")]
     table = ColumnTable.of(
-        "found", "Found", items, text("name"), number("k", ("at.k", "value")), whole("sure"),
-        points("percent", ("at.k", "high")), text("other", lambda item: item["name"] * 2), *figure, note="All."
+        "found", "Found", items, text("name"), make_number_column("k", ("at.k", "value")),
+        make_whole_number_column("sure"),
+        make_points_column("percent", ("at.k", "high")), text("other", lambda item: item["name"] * 2), *figure,
+        note="All."
     )  # fmt: skip
     assert table.rows == (
         ("a", 0.5, 1, 75.0, "aa", 50.0, None, 75.0),
@@ -84,7 +86,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 )
 def test_values_are_written_for_people(column, value, written):
     """Fixed decimals per column, a sign where it matters, n/a for a missing number."""
-    assert column.written(value) == written
+    assert column.format_value_for_people(value) == written
 
 
 def test_csv_has_every_digit_and_markdown_two():

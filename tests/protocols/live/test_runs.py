@@ -16,9 +16,9 @@ import pytest
 
 import embassay
 from embassay.errors import BudgetExceeded, ModelError, UsageError
-from embassay.protocols.live.runs import AGAIN, AskedQuestions, LiveRun, make_live_runs, make_row
-from embassay.systems.remote import Limits
-from embassay.systems.retrievers import AskingOptions, LiveAnswer
+from embassay.protocols.live.runs import AGAIN, AskedQuestions, LiveRun, make_answer_row, make_live_runs
+from embassay.systems.remote import CallLimits
+from embassay.systems.retrievers import RetrieverAnswer, RetrieverOptions
 from embassay.systems.retrievers.function import FunctionRetriever
 from stub import Faults, StubServer
 from stub.retrieving import DOCUMENTS, find
@@ -30,7 +30,7 @@ def ask(
     out: Path | None, function: Any, questions: dict[str, str] = ASKED, depth: int = 3, **manners: Any
 ) -> LiveRun:
     retriever = FunctionRetriever(
-        function, depth, "here:find", AskingOptions(1, **{"attempts": 1, **manners})
+        function, depth, "here:find", RetrieverOptions(1, **{"attempts": 1, **manners})
     )
     with make_live_runs([retriever], AskedQuestions(questions, depth), out) as runs:
         return runs[0]
@@ -126,7 +126,7 @@ def test_the_money_ends_it(tmp_path: Path) -> None:
 
 def test_an_answer_that_is_an_object_keeps_what_it_says_but_not_its_question() -> None:
     """The question stands there under its own id."""
-    row = make_row("q1", "How?", LiveAnswer({"query": "how", "id": 7, "hits": {"hits": []}}, 0.5))
+    row = make_answer_row("q1", "How?", RetrieverAnswer({"query": "how", "id": 7, "hits": {"hits": []}}, 0.5))
     assert row == {"query_id": "q1", "question": "How?", "seconds": 0.5, "hits": {"hits": []}}
 
 
@@ -243,8 +243,8 @@ def test_killed_and_gone_on_with_nothing_is_asked_twice_and_nothing_lost(tmp_pat
 
 def test_limits_are_those_of_other_servers() -> None:
     """The manners of a retriever pass on as they are."""
-    limits = AskingOptions(7, rpm=30, timeout=2, attempts=5).limits
-    assert limits == Limits(rpm=30, concurrency=7, timeout=2, attempts=5)
+    limits = RetrieverOptions(7, rpm=30, timeout=2, attempts=5).limits
+    assert limits == CallLimits(rpm=30, concurrency=7, timeout=2, attempts=5)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from embassay.protocols.live.systems import (
     MARK,
     SearchCall,
     digest_passages,
-    mark_text,
-    read_answers,
+    make_marker_text,
+    read_kept_answers,
 )
 from embassay.protocols.rag.probes.options import VersionsOptions
 from embassay.protocols.rag.probes.versions import probe_versions
@@ -148,14 +148,20 @@ def test_one_that_searches_other_passages_is_refused(functions: Path, name: str,
     assert served.name in f"{raised.value} {raised.value.mend}"
     rows = [json.loads(line) for line in served.read_text().splitlines()]
     assert [row["id"] for row in rows[:-1]] == [f"p{place}" for place in range(1, len(rows))]
-    assert rows[-1]["text"] == mark_text(digest_passages([row["text"] for row in rows[:-1]]))
+    assert rows[-1]["text"] == make_marker_text(digest_passages([row["text"] for row in rows[:-1]]))
 
 
 def test_marks_of_two_collections_differ() -> None:
     """One passage more is another collection, and so is another order."""
     calls = [SearchCall((), passages, 1) for passages in (("a", "b"), ("b", "a"), ("a", "b", ""), ("ab",))]
-    assert len({call.mark for call in calls}) == len({call.served("d").name for call in calls}) == 4
-    assert all(call.mark.startswith(MARK) and call.mark in call.served("d").texts for call in calls)
+    assert (
+        len({call.mark for call in calls})
+        == len({call.prepare_served_passages("d").name for call in calls})
+        == 4
+    )
+    assert all(
+        call.mark.startswith(MARK) and call.mark in call.prepare_served_passages("d").texts for call in calls
+    )
 
 
 def test_questions_that_fail_leave_a_retriever_without_a_score(functions: Path) -> None:
@@ -333,7 +339,7 @@ def test_a_choice_by_a_server_with_faults_that_is_killed_goes_on(tmp_path: Path)
     asked = {text: count for text, count in paid.items() if "marks the collection" not in text}
     assert sum(count - 1 for count in asked.values()) <= 10 + 4
     served = tmp_path / "run" / "served" / paths[0].name.removeprefix("server-")
-    found = read_answers(tmp_path / "run", "server", _digest(served))
+    found = read_kept_answers(tmp_path / "run", "server", _digest(served))
     mark = f"{MARK}{_digest(served)[:12]}"
     for text in list(questions.values())[:20]:
         hits = [

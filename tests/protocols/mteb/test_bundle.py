@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError
-from embassay.protocols.mteb import bundle_documents, bundle_of, read_documents, write_documents
+from embassay.protocols.mteb import bundle_of, read_documents, split_bundle_into_documents, write_result_files
 from embassay.protocols.mteb.survey import BLOCK, MAIN, are_same_json
 from published_sample import record, records
 
@@ -43,14 +43,14 @@ made_records = st.builds(
 @given(st.lists(made_records, max_size=4))
 def test_any_records_come_back_as_they_were(found: list[dict[str, object]]) -> None:
     """Values in every digit and type, the order of records and of their fields; whatever is in them."""
-    back = bundle_of(bundle_documents(json.loads(json.dumps(found))))
+    back = bundle_of(split_bundle_into_documents(json.loads(json.dumps(found))))
     assert are_same_json(back, found)
     assert [list(one) for one in back] == [list(one) for one in found]
 
 
 def test_through_folders_and_back(tmp_path: Path) -> None:
     """Written as MTEB has it, read and made records again; what MTEB has no place for is in our block."""
-    written = write_documents(bundle_documents(records()), tmp_path)
+    written = write_result_files(split_bundle_into_documents(records()), tmp_path)
     assert (written.files, written.models, written.entries) == (6, 4, 9)
     assert are_same_json(bundle_of(read_documents(tmp_path)), records())
     body = json.loads((tmp_path / "results/other__two/r1/STS22.json").read_text())
@@ -74,7 +74,7 @@ def test_a_broken_record_loses_no_other() -> None:
         record(task="T", main_score="high"),
         record(task="U"),
     ]
-    documents = list(bundle_documents(broken, fault=told.append))
+    documents = list(split_bundle_into_documents(broken, fault=told.append))
     assert [one.task for one in documents] == ["STS22", "U"]
     assert [
         "Result 2 is not an object" in told[0],
@@ -82,7 +82,7 @@ def test_a_broken_record_loses_no_other() -> None:
         "results 5" in told[3],
     ] == [True] * 3
     with pytest.raises(DataError, match="Result 2 is not an object"):
-        list(bundle_documents(broken))
+        list(split_bundle_into_documents(broken))
 
 
 @pytest.mark.shared
@@ -90,7 +90,7 @@ def test_a_broken_record_loses_no_other() -> None:
 def test_the_598_published_records(tmp_path: Path) -> None:
     """Exported to the public layout and read back without loss."""
     known = json.loads(gzip.decompress(REFERENCE.read_bytes()))["results"]
-    written = write_documents(bundle_documents(known), tmp_path)
+    written = write_result_files(split_bundle_into_documents(known), tmp_path)
     assert (written.entries, written.files) == (598, 359)
     back = bundle_of(read_documents(tmp_path))
     assert are_same_json(back, known)
@@ -108,18 +108,18 @@ def test_mteb_reads_twenty_of_them(tmp_path: Path) -> None:
     from mteb.results import TaskResult
 
     known = json.loads(gzip.decompress(REFERENCE.read_bytes()))["results"]
-    write_documents(bundle_documents(known), tmp_path)
+    write_result_files(split_bundle_into_documents(known), tmp_path)
     files = [path for path in sorted(tmp_path.glob("results/*/*/*.json")) if path.name != "model_meta.json"]
     assert len(files) == 359
     for path in files[::18][:20]:
         meta = ModelMeta.model_validate_json_resolved(path.with_name("model_meta.json").read_text())
         read = TaskResult.from_disk(path)
         ours = [one for one in known if (one["model"], one["revision"], one["task"]) == (
-            meta.name, meta.revision, read.task_name)]  # fmt: skip
+            meta.name, meta.revision, read.format_task_name)]  # fmt: skip
         assert [entry["main_score"] for entry in read.scores["test"]] == [one["main_score"] for one in ours]
         assert {entry["hf_subset"] for entry in read.scores["test"]} == {one["hf_subset"] for one in ours}
         assert read.dataset_revision == ours[0]["dataset_revision"]
     loaded = mteb.ResultCache(tmp_path).load_results(include_remote=False)
-    assert {(one.model_name, one.model_revision) for one in loaded.model_results} == {
+    assert {(one.format_model_name, one.model_revision) for one in loaded.model_results} == {
         (one["model"], one["revision"]) for one in known
     }

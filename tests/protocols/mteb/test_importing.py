@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.interchange import export
-from embassay.protocols.compare import compare_systems, read_values
+from embassay.protocols.compare import compare_systems, read_run_values
 from embassay.protocols.kernel.comparisons import read_standings
-from embassay.protocols.mteb import bundle_of, import_results, read_originals
-from embassay.protocols.mteb.protocol import with_script
-from embassay.protocols.mteb.survey import are_same_json, task_types
+from embassay.protocols.mteb import bundle_of, import_results, read_original_documents
+from embassay.protocols.mteb.protocol import add_language_script
+from embassay.protocols.mteb.survey import are_same_json, load_task_types
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from published_sample import bundle, record, records, task_file
@@ -119,7 +119,7 @@ def test_means_only_where_all_tasks_are_there(run: Path) -> None:
 
 def test_compare_says_why_it_does_not_test(run: Path) -> None:
     """Differences of published scores, without an interval or a p."""
-    found = compare_systems(read_values(run), "org/one", "other/two@r1")
+    found = compare_systems(read_run_values(run), "org/one", "other/two@r1")
     (overall,) = [one for one in found.contrasts if one.task == "overall"]
     assert overall.difference == pytest.approx(0.3375 - 0.71875)
     assert math.isnan(overall.p)
@@ -147,7 +147,7 @@ def test_the_manifest_names_systems_data_and_oddities(run: Path) -> None:
 
 
 def test_the_documents_are_kept_whole_and_the_bytes_are_the_same_again(run: Path, tmp_path: Path) -> None:
-    assert are_same_json(bundle_of(read_originals(run)), records())
+    assert are_same_json(bundle_of(read_original_documents(run)), records())
     again = import_results(tmp_path / "x.json", tmp_path / "again").folder
     for name in ("results.jsonl", "originals.jsonl.gz", "comparisons.json", "headlines.parquet"):
         assert (run / name).read_bytes() == (again / name).read_bytes()
@@ -201,7 +201,7 @@ def test_a_subset_that_is_there_twice(tmp_path: Path) -> None:
         assert one.value == value
         assert reason in one.reason
         assert "appears 2 times" in done.faults[0].reason
-        assert len(bundle_of(read_originals(done.folder))) == 2
+        assert len(bundle_of(read_original_documents(done.folder))) == 2
 
 
 def test_a_subset_that_is_there_twice_is_no_part_of_the_mean(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_whatever_a_stranger_wrote_is_read_or_named(
             return
         rows = RunFolder(run).read_results()
         assert all(row.reason for row in rows if row.value is None)
-        assert len(bundle_of(read_originals(run))) >= 0
+        assert len(bundle_of(read_original_documents(run))) >= 0
         with suppress(UsageError):  # a document may be without a single entry
             export([run], "mteb", Path(folder) / "out.json")
 
@@ -267,8 +267,8 @@ def test_types_are_those_of_mteb() -> None:
     pytest.importorskip("mteb")
     from mteb.get_tasks import _TASKS_REGISTRY
 
-    shared = task_types().keys() & _TASKS_REGISTRY.keys()
-    wrong = [name for name in shared if _TASKS_REGISTRY[name].metadata.type != task_types()[name]]
+    shared = load_task_types().keys() & _TASKS_REGISTRY.keys()
+    wrong = [name for name in shared if _TASKS_REGISTRY[name].metadata.type != load_task_types()[name]]
     assert len(shared) > 1000
     assert len(wrong) < len(shared) / 100
 
@@ -283,8 +283,10 @@ def test_types_are_those_of_mteb() -> None:
 )  # fmt: skip
 def test_scripts(script: str, langs: str) -> None:
     """As MTEB writes them; Latin for what is no language."""
-    assert {with_script(lang) for lang in langs.split()} == {f"{lang}-{script}" for lang in langs.split()}
-    assert with_script("martian") == "martian-Latn"
+    assert {add_language_script(lang) for lang in langs.split()} == {
+        f"{lang}-{script}" for lang in langs.split()
+    }
+    assert add_language_script("martian") == "martian-Latn"
 
 
 @pytest.mark.slow
@@ -306,7 +308,7 @@ def test_scripts_are_those_of_mteb() -> None:
         if max(scripts.values()) >= 10 and not scripts.keys() & {"Code", "Zxxx"}
     }
     assert len(usual) > 100
-    assert {with_script(one.partition("-")[0]) for one in usual} == usual
+    assert {add_language_script(one.partition("-")[0]) for one in usual} == usual
 
 
 def test_a_mean_over_subsets_is_over_those_with_a_value(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.protocols.pteb.protocol import Pteb
-from embassay.systems.remote import NoCalls, open_without_keys
+from embassay.protocols.pteb.protocol import PtebProtocol
+from embassay.systems.remote import NoCallsLedger, open_without_keys
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def request_of(scored):
 
 def planned(request):
     with open_without_keys():
-        return Pteb().foreseen(request, NoCalls())
+        return PtebProtocol().forecast_request_cost(request, NoCallsLedger())
 
 
 def test_the_plan_is_what_the_server_gets(rewording, by, request_of, scored, tmp_path):

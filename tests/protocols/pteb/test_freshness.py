@@ -10,19 +10,23 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.pteb.freshness import DatasetTexts, excess_loss, subtract_untrained_excess
+from embassay.protocols.pteb.freshness import (
+    RewordedDatasetItems,
+    measure_excess_loss,
+    subtract_untrained_excess,
+)
 from paper_runs import write_pairs
 
 
-def texts(name: str, distances: list[float], losses: list[float], each: int = 200) -> DatasetTexts:
+def texts(name: str, distances: list[float], losses: list[float], each: int = 200) -> RewordedDatasetItems:
     """At each distance as many items, all right as they are, of which a paraphrase loses this share."""
     wrong = [np.arange(each) < round(share * each) for share in losses]
     run = 1.0 - np.concatenate(wrong)
-    return DatasetTexts(name, np.repeat(distances, each), np.ones(len(run)), (run,))
+    return RewordedDatasetItems(name, np.repeat(distances, each), np.ones(len(run)), (run,))
 
 
 def test_what_old_texts_lose_more() -> None:
-    result = excess_loss(
+    result = measure_excess_loss(
         "mean", [texts("old", [0.3, 0.5], [0.3, 0.4])], [texts("new", [0.3, 0.5], [0.1, 0.2])]
     )
     assert result.difference is not None
@@ -36,11 +40,11 @@ def test_what_old_texts_lose_more() -> None:
 
 def test_texts_that_are_only_reworded_more_are_not_taken_for_learnt() -> None:
     """Old texts lose more in all, and the same as fresh ones at each distance."""
-    old = DatasetTexts("old", *_mixed(30, 90))
-    fresh = DatasetTexts("new", *_mixed(90, 30))
+    old = RewordedDatasetItems("old", *_mixed(30, 90))
+    fresh = RewordedDatasetItems("new", *_mixed(90, 30))
     raw = [1 - side.runs[0].mean() for side in (old, fresh)]
     assert raw[0] - raw[1] > 0.1
-    result = excess_loss("mean", [old], [fresh])
+    result = measure_excess_loss("mean", [old], [fresh])
     assert result.difference is not None
     assert result.difference.value == pytest.approx(0.0)
     assert result.difference.low < 0 < result.difference.high
@@ -56,8 +60,8 @@ def _mixed(near: int, far: int) -> tuple[Any, ...]:
 def test_what_untrained_metrics_lose_too_is_no_memory() -> None:
     """Old texts are harder by 0.1 for all; a model that learnt them by heart loses 0.2 more of them."""
     fresh = [texts("new", [0.3, 0.5], [0.1, 0.2])]
-    plain = [excess_loss("mean", [texts("old", [0.3, 0.5], [0.2, 0.3])], fresh) for _ in range(2)]
-    model = excess_loss("mean", [texts("old", [0.3, 0.5], [0.4, 0.5])], fresh)
+    plain = [measure_excess_loss("mean", [texts("old", [0.3, 0.5], [0.2, 0.3])], fresh) for _ in range(2)]
+    model = measure_excess_loss("mean", [texts("old", [0.3, 0.5], [0.4, 0.5])], fresh)
     assert plain[0].difference is not None
     assert plain[0].difference.value == pytest.approx(0.1)
     beyond = subtract_untrained_excess(model, plain)
@@ -68,16 +72,16 @@ def test_what_untrained_metrics_lose_too_is_no_memory() -> None:
     assert model.difference is not None
     assert beyond.high - beyond.low < model.difference.high - model.difference.low
     assert subtract_untrained_excess(model, []) is None
-    other = excess_loss("mean", [texts("old", [0.3], [0.2])], fresh)
+    other = measure_excess_loss("mean", [texts("old", [0.3], [0.2])], fresh)
     assert subtract_untrained_excess(model, [other]) is None
 
 
 def test_a_distance_that_only_one_kind_has_is_left_out() -> None:
-    result = excess_loss("mean", [texts("old", [0.3], [0.3])], [texts("new", [0.7], [0.1])])
+    result = measure_excess_loss("mean", [texts("old", [0.3], [0.3])], [texts("new", [0.7], [0.1])])
     assert result.difference is None
     assert "both kinds" in result.reason
     with pytest.raises(UsageError, match="--fresh"):
-        excess_loss("mean", [texts("old", [0.3], [0.3])], [])
+        measure_excess_loss("mean", [texts("old", [0.3], [0.3])], [])
 
 
 def test_correlations_are_of_each_dataset_by_itself() -> None:
@@ -85,12 +89,12 @@ def test_correlations_are_of_each_dataset_by_itself() -> None:
     gold = np.linspace(0, 1, 40)
     kept, turned = gold.copy(), gold[::-1].copy()
     near = np.full(40, 0.3)
-    old = DatasetTexts("old", near, kept, (turned,), gold)
+    old = RewordedDatasetItems("old", near, kept, (turned,), gold)
     fresh = [
-        DatasetTexts("a", near, kept, (kept,), gold),
-        DatasetTexts("b", near, 10 + kept, (10 + kept,), 5 + gold),
+        RewordedDatasetItems("a", near, kept, (kept,), gold),
+        RewordedDatasetItems("b", near, 10 + kept, (10 + kept,), 5 + gold),
     ]
-    result = excess_loss("spearman", [old], fresh)
+    result = measure_excess_loss("spearman", [old], fresh)
     [part] = [part for part in result.bins if part.fresh_loss is not None]
     assert (part.old_loss, part.fresh_loss) == (pytest.approx(2.0), pytest.approx(0.0))
     assert result.difference is not None

@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.wordings.records import Paraphrase
-from embassay.protocols.wordings.work import as_it_is, find_task, language_at, replace_texts
+from embassay.protocols.wordings.work import (
+    find_language_at_place,
+    find_task,
+    keep_original_wording,
+    replace_texts_by_wordings,
+)
 from embassay.records import ScoredPairs
 
 OUTCOMES = ("ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing")
@@ -33,7 +38,7 @@ def known(data, outcomes):
 def test_a_pair_is_kept_exactly_if_both_texts_have_a_wording(outcomes):
     """Both sides hold the items of which every text is usable; over 3 of 40 texts without one there is a reason."""
     data = scored(20)
-    worded = replace_texts(find_task("sts"), data, "en", known(data, outcomes))
+    worded = replace_texts_by_wordings(find_task("sts"), data, "en", known(data, outcomes))
     usable = [outcome in OUTCOMES[:2] for outcome in outcomes]
     kept = [data.ids[i] for i in range(20) if usable[i] and usable[20 + i]]
     assert list(worded.reworded.original.ids) == list(worded.reworded.paraphrased.ids) == kept
@@ -58,7 +63,7 @@ def test_the_share_that_may_be_lost(pairs, failed, most, scored_):
     """5% or what the option says; of fewer than 100 texts three or half, with a warning."""
     data = scored(pairs)
     outcomes = ["refused"] * failed + ["ok"] * (2 * pairs - failed)
-    worded = replace_texts(find_task("sts"), data, "en", known(data, outcomes), most_lost=most)
+    worded = replace_texts_by_wordings(find_task("sts"), data, "en", known(data, outcomes), most_lost=most)
     assert bool(worded.reason) is not scored_
     assert bool(worded.warning) == (scored_ and failed > most * 2 * pairs)
 
@@ -67,7 +72,7 @@ def test_the_reason_counts_each_kind():
     """So that a user sees what to mend."""
     data = scored(20)
     outcomes = ["refused"] * 3 + ["too long"] * 2 + ["ok"] * 35
-    reason = replace_texts(find_task("sts"), data, "en", known(data, outcomes)).reason
+    reason = replace_texts_by_wordings(find_task("sts"), data, "en", known(data, outcomes)).reason
     assert reason == (
         "5 of 40 texts (12.5%) could not be rewritten: 3 refused, 2 too long (over 5%, so no score)"
     )
@@ -78,7 +83,7 @@ def test_a_text_that_the_set_lacks_is_missing():
     data = scored(20)
     wordings = known(data, ["ok"] * 40)
     del wordings["en", "second 3", ""]
-    worded = replace_texts(find_task("sts"), data, "en", wordings)
+    worded = replace_texts_by_wordings(find_task("sts"), data, "en", wordings)
     assert "p3" not in worded.reworded.original.ids
     assert not worded.reason
 
@@ -86,7 +91,7 @@ def test_a_text_that_the_set_lacks_is_missing():
 def test_originals_stand_in_on_request_only():
     """`keep_failed`: all items, the failed text as it was, no reason; the count stays."""
     data = scored(20)
-    worded = replace_texts(
+    worded = replace_texts_by_wordings(
         find_task("sts"), data, "en", known(data, ["refused"] * 10 + ["ok"] * 30), keep_failed=True
     )
     assert worded.reworded.paraphrased.first[:2] == ("first 0", "first 1")
@@ -96,7 +101,7 @@ def test_originals_stand_in_on_request_only():
 def test_excluded_copies_are_no_failures():
     """They leave both sides, but do not count towards the 5%."""
     data = scored(20)
-    worded = replace_texts(
+    worded = replace_texts_by_wordings(
         find_task("sts"), data, "en", known(data, ["copied"] * 8 + ["ok"] * 32), exclude_copied=True
     )
     assert (worded.reworded.kept, worded.reason) == (12, "")
@@ -109,7 +114,7 @@ def test_a_wording_of_a_place_comes_before_that_of_the_text():
         ("en", text, ""): Paraphrase(text, "en", "", f"{text}!", "ok") for text in ("same", "one", "other")
     }
     wordings["en", "same", "sts:first:p1"] = Paraphrase("same", "en", "sts:first:p1", "equal", "ok")
-    worded = replace_texts(find_task("sts"), data, "en", wordings)
+    worded = replace_texts_by_wordings(find_task("sts"), data, "en", wordings)
     assert worded.reworded.paraphrased.first == ("same!", "equal")
 
 
@@ -120,14 +125,14 @@ def test_blanks_before_punctuation_go_on_both_sides():
         ("en", text, ""): Paraphrase(text, "en", "", f"so , {text}", "ok")
         for text in (*data.first, *data.second)
     }
-    worded = replace_texts(find_task("sts"), data, "en", wordings, tidy=True)
+    worded = replace_texts_by_wordings(find_task("sts"), data, "en", wordings, tidy=True)
     assert (worded.reworded.original.first, worded.reworded.original.second) == (
         ("a man (old).",),
         ("a dog!",),
     )
     assert worded.reworded.paraphrased.first == ("so, a man (old).",)
-    assert as_it_is(find_task("sts"), data, tidy=True).reworded.paraphrased.second == ("a dog!",)
-    assert as_it_is(find_task("sts"), data).reworded.paraphrased is data
+    assert keep_original_wording(find_task("sts"), data, tidy=True).reworded.paraphrased.second == ("a dog!",)
+    assert keep_original_wording(find_task("sts"), data).reworded.paraphrased is data
 
 
 @pytest.mark.parametrize(
@@ -139,7 +144,7 @@ def test_blanks_before_punctuation_go_on_both_sides():
 )  # fmt: skip
 def test_each_side_of_a_crossed_pair_has_its_language(place, lang, own):
     """A pair in two languages is worded in both; a script is no second language."""
-    assert language_at(place, lang) == own
+    assert find_language_at_place(place, lang) == own
 
 
 def test_a_sentence_shared_by_two_language_pairs_is_asked_once():
@@ -149,5 +154,5 @@ def test_a_sentence_shared_by_two_language_pairs_is_asked_once():
         ("en", "a cat", ""): Paraphrase("a cat", "en", "", "one cat", "ok"),
         ("de", "eine Katze", ""): Paraphrase("eine Katze", "de", "", "ein Kätzchen", "ok"),
     }
-    worded = replace_texts(find_task("sts"), data, "en-de", wordings)
+    worded = replace_texts_by_wordings(find_task("sts"), data, "en-de", wordings)
     assert worded.reworded.paraphrased.second == ("ein Kätzchen",)

@@ -11,14 +11,14 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.rag.golden.corpus import reading_memory, search_memory
-from embassay.protocols.rag.sweep.config import parse_request
-from embassay.protocols.rag.sweep.forecasts import forecast_of
+from embassay.protocols.rag.golden.corpus import estimate_corpus_memory, estimate_search_memory
+from embassay.protocols.rag.sweep.config import parse_sweep_request
+from embassay.protocols.rag.sweep.forecasts import forecast_sweep
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
 from embassay.runs.memory import LIMIT, PeakMemory, promise_memory, resident_memory
 from embassay.search.bm25 import BM25Index
 from embassay.systems import open_system
-from embassay.systems.remote import NoCalls
+from embassay.systems.remote import NoCallsLedger
 from embassay.text import open_tokenizer
 
 linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell")
@@ -78,7 +78,9 @@ def test_a_sweep_grows_with_passages_chunks_indexes_and_words(tmp_path, corpus):
     def planned(**more):
         return max(
             cell.memory_bytes
-            for cell in forecast_of(parse_request(config(corpus, **more)), NoCalls()).work.cells
+            for cell in forecast_sweep(
+                parse_sweep_request(config(corpus, **more)), NoCallsLedger()
+            ).work.cells
         )
 
     plain = planned(mode="dense")
@@ -126,7 +128,7 @@ def test_what_is_held_stays_below_the_estimate(tmp_path, corpus):
 @linux
 def test_a_golden_set_is_refused_before_its_corpus_is_read(tmp_path, corpus, monkeypatch):
     """It holds the corpus whole, and says so; its searches hold a shard of vectors."""
-    need = reading_memory([corpus / "corpus.jsonl", tmp_path / "not there"])
+    need = estimate_corpus_memory([corpus / "corpus.jsonl", tmp_path / "not there"])
     assert need.bytes == 4 * (corpus / "corpus.jsonl").stat().st_size
     monkeypatch.setenv(LIMIT, str(resident_memory()))
     with pytest.raises(UsageError, match="a golden set holds in memory"):
@@ -134,7 +136,9 @@ def test_a_golden_set_is_refused_before_its_corpus_is_read(tmp_path, corpus, mon
             "wordllama", f"simulated:{corpus / 'qrels' / 'test.tsv'}", dataset=corpus, out=tmp_path / "run"
         )
     wordllama = open_system("wordllama", tokenizer=open_tokenizer("words"))
-    some, shard, many = (search_memory(wordllama, ["a text"] * n, ["a"], 50) for n in (1000, 65_536, 200_000))
+    some, shard, many = (
+        estimate_search_memory(wordllama, ["a text"] * n, ["a"], 50) for n in (1000, 65_536, 200_000)
+    )
     vectors = [
         next(size for what, size in one.parts.items() if "vectors" in what) for one in (some, shard, many)
     ]

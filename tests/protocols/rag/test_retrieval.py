@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve, write_trec
+from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve_passages, write_trec
 from embassay.text import open_tokenizer
 
 PASSAGES = {"a": "jet noise near the nozzle", "b": "bread and cheese", "c": "noise of a jet in flight"}
@@ -16,10 +16,12 @@ QUESTIONS = {"q1": "jet noise", "q2": "cheese"}
 
 def test_retrieve() -> None:
     """As many passages as were asked for, best first, by id."""
-    run = retrieve("bm25", PASSAGES, QUESTIONS, 2, tokenizer=open_tokenizer("words"))
+    run = retrieve_passages("bm25", PASSAGES, QUESTIONS, 2, tokenizer=open_tokenizer("words"))
     assert {key for key, _ in run["q1"]} == {"a", "c"}
     assert run["q2"][0][0] == "b"
-    assert len(retrieve("bm25", PASSAGES, QUESTIONS, 9, tokenizer=open_tokenizer("words"))["q1"]) == 3
+    assert (
+        len(retrieve_passages("bm25", PASSAGES, QUESTIONS, 9, tokenizer=open_tokenizer("words"))["q1"]) == 3
+    )
 
 
 def test_fused() -> None:

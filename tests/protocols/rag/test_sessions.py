@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from embassay.cli.main import with_commands
+from embassay.cli.main import build_app_with_commands
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.sessions import (
-    Call,
+    SessionSearchCall,
     SessionsRequest,
     measure_session,
     read_sessions,
@@ -161,14 +161,14 @@ def letters(query: str, text: str) -> float:
     return sum(min(query.count(sign), text.count(sign)) for sign in set(query))
 
 
-def run_agent(score: Callable[[str, str], float], calls: int = 3) -> dict[str, tuple[Call, ...]]:
+def run_agent(score: Callable[[str, str], float], calls: int = 3) -> dict[str, tuple[SessionSearchCall, ...]]:
     """A scripted agent: asks for a part, then for whatever the first document found refers to."""
     sessions = {}
     for number in range(20):
         query, made = f"part {number}", []
         for _ in range(calls):
             hits = search(score, query)
-            made.append(Call(query, tuple(hits)))
+            made.append(SessionSearchCall(query, tuple(hits)))
             query = " ".join(DOCUMENTS[hits[0]].split()[-2:])
         sessions[f"q{number}"] = tuple(made)
     return sessions
@@ -181,7 +181,7 @@ def test_true_reruns_lie_within_the_bounds_of_replays() -> None:
     exact = 0
     for key, calls in recorded.items():
         evidence = frozenset({f"d{(int(key[1:]) * 7) % 40}", f"d{(int(key[1:]) * 49) % 40}"})
-        replayed = [Call(call.query, tuple(search(letters, call.query))) for call in calls]
+        replayed = [SessionSearchCall(call.query, tuple(search(letters, call.query))) for call in calls]
         bounds = measure_session(replayed, evidence, calls)
         true = measure_session(rerun[key], evidence).last
         assert bounds.low <= true <= bounds.high
@@ -249,15 +249,15 @@ def test_the_command(qrels: Path, tmp_path: Path) -> None:
     file = write_rows(tmp_path / "agent.jsonl", BY_HAND)
     once = write_rows(tmp_path / "once.jsonl", [row for row in BY_HAND if row.get("call", 1) == 1])
     base = ["rag", "score", "--qrels", str(qrels), "--sessions", str(file), "--sessions", f"single={once}"]
-    told = CliRunner().invoke(with_commands("rag"), [*base, "--out", str(tmp_path / "run")])
+    told = CliRunner().invoke(build_app_with_commands("rag"), [*base, "--out", str(tmp_path / "run")])
     assert told.exit_code == 0, told.output
     assert "single: every session has one call" in " ".join(told.output.split())
     assert "Evidence surfaced by sessions" in (tmp_path / "run" / "report.html").read_text()
-    plain = CliRunner().invoke(with_commands("rag"), [*base, "--json"])
+    plain = CliRunner().invoke(build_app_with_commands("rag"), [*base, "--json"])
     rows = json.loads(plain.stdout)["results"]
     assert {row["system"] for row in rows} == {"agent", "single"}
     for more in (["--run", str(once)], ["--until-decided"], ["--measure", "RR@10"]):
-        refused = CliRunner().invoke(with_commands("rag"), [*base, *more])
+        refused = CliRunner().invoke(build_app_with_commands("rag"), [*base, *more])
         assert isinstance(refused.exception, UsageError), more
     no_text = SessionsRequest(str(qrels), (str(once),), retrievers=("a:b",))
     write_rows(once, [{"query_id": "q1", "documents": ["d1"]}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.tasks import SageContext
 from embassay.search import top_k
@@ -54,7 +54,7 @@ def context():
 @pytest.fixture
 def ranked():
     def make(indices, scores):
-        return Ranked(np.array(indices, dtype=np.int64), np.array(scores, dtype=np.float64))
+        return RankedCandidates(np.array(indices, dtype=np.int64), np.array(scores, dtype=np.float64))
 
     return make
 

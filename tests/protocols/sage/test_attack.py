@@ -14,10 +14,10 @@ import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.sage.attack import (
     PairOrders,
-    change_word,
     estimate_chance_flips,
-    evaluate_system,
+    evaluate_word_attack,
     find_smallest_edits,
+    list_word_errors,
     order_pairs,
     order_summaries,
 )
@@ -68,9 +68,9 @@ def test_a_document_stands_nearer_its_own_summary() -> None:
 
 
 def test_small_errors_keep_the_word_recognisable() -> None:
-    assert change_word("heron") == ("HERON", "h3r0n", "heon", "hreon")
-    assert change_word("UP") == ()
-    assert change_word("42") == ()
+    assert list_word_errors("heron") == ("HERON", "h3r0n", "heon", "hreon")
+    assert list_word_errors("UP") == ()
+    assert list_word_errors("42") == ()
 
 
 @pytest.mark.parametrize("limit", [0.9, 0.7, 0.5])
@@ -82,7 +82,7 @@ def test_as_few_changes_as_there_can_be(limit: float) -> None:
 
     def variants(count: int) -> Any:
         for places in combinations(range(len(words)), count):
-            for forms in product(*(change_word(words[place]) for place in places)):
+            for forms in product(*(list_word_errors(words[place]) for place in places)):
                 changed = dict(zip(places, forms, strict=True))
                 yield " ".join(changed.get(place, word) for place, word in enumerate(words))
 
@@ -134,7 +134,7 @@ def test_an_order_that_is_wrong_at_first_is_not_attacked() -> None:
         ("1", "2", "3"), ("tide", "tide", "tide"), ("tide", "moon", "tide"), ("x", "x", "y"), ("q", "x", "y")
     )
     context = SageContext("mine", open_tokenizer("words"), 7, SageOptions(resamples=50, attack_budget=2))
-    outcome = evaluate_system(Common(), data, context)
+    outcome = evaluate_word_attack(Common(), data, context)
     value = {(score.measure, score.variant): (score.value, score.n) for score in outcome.scores}
     assert value["right", ""] == (pytest.approx(1 / 3), 3)
     assert value["flipped", "changes=1"][1] == 1
@@ -181,12 +181,12 @@ def test_a_run_on_the_sample(tmp_path: Path) -> None:
 
 def test_the_overall_score_leads_only_where_all_five_tasks_are_there(tmp_path: Path) -> None:
     """An attack beside four of them makes no fifth, on the page and on the board."""
-    from embassay.report.board import leading_scope
-    from embassay.report.record import read_record
+    from embassay.report.board import choose_leading_scope
+    from embassay.report.record import read_run_record
 
     tasks = ["preference", "robustness", "sensitivity", "clustering", "attack"]
     options = SageOptions(resamples=20, attack_budget=1)
     run = eb.sage.run(
         ["jaccard", "rouge"], tasks=tasks, limit=4, tokenizer="words", options=options, out=tmp_path / "run"
     )
-    assert leading_scope(read_record(run.path)) == "preference"
+    assert choose_leading_scope(read_run_record(run.path)) == "preference"

@@ -7,8 +7,13 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.retrieval import Corpora
-from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, corpora_length, edit_documents, parse_edits
+from embassay.protocols.sage.retrieval import CorpusVersions
+from embassay.protocols.sage.tasks import (
+    RETRIEVAL_EDITS,
+    compute_versions_length,
+    edit_documents,
+    parse_edit_list,
+)
 from embassay.records import Documents
 from embassay.search import exact as sharding
 
@@ -27,8 +32,13 @@ def shards_of_four(monkeypatch):
 def test_shards_side_by_side_are_the_edited_corpus(context):
     """Every version in order, each text as the edit of the whole corpus has it; here and in another process."""
     made = context()
-    corpora = Corpora(CORPUS, made)
-    assert (len(corpora), corpora.versions, corpora.shards, corpora.offsets) == (57, 19, 3, [0, 4, 8])
+    corpora = CorpusVersions(CORPUS, made)
+    assert (len(corpora), corpora.versions, corpora.shards_per_version, corpora.offsets) == (
+        57,
+        19,
+        3,
+        [0, 4, 8],
+    )
     sent = [cloudpickle.loads(cloudpickle.dumps(shard)) for shard in corpora]
     for shards in (corpora, sent):
         texts = [text for shard in shards for text in shard]
@@ -47,7 +57,7 @@ def test_a_shard_makes_its_texts_once_and_travels_without_them(context, monkeypa
 
     calls = []
     monkeypatch.setattr(tasks, "perturb_all", lambda *given: calls.append(given) or ["x"] * len(given[1]))
-    corpora = Corpora(CORPUS, context())
+    corpora = CorpusVersions(CORPUS, context())
     shard = corpora[3]
     calls.clear()
     before = len(cloudpickle.dumps(shard))
@@ -62,7 +72,7 @@ def test_a_shard_makes_its_texts_once_and_travels_without_them(context, monkeypa
 def test_progress_by_shards(context):
     """When the next shard is asked for, the one before is done: in the end, all texts are."""
     heard = []
-    shards = iter(Corpora(CORPUS, replace(context(retrieval_edits="negate"), advance=heard.append)))
+    shards = iter(CorpusVersions(CORPUS, replace(context(retrieval_edits="negate"), advance=heard.append)))
     next(shards)
     assert heard == []
     next(shards)
@@ -74,10 +84,10 @@ def test_progress_by_shards(context):
 def test_a_choice_of_edits(context):
     """In the order of the paper and spelled in one way; all 18 are no choice."""
     made = context(retrieval_edits="insertion:p=0.15,q=1,  delete10,capitalize")
-    assert Corpora(CORPUS, made).edits == ("capitalize", "delete10", "insertion:p=0.15,q=1")
-    assert corpora_length(made) == pytest.approx(4.15)
+    assert CorpusVersions(CORPUS, made).edits == ("capitalize", "delete10", "insertion:p=0.15,q=1")
+    assert compute_versions_length(made) == pytest.approx(4.15)
     assert made.options.as_dict()["retrieval_edits"] == "capitalize,delete10,insertion:p=0.15,q=1"
-    assert len(parse_edits("removal,negate")) == 7
+    assert len(parse_edit_list("removal,negate")) == 7
     everything = SageOptions(retrieval_edits=",".join(reversed(RETRIEVAL_EDITS)))
     assert everything == SageOptions()
     assert "retrieval_edits" not in everything.as_dict()

@@ -7,8 +7,8 @@ import pytest
 
 from embassay.protocols.kernel.estimates import estimate
 from embassay.protocols.sage import clustering, preference, retrieval, robustness, sensitivity
-from embassay.protocols.sage.preference import Preferences
-from embassay.records import Comparisons, Documents, LabelledTexts, Ratings, RetrievalSet
+from embassay.protocols.sage.preference import HumanPreferences
+from embassay.records import Documents, LabelledTexts, RetrievalSet, SummaryComparisons, SummaryRatings
 from embassay.systems.cosine import Cosine
 from embassay.systems.encoders.wordllama import WordLlama
 
@@ -92,9 +92,13 @@ def test_comparisons_and_ratings_lose_their_rows(context, score):
     def data(rows):
         take = lambda column: tuple(column[i] for i in rows)  # noqa: E731
         shifted = (*TEXTS[1:], TEXTS[0])
-        return Preferences(
-            Comparisons(take(IDS), take(TEXTS), take(DOCUMENTS.summaries), take(shifted), choice[rows]),
-            Ratings(take(IDS), take(TEXTS), take(DOCUMENTS.summaries), {"clarity": ratings["clarity"][rows]}),
+        return HumanPreferences(
+            SummaryComparisons(
+                take(IDS), take(TEXTS), take(DOCUMENTS.summaries), take(shifted), choice[rows]
+            ),
+            SummaryRatings(
+                take(IDS), take(TEXTS), take(DOCUMENTS.summaries), {"clarity": ratings["clarity"][rows]}
+            ),
         )
 
     everything = np.arange(len(TEXTS))

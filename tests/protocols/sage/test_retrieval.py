@@ -6,7 +6,12 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from embassay.protocols.sage.retrieval import evaluate_system, harmonic_retention, merge_versions, retention
+from embassay.protocols.sage.retrieval import (
+    compute_harmonic_retention,
+    compute_retention,
+    evaluate_system,
+    merge_version_rankings,
+)
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.records import Documents, RetrievalSet
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
@@ -40,10 +45,10 @@ def test_merging_puts_the_original_before_its_copies(ranked):
         ranked([[0, 1]], [[0.9, 0.7]]),
         ranked([[2, -1]], [[0.9, -np.inf]]),
     ]
-    shard, index, score = merge_versions(shards, 4)
+    shard, index, score = merge_version_rankings(shards, 4)
     assert (shard[0].tolist(), index[0].tolist()) == ([0, 1, 2, 1], [0, 0, 2, 1])
     assert score[0].tolist() == [0.9, 0.9, 0.9, 0.7]
-    shard, _, _ = merge_versions(shards, 4, copies_first=True)
+    shard, _, _ = merge_version_rankings(shards, 4, copies_first=True)
     assert shard[0].tolist() == [1, 2, 0, 1]
 
 
@@ -89,10 +94,10 @@ def test_zero_clean_ndcg_is_undefined(pairwise, context, score):
 
 def test_harmonic_mean_and_share():
     """18 equal shares have that share as their mean; one 0 makes it 0; a clean 0 is undefined."""
-    assert harmonic_retention(np.array([0.25] * 18 + [0.5])) == pytest.approx(0.5)
-    assert harmonic_retention(np.array([0.0] + [0.5] * 17 + [0.5])) == 0
-    assert retention(np.array([0.3, 0.6])) == pytest.approx(0.5)
-    assert np.isnan(retention(np.array([0.3, 0.0])))
+    assert compute_harmonic_retention(np.array([0.25] * 18 + [0.5])) == pytest.approx(0.5)
+    assert compute_harmonic_retention(np.array([0.0] + [0.5] * 17 + [0.5])) == 0
+    assert compute_retention(np.array([0.3, 0.6])) == pytest.approx(0.5)
+    assert np.isnan(compute_retention(np.array([0.3, 0.0])))
 
 
 def test_without_its_own_document_a_query_has_the_corpus_without_it(pairwise, context, score):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.sage.sensitivity import evaluate_system, expected_similarity, fit_isotonic
+from embassay.protocols.sage.sensitivity import compute_expected_similarity, evaluate_system, fit_isotonic
 from embassay.records import Documents
 from embassay.text import open_tokenizer
 
@@ -25,9 +25,9 @@ def tokens(text):
 def test_the_curve():
     """1/(1+p) by default, 1-p as the option [A15]."""
     np.testing.assert_allclose(
-        expected_similarity(np.array([0.15, 0.5, 1.0])), [0.8696, 0.6667, 0.5], atol=5e-5
+        compute_expected_similarity(np.array([0.15, 0.5, 1.0])), [0.8696, 0.6667, 0.5], atol=5e-5
     )
-    np.testing.assert_allclose(expected_similarity(np.array([0.15, 0.9]), "linear"), [0.85, 0.1])
+    np.testing.assert_allclose(compute_expected_similarity(np.array([0.15, 0.9]), "linear"), [0.85, 0.1])
 
 
 def test_a_constant_one_scores_what_the_spec_says(pairwise, context, score):
@@ -114,6 +114,9 @@ def test_the_monotone_map_is_that_of_scikit_learn(digits):
     for n in (2, 3, 20, 400):
         x = np.round(random.random(n), digits)
         x[n // 2 :] = np.nextafter(x[: n - n // 2], 2)
-        y, at = random.choice(expected_similarity(np.arange(8) / 8), n) + x, random.random((9, 5)) * 1.4 - 0.2
+        y, at = (
+            random.choice(compute_expected_similarity(np.arange(8) / 8), n) + x,
+            random.random((9, 5)) * 1.4 - 0.2,
+        )
         theirs = IsotonicRegression(out_of_bounds="clip").fit(x, y).predict(at.ravel()).reshape(at.shape)
         np.testing.assert_allclose(fit_isotonic(x, y, at), theirs, rtol=1e-14)

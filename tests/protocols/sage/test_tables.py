@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.comparisons import Headline, Standing
-from embassay.protocols.sage.tables import SageTable, best_table, group_table, make_tables
+from embassay.protocols.kernel.comparisons import Standing, SystemHeadline
+from embassay.protocols.sage.tables import SageTable, make_best_systems_table, make_group_table, make_tables
 from embassay.records import Result
 
 KINDS = {"minilm": "embedding", "a,b": "classical", "constant": "reference"}
@@ -54,7 +54,10 @@ DRAWS = np.random.default_rng(5).normal(0, 0.01, (4, 400))
 
 def standing(task, system, value, draws):
     return Standing(
-        task, "", task, Headline(system, value, 40, value + draws, "bootstrap", reason="" if value else "why")
+        task,
+        "",
+        task,
+        SystemHeadline(system, value, 40, value + draws, "bootstrap", reason="" if value else "why"),
     )
 
 
@@ -67,7 +70,7 @@ def test_groups_are_means_of_paired_draws():
     standings += [
         standing("retrieval", name, value, DRAWS[i]) for i, (name, value) in enumerate(values.items())
     ]
-    (table,) = group_table(standings, kinds)
+    (table,) = make_group_table(standings, kinds)
     rows = {row[0]: row[1:] for row in table.rows}
     assert list(rows) == ["Robustness", "Retrieval"]
     assert [one.name for one in table.columns][1:8:3] == ["embedding (2)", "classical (1)", "difference"]
@@ -84,9 +87,9 @@ def test_groups_need_a_member_and_every_value():
         standing("robustness", "minilm", 0.6, DRAWS[0]),
         standing("robustness", "bm25", 0.3, DRAWS[0]),
     ]
-    assert not list(group_table(standings, {"minilm": "embedding"}))
-    lacking = [*standings, Standing("robustness", "", "robustness", Headline.none("e5", "failed"))]
-    (table,) = group_table(lacking, {"minilm": "embedding", "e5": "embedding", "bm25": "classical"})
+    assert not list(make_group_table(standings, {"minilm": "embedding"}))
+    lacking = [*standings, Standing("robustness", "", "robustness", SystemHeadline.none("e5", "failed"))]
+    (table,) = make_group_table(lacking, {"minilm": "embedding", "e5": "embedding", "bm25": "classical"})
     assert table.rows == (("Robustness", None, None, None, 0.3, *table.rows[0][5:7], None, None, None),)
 
 
@@ -108,7 +111,7 @@ def test_the_best_of_each_kind_are_compared_as_the_paper_states_it():
         for task, values in published.items()
         for place, (name, value) in enumerate(values.items())
     ]
-    (table,) = best_table(standings, kinds)
+    (table,) = make_best_systems_table(standings, kinds)
     rows = {
         row[0]: dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows
     }
@@ -120,4 +123,4 @@ def test_the_best_of_each_kind_are_compared_as_the_paper_states_it():
     assert [preference[f"times {end}"] for end in ("low", "high")] == pytest.approx(
         np.percentile(drawn, [2.5, 97.5])
     )
-    assert not list(best_table(standings, {"large": "embedding"}))
+    assert not list(make_best_systems_table(standings, {"large": "embedding"}))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.protocols.kernel.groups import group_items_by_name
+from embassay.protocols.kernel.groups import map_items_to_group_leader
 from embassay.protocols.tasks import sts
 from embassay.records import ScoredPairs
 from embassay.stats import corrected_interval, freedom_of_units
@@ -60,7 +60,7 @@ def test_pairs_that_share_a_text_are_drawn_together(context):
     gold, similar = rng.integers(0, 6, n), rng.random(n)
     data = replace(pairs(gold), first=tuple(f"text {i // 2}" for i in range(n)))
     outcome = sts.evaluate_system(
-        Given(similar), pairs(gold), replace(context(), groups=group_items_by_name(data))
+        Given(similar), pairs(gold), replace(context(), groups=map_items_to_group_leader(data))
     )
     found = outcome.components["spearman"]
     rows = np.concatenate(list(draw_resamples(30, 200, context().stream("pairs"), most=200)))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from embassay.data import SHAPES, open_dataset
 from embassay.errors import UsageError
 from embassay.protocols.tasks import TASK_NAMES, TASKS
-from embassay.protocols.tasks.task import NOT_ENCODED, PtebOptions, without_failed
-from embassay.runs.forecast import Rehearsal
+from embassay.protocols.tasks.task import NOT_ENCODED, PtebOptions, drop_failed_texts
+from embassay.runs.forecast import RehearsalSimilarity
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -153,7 +153,7 @@ def test_what_has_no_wording_is_on_neither_side(name, sample, missing):
         task.reword(result.paraphrased, lambda _, text: text.removeprefix("other ")).paraphrased,
     )
     assert (result.kept, result.items) == (task.size(result.original), task.size(data))
-    assert result.whole == (not gone)
+    assert result.is_whole == (not gone)
     if not gone:
         assert result.original is data
 
@@ -191,7 +191,7 @@ def test_a_rehearsal_hears_what_the_task_asks(task, data, bag, context):
     """The texts and roles of every call, in their order: so a plan can count and fetch them beforehand."""
     heard = []
     task.evaluate(
-        Rehearsal(lambda texts, role: heard.append((list(texts), role))), data, context(resamples=1)
+        RehearsalSimilarity(lambda texts, role: heard.append((list(texts), role))), data, context(resamples=1)
     )
     real = bag()
     task.evaluate(real, data, context())
@@ -246,8 +246,8 @@ def test_what_cannot_be_encoded_in_one_wording_counts_in_neither(task, data, bag
     system = bag("unreadable", own)
     for side in (both.original, both.paraphrased):
         task.evaluate(system, side, context())
-    rest = without_failed(task, both, system.failures)
-    assert not rest.whole
+    rest = drop_failed_texts(task, both, system.failures)
+    assert not rest.is_whole
     assert any(left.reason == NOT_ENCODED for left in rest.lost)
     # Places are numbered anew where candidates drop out, on both sides alike.
     before, after = (dict(task.texts(side)) for side in (rest.original, rest.paraphrased))
@@ -256,4 +256,4 @@ def test_what_cannot_be_encoded_in_one_wording_counts_in_neither(task, data, bag
     rows = [task.evaluate(system, side, context()).scores[0] for side in (rest.original, rest.paraphrased)]
     assert rows[0].n == rows[1].n
     assert not task.evaluate(system, rest.paraphrased, context()).skipped
-    assert without_failed(task, both, {}) is both
+    assert drop_failed_texts(task, both, {}) is both

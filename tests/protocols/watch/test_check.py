@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError, TextRefused, UsageError
-from embassay.protocols.watch.check import BY_GROUP, OUTLIERS, WINDOWS, check_respondent, stages_of
+from embassay.protocols.watch.check import BY_GROUP, OUTLIERS, WINDOWS, check_respondent, plan_check_stages
 from embassay.protocols.watch.fingerprint import Fingerprint
 from embassay.protocols.watch.history import WatchCheck
 from embassay.protocols.watch.options import CheckRequest, OwnData, RecordRequest
 from embassay.protocols.watch.own import OwnTexts
 from embassay.protocols.watch.recording import record_respondent
-from embassay.systems.cosine import Transform
+from embassay.systems.cosine import VectorTransform
 from watched_systems import WIDTH, MadeEncoder, MadeSystem, made, recorded
 
 ROTATED, _ = np.linalg.qr(np.random.default_rng(5).standard_normal((WIDTH, WIDTH)))
 
 
 def _transform(**how: object) -> dict[str, object]:
-    step = Transform(**how)  # type: ignore[arg-type]
+    step = VectorTransform(**how)  # type: ignore[arg-type]
     return {"step": lambda vectors, texts, role: step(vectors.astype(np.float32))}
 
 
@@ -172,7 +172,7 @@ def test_until_sure_asks_less(own_texts: OwnTexts) -> None:
 def test_stages_cover_all_once(own_texts: OwnTexts) -> None:
     """Every item is in one stage, and the first has questions and passages of the user's own."""
     fingerprint = recorded(own_texts)
-    stages = stages_of(fingerprint, until_sure=True)
+    stages = plan_check_stages(fingerprint, until_sure=True)
     assert sorted(row for stage in stages for row in stage) == list(range(len(fingerprint.items)))
     assert {fingerprint.items[row].group for row in stages[1]} >= {"question", "passage", "long"}
 

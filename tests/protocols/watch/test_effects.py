@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from embassay.protocols.watch.options import OwnData
-from embassay.protocols.watch.own import read_own
-from embassay.systems.cosine import Transform
+from embassay.protocols.watch.own import read_own_texts
+from embassay.systems.cosine import VectorTransform
 from embassay.systems.encoders.wordllama import WordLlama
 
 ROOT = Path(__file__).parents[3]
@@ -29,8 +29,10 @@ def effects(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.shared
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["scifact", "med"])
-@pytest.mark.parametrize("step", [Transform(dims=128), Transform(quantize="binary")])
-def test_predictions_hold_on_real_collections(effects: Any, shared: Path, name: str, step: Transform) -> None:
+@pytest.mark.parametrize("step", [VectorTransform(dims=128), VectorTransform(quantize="binary")])
+def test_predictions_hold_on_real_collections(
+    effects: Any, shared: Path, name: str, step: VectorTransform
+) -> None:
     """Of 20 fingerprints at least 18 have the true share and the true change of nDCG@10 in their intervals: with 95%
     each, fewer come about once in 13 times, and with seeds that are fixed, always or never."""
     source = str(shared / "retrieval" / name)
@@ -43,7 +45,7 @@ def test_predictions_hold_on_real_collections(effects: Any, shared: Path, name: 
     moved = float((effects.true_ndcg(now, data) - effects.true_ndcg(before, data)).mean())
     lists = ndcg = 0
     for seed in range(20):
-        own = read_own(OwnData(corpus=source, seed=seed, passages=10**6))
+        own = read_own_texts(OwnData(corpus=source, seed=seed, passages=10**6))
         assert own is not None
         state = effects.predict(own, data, base, changed, seed).states[-1]
         lists += state.changed.low <= true <= state.changed.high

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.golden.summary import Golden, GoldenRunSettings, write_golden
-from embassay.protocols.watch.fingerprint import Fingerprint, Packed, WatchItem, read_fingerprint
-from embassay.protocols.watch.impact import golden_effect
+from embassay.protocols.rag.golden.summary import GoldenRecord, GoldenRunSettings, write_golden_record
+from embassay.protocols.watch.fingerprint import Fingerprint, PackedArray, WatchItem, read_fingerprint
+from embassay.protocols.watch.impact import measure_golden_effect
 from embassay.protocols.watch.options import OwnData, RecordRequest
 from embassay.protocols.watch.own import GoldenSet, GradedQuestion, read_golden_set
 
@@ -26,7 +26,7 @@ def write_run(folder: Path, grades: dict[str, list[int | None]], judge_question:
         "c", "q", "e", "identity", f"{JUDGE}?temperature=0.5", "bayes", 1,
         parameters={"S4": {"judge_question": judge_question}}
     )  # fmt: skip
-    write_golden(folder / "golden.json", Golden(settings, ()))
+    write_golden_record(folder / "golden.json", GoldenRecord(settings, ()))
     rows = [
         {"query_id": key, "question": f"asked {key}", "rewrite": f"rewritten {key}", "doc_id": f"d{n}", "grade": grade,
          "text": f"{key} passage {n}"}
@@ -41,8 +41,8 @@ def make_fingerprint(golden: GoldenSet, first: np.ndarray) -> Fingerprint:
     """Of a judge that gave the grades `first` (q, width) when it was recorded."""
     items = golden.items()
     return Fingerprint(
-        "judge", JUDGE, "judge/1", 1, 1, first.shape[1], None, None, 0, "words", items, Packed.of(first),
-        Packed.of(np.zeros((len(items), 1))), {}, golden=golden.labels(items, first.shape[1])
+        "judge", JUDGE, "judge/1", 1, 1, first.shape[1], None, None, 0, "words", items, PackedArray.of(first),
+        PackedArray.of(np.zeros((len(items), 1))), {}, golden=golden.labels(items, first.shape[1])
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def test_labels_that_turned_are_worked_by_hand(tmp_path: Path) -> None:
     first = np.array([[5, 3, 2, 1], [1, 2, 0, 0]], dtype=np.float32)
     now = np.array([[3, 3, 4, 5], [4, 1, 0, 0]], dtype=np.float32)
     fingerprint = make_fingerprint(golden, first)
-    effect = golden_effect(fingerprint, (0, 1), now)
+    effect = measure_golden_effect(fingerprint, (0, 1), now)
     assert effect is not None
     assert effect.then.value == pytest.approx((1 / 4 + 0) / 2)
     assert effect.now.value == pytest.approx((1 + 1 / 2) / 2)
@@ -99,11 +99,11 @@ def test_labels_that_turned_are_worked_by_hand(tmp_path: Path) -> None:
     # Relevant in the golden set: 2 of 4 and none; now 2 of 4 and 1 of 2.
     assert effect.relevant.value == pytest.approx((0 + 1 / 2) / 2)
     assert (effect.questions, effect.of_questions, effect.passages, effect.of_passages) == (2, 9, 6, 80)
-    only = golden_effect(fingerprint, (1,), now[1:])
+    only = measure_golden_effect(fingerprint, (1,), now[1:])
     assert only is not None
     assert only.questions == 1
     assert only.now.value == 0.5
-    assert golden_effect(fingerprint, (), now[:0]) is None
+    assert measure_golden_effect(fingerprint, (), now[:0]) is None
     fingerprint.save(tmp_path / "f.json")
     assert read_fingerprint(tmp_path / "f.json") == fingerprint
 
@@ -113,7 +113,7 @@ def test_labels_that_no_judge_gave_are_refused(tmp_path: Path) -> None:
     golden = GoldenSet("g", (GradedQuestion("a", "a", ("1",), (5,)),), 1, 1)
     fingerprint = make_fingerprint(golden, np.array([[5]], dtype=np.float32))
     assert fingerprint.golden is not None
-    for change in ({"grades": Packed.of(np.array([[6]]), "i4")}, {"rows": (3,)}):
+    for change in ({"grades": PackedArray.of(np.array([[6]]), "i4")}, {"rows": (3,)}):
         replace(fingerprint, golden=replace(fingerprint.golden, **change)).save(tmp_path / "f.json")
         with pytest.raises(DataError, match="golden"):
             read_fingerprint(tmp_path / "f.json")
@@ -122,7 +122,7 @@ def test_labels_that_no_judge_gave_are_refused(tmp_path: Path) -> None:
 def test_fingerprints_without_a_golden_set_keep_their_digest() -> None:
     """The history of a fingerprint names it by its digest, which an added field must not change."""
     item = WatchItem("a", "golden", "a", "query", others=("1",))
-    values = Packed.of(np.ones((1, 1)))
+    values = PackedArray.of(np.ones((1, 1)))
     plain = Fingerprint("judge", JUDGE, "i", 1, 1, 1, None, None, 0, "words", (item,), values, values, {})
     assert "golden" not in plain.as_dict()
 
@@ -147,7 +147,7 @@ def test_intervals_hold_the_share_of_the_whole_golden_set() -> None:
         golden = GoldenSet("g", drawn, 300, int(sizes.sum()))
         first = np.array([one.grades for one in drawn], dtype=np.float32)
         told = np.array([now[row][at] for row, at in zip(chosen, places, strict=True)], dtype=np.float32)
-        effect = golden_effect(make_fingerprint(golden, first), range(40), told)
+        effect = measure_golden_effect(make_fingerprint(golden, first), range(40), told)
         assert effect is not None
         hits += effect.now.low <= true <= effect.now.high
     assert hits / 400 >= 0.92

@@ -10,10 +10,16 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.watch.check import check_respondent
-from embassay.protocols.watch.impact import ANEW, HALF, KEPT, _expected_discount, check_thresholds
+from embassay.protocols.watch.impact import (
+    ANEW,
+    HALF,
+    KEPT,
+    _compute_expected_discount,
+    check_calibrated_thresholds,
+)
 from embassay.protocols.watch.options import CheckRequest
 from embassay.protocols.watch.own import OwnTexts
-from embassay.systems.cosine import Transform
+from embassay.systems.cosine import VectorTransform
 from watched_systems import WIDTH, MadeEncoder, made, recorded
 
 
@@ -39,7 +45,7 @@ def _ndcg(lists: list[list[int]], own: OwnTexts) -> float:
     return float(np.mean(values))
 
 
-CUT = Transform(dims=24)
+CUT = VectorTransform(dims=24)
 
 
 def _cut(vectors: np.ndarray, texts: object, role: object) -> np.ndarray:
@@ -102,18 +108,18 @@ def test_the_expected_discount_is_worked_by_hand() -> None:
     """At rank 8 of 0 to 9 with one passage to push: P(0) of its own discount, P(1) of the next, nothing beyond."""
     discounts = 1 / np.log2(np.arange(10) + 2)
     expected = math.exp(-1) * (1 / math.log2(10) + 1 / math.log2(11))
-    assert _expected_discount(8, 1.0, discounts) == pytest.approx(expected)
-    assert _expected_discount(10, 0.0, discounts) == 0.0
-    assert _expected_discount(0, 0.0, discounts) == pytest.approx(1.0)
+    assert _compute_expected_discount(8, 1.0, discounts) == pytest.approx(expected)
+    assert _compute_expected_discount(10, 0.0, discounts) == 0.0
+    assert _compute_expected_discount(0, 0.0, discounts) == pytest.approx(1.0)
 
 
 def test_rounding_needs_no_new_index(own_texts: OwnTexts) -> None:
     """float16 is a change, and no list of the user's knows of it."""
-    step = Transform(quantize="float16")
+    step = VectorTransform(quantize="float16")
     changed = made(step=lambda vectors, texts, role: step(vectors.astype(np.float32)))
     check = check_respondent(recorded(own_texts), changed, CheckRequest())
     assert check.verdict == "changed"
-    assert check.lists_change is False
+    assert check.has_changed_lists is False
     assert check.part.startswith("nothing now")
 
 
@@ -147,11 +153,13 @@ def test_a_threshold_that_turns_no_longer_holds(tmp_path: Path, monkeypatch: pyt
     rng = np.random.default_rng(0)
     then = rng.standard_normal((40, WIDTH)).astype(np.float32)
     shift = np.full(WIDTH, 1.2, dtype=np.float32)
-    same, raised = (check_thresholds(("c.json",), "s", then, then + step) for step in (0 * shift, shift))
+    same, raised = (
+        check_calibrated_thresholds(("c.json",), "s", then, then + step) for step in (0 * shift, shift)
+    )
     assert [state.holds for state in same] == [True]
     assert [state.holds for state in raised] == [False]
     assert raised[0].accepted_before == 0
     assert raised[0].accepted_now > 0.5
     assert raised[0].equivalent > 0.5
     with pytest.raises(DataError, match="another system"):
-        check_thresholds(("c.json",), "t", then, then)
+        check_calibrated_thresholds(("c.json",), "t", then, then)

@@ -11,9 +11,9 @@ from embassay.protocols.watch.check import check_respondent
 from embassay.protocols.watch.history import append_event
 from embassay.protocols.watch.options import CheckRequest, OwnData, RecordRequest
 from embassay.protocols.watch.own import OwnTexts
-from embassay.protocols.watch.plan import pace_of, plan_check, plan_recording
-from embassay.protocols.watch.recording import items_for
-from embassay.protocols.watch.respondents import tokens_of
+from embassay.protocols.watch.plan import plan_check, plan_recording, read_recorded_pace
+from embassay.protocols.watch.recording import list_items_to_ask
+from embassay.protocols.watch.respondents import estimate_item_tokens
 from embassay.systems.models import list_known_models
 from embassay.systems.remote.ledger import estimate_tokens
 from watched_systems import WORDS, made, recorded
@@ -29,7 +29,7 @@ def _long_texts() -> OwnTexts:
 
 def test_a_nightly_check_of_any_listed_model_is_under_a_cent() -> None:
     """At the shipped price of the dearest model that embeds, with 50 questions and 30 passages of 200 words."""
-    tokens = tokens_of("vectors", items_for("vectors", _long_texts(), OwnData()))
+    tokens = estimate_item_tokens("vectors", list_items_to_ask("vectors", _long_texts(), OwnData()))
     prices = [
         model.usd_per_million_input
         for model in list_known_models()
@@ -67,7 +67,7 @@ def test_rerankers_and_judges_are_priced_as_they_charge(monkeypatch: pytest.Monk
     of the recorded one costs what its first answers did."""
     for name in ("COHERE_API_KEY", "JINA_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "none")
-    panels = items_for("reranker", None, OwnData())
+    panels = list_items_to_ask("reranker", None, OwnData())
     passages = sum(len(item.others) for item in panels)
     once, repeats = plan_recording(RecordRequest(reranker="cohere:rerank-v3.5?price=2", repeats=3))
     assert once.usd == pytest.approx(len(panels) * 2 / 1000)
@@ -88,8 +88,8 @@ def test_rerankers_and_judges_are_priced_as_they_charge(monkeypatch: pytest.Monk
 def test_a_check_takes_the_time_of_the_recording(tmp_path: Path, own_texts: OwnTexts) -> None:
     """By the last line of the history that is of this fingerprint."""
     fingerprint, history = recorded(own_texts), tmp_path / "w.checks.jsonl"
-    assert pace_of(history, fingerprint) is None
+    assert read_recorded_pace(history, fingerprint) is None
     append_event(history, {"fingerprint": fingerprint.digest, "seconds_per_item": 0.5})
     append_event(history, {"fingerprint": "another", "seconds_per_item": 9.0})
-    every, *_ = plan_check(fingerprint, CheckRequest(), pace_of(history, fingerprint))
+    every, *_ = plan_check(fingerprint, CheckRequest(), read_recorded_pace(history, fingerprint))
     assert every.seconds == 0.5 * len(fingerprint.items)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.estimates import bootstrap_interval
-from embassay.protocols.wordings.scores import RunSource, SourceRuns, average_levels, level_on_dataset
+from embassay.protocols.wordings.scores import RunSource, SourceRuns, average_levels, compute_dataset_level
 from embassay.stats.intervals import degrees_of_freedom
 
 
@@ -20,7 +20,7 @@ def runs(scores, originals, *, label="", noise=None, n=50):
 
 
 def level(*sources, system="a", seed=1):
-    return level_on_dataset("d", system, sources, seed=seed, resamples=400)
+    return compute_dataset_level("d", system, sources, seed=seed, resamples=400)
 
 
 def test_score_drop_and_standard_deviation():
@@ -94,7 +94,7 @@ def test_nothing_missing_is_averaged_away():
     broken = SourceRuns(RunSource("", {}), reason="paraphrase:seed=1338: 6% without usable wording")
     assert level(broken).score.reason.endswith("usable wording")
     found = average_levels([("one", level(runs([0.5], [0.5]))), ("two", level(broken))], "a", noun="dataset")
-    assert not found.present
+    assert not found.has_score
     assert found.score.reason == "two: paraphrase:seed=1338: 6% without usable wording"
 
 
@@ -114,7 +114,7 @@ def covered(case, worlds):
         made = SourceRuns(
             source, worded.mean(1), originals.mean(1), worded @ counts.T, originals @ counts.T, n
         )
-        found = level_on_dataset("d", "a", [made], seed=seed, resamples=300)
+        found = compute_dataset_level("d", "a", [made], seed=seed, resamples=300)
         for place, part in enumerate((found.score, found.delta)):
             low, high = bootstrap_interval(part.replicates)
             hits[place] += low <= 0 <= high
@@ -149,4 +149,4 @@ def test_items_and_runs_are_what_was_resampled():
     over_both = average_levels(
         [("one", level(runs([0.6], [0.6], noise=noise))), ("two", level(runs([0.6], [0.6])))], "a", noun="d"
     )
-    assert [one.units for one in over_both.score.resampled] == [50]
+    assert [one.units for one in over_both.score.resampled_strata] == [50]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import Figure, Verdict, plain_text
+from embassay.document.blocks import Figure, Verdict, join_sentence_text
 from embassay.protocols.kernel.tables import format_change, format_score
 from embassay.report import write_report
 from embassay.report.rag.name_probe import PERCENTS, names_page
 from embassay.report.rag.probes import noise_page, probe_view
-from embassay.report.runs import ReportRun, read_runs
+from embassay.report.runs import ReportRun, read_report_runs
 from report.pages import every, printed, tables
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
@@ -30,7 +30,7 @@ def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def only(path: Path) -> ReportRun:
-    return read_runs([path])[0]
+    return read_report_runs([path])[0]
 
 
 def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
@@ -45,7 +45,7 @@ def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
         "Orthography and formatting",
         "Layout",
     ]
-    rows = {line.label: [plain_text(one.text) for one in line.entries] for line in forests[0].lines}
+    rows = {line.label: [join_sentence_text(one.text) for one in line.entries] for line in forests[0].lines}
     assert len(rows) == 10
     _, percent, _, margin, *_ = rows["hard name mask"]
     assert percent.startswith(format_change(-100.0, 1))
@@ -63,14 +63,14 @@ def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
 def test_the_verdict_says_what_the_rows_say(names: Path, noise: Path) -> None:
     run = only(names)
     (verdict,) = every(names_page(run, True), Verdict)
-    said = " ".join(map(plain_text, verdict.lede))
-    assert len(plain_text(verdict.heading)) <= 80
+    said = " ".join(map(join_sentence_text, verdict.lede))
+    assert len(join_sentence_text(verdict.heading)) <= 80
     rows = [row for key, row in run.record.rows.items() if key[3] == "" and key[5] == "d_name"]
     assert format_score(max(row.value or 0 for row in rows)) in said
     assert format_score(min(row.value or 0 for row in rows)) in said
     assert "exactly 0" in said
     (verdict,) = every(noise_page(only(noise), True), Verdict)
-    assert len(plain_text(verdict.heading)) <= 80
+    assert len(join_sentence_text(verdict.heading)) <= 80
     assert verdict.lede
 
 
@@ -117,5 +117,5 @@ def test_a_run_with_one_condition(tmp_path: Path) -> None:
     page = tuple(names_page(only(out), True))
     assert not every(page, Figure)
     assert tables(page)["margins"].lines[0].entries[-1].why == "one run only"
-    assert plain_text(every(page, Verdict)[0].heading).startswith("How far names separate")
+    assert join_sentence_text(every(page, Verdict)[0].heading).startswith("How far names separate")
     assert "French" in printed(probe_view(out))

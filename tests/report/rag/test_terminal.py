@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import embassay as eb
-from embassay.protocols.rag.scoring.score import Score
-from embassay.report.rag.tables import per_query_lines, score_view
+from embassay.protocols.rag.scoring.score import ScoringRecord
+from embassay.report.rag.tables import score_view, write_per_query_lines
 from report.pages import printed
 from stub.ranked import qrels, run
 
@@ -19,12 +19,12 @@ def scored(runs: int, **arguments: object) -> eb.rag.Scoring:
 
 
 @pytest.fixture(scope="module")
-def records() -> dict[int, Score]:
+def records() -> dict[int, ScoringRecord]:
     return {n: scored(n, sensitivity=n == 2).record for n in (1, 2, 3, 6)}
 
 
 @pytest.mark.parametrize("runs", [1, 2, 3, 6])
-def test_it_fits_eighty_columns(records: dict[int, Score], runs: int) -> None:
+def test_it_fits_eighty_columns(records: dict[int, ScoringRecord], runs: int) -> None:
     """Verdict first; no line is longer, no name or number is cut."""
     text = printed(score_view(records[runs]))
     assert text.startswith(records[runs].verdict)
@@ -32,7 +32,7 @@ def test_it_fits_eighty_columns(records: dict[int, Score], runs: int) -> None:
     assert "\n\n- " in text
 
 
-def test_one_run_has_its_cutoffs_side_by_side(records: dict[int, Score]) -> None:
+def test_one_run_has_its_cutoffs_side_by_side(records: dict[int, ScoringRecord]) -> None:
     """A row per measure, a column per cutoff, value and interval as a pair."""
     lines = printed(score_view(records[1])).splitlines()
     header = next(line for line in lines if line.startswith("Measure"))
@@ -45,16 +45,16 @@ def test_one_run_has_its_cutoffs_side_by_side(records: dict[int, Score]) -> None
     assert any(line.startswith("Harm (lower)") for line in lines)
 
 
-def test_a_few_runs_stand_side_by_side(records: dict[int, Score]) -> None:
+def test_a_few_runs_stand_side_by_side(records: dict[int, ScoringRecord]) -> None:
     """A column per run, a row per measure and cutoff."""
     text = printed(score_view(records[3]))
     header = next(line for line in text.splitlines() if line.startswith("Measure"))
     assert [name in header for name in ("run-0", "run-1", "run-2")] == [True] * 3
 
 
-def test_many_runs_stand_below_each_other(records: dict[int, Score]) -> None:
+def test_many_runs_stand_below_each_other(records: dict[int, ScoringRecord]) -> None:
     """Best first, with the ranks that the tests allow; hidden columns are counted, and `wide` shows them."""
-    comparison = records[6].comparison("RA-nWG@10")
+    comparison = records[6].find_comparison("RA-nWG@10")
     assert comparison is not None
     lines = printed(score_view(records[6])).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("Rank"))
@@ -64,7 +64,7 @@ def test_many_runs_stand_below_each_other(records: dict[int, Score]) -> None:
     assert "hidden" not in printed(score_view(records[6], wide=True), wide=True)
 
 
-def test_sensitivity_is_a_second_table(records: dict[int, Score]) -> None:
+def test_sensitivity_is_a_second_table(records: dict[int, ScoringRecord]) -> None:
     """24 settings for each cutoff, the default marked."""
     lines = printed(score_view(records[2])).splitlines()
     cells = [line for line in lines if line.strip().startswith(("10 ", "10*", "30 ", "30*"))]
@@ -72,7 +72,7 @@ def test_sensitivity_is_a_second_table(records: dict[int, Score]) -> None:
     assert sum("*" in line for line in cells) == 2
 
 
-def test_plain_ascii(records: dict[int, Score]) -> None:
+def test_plain_ascii(records: dict[int, ScoringRecord]) -> None:
     """Where the encoding is not UTF-8."""
     for record in records.values():
         printed(score_view(record), unicode=False).encode("ascii")
@@ -81,7 +81,7 @@ def test_plain_ascii(records: dict[int, Score]) -> None:
 def test_values_per_query() -> None:
     """A header and a line per run, query and measure; undefined is n/a with its reason."""
     found = scored(1, measures=["RA-nWG@10", "N-Recall5@10"])
-    lines = list(per_query_lines(found.per_query))
+    lines = list(write_per_query_lines(found.per_query))
     assert lines[0].split("\t") == ["run", "query_id", "measure", "value", "reason"]
     assert len(lines) == 1 + 2 * len(JUDGED)
     undefined = [line for line in lines if "\tn/a\t" in line]

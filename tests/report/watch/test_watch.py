@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import Bullets, Care, Table, Verdict, plain_text
+from embassay.document.blocks import Bullets, CautionNotes, Table, Verdict, join_sentence_text
 from embassay.protocols.watch.check import check_respondent
 from embassay.protocols.watch.history import WatchCheck, append_check
 from embassay.protocols.watch.options import CheckRequest
 from embassay.protocols.watch.own import OwnTexts
-from embassay.report.watch.checks import check_view
-from embassay.report.watch.timeline import find_timelines, timeline_blocks
+from embassay.report.watch.checks import watch_check_view
+from embassay.report.watch.timeline import find_check_timelines, timeline_blocks
 from watched_systems import made, made_texts, recorded
 
 DAYS = 5
@@ -34,18 +34,18 @@ def checks() -> list[WatchCheck]:
 
 def test_a_check_shows_what_it_found(checks: list[WatchCheck]) -> None:
     """A change has its kind, the lists, the groups; no change has none of these tables."""
-    calm, changed = ([*check_view(check)] for check in (checks[0], checks[-1]))
+    calm, changed = ([*watch_check_view(check)] for check in (checks[0], checks[-1]))
     assert [block.id for block in changed if isinstance(block, Table)] == ["watch-lists"]
     assert not [block for block in calm if isinstance(block, Table)]
     verdict = next(block for block in changed if isinstance(block, Verdict))
-    assert "dimensions" in " ".join(plain_text(sentence) for sentence in verdict.lede)
+    assert "dimensions" in " ".join(join_sentence_text(sentence) for sentence in verdict.lede)
 
 
 def test_a_timeline_says_what_changed_when(tmp_path: Path, checks: list[WatchCheck]) -> None:
     """Files beside a run and in the folder above are found once; the turn has its day; all nights are rows."""
     for check in checks:
         append_check(tmp_path / "made.checks.jsonl", check)
-    timelines = find_timelines([tmp_path / "run", tmp_path])
+    timelines = find_check_timelines([tmp_path / "run", tmp_path])
     assert [timeline.system for timeline in timelines] == ["made"]
     blocks = [*timeline_blocks(timelines)]
     turns = [said for block in blocks if isinstance(block, Bullets) for said in block.items]
@@ -56,11 +56,11 @@ def test_a_timeline_says_what_changed_when(tmp_path: Path, checks: list[WatchChe
 
 def test_without_checks_there_is_no_page(tmp_path: Path) -> None:
     """Nothing is said of what nobody watches."""
-    assert [*timeline_blocks(find_timelines([tmp_path]))] == []
+    assert [*timeline_blocks(find_check_timelines([tmp_path]))] == []
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """In place of its checks."""
     (tmp_path / "x.checks.jsonl").write_text("hello\n")
-    blocks = [*timeline_blocks(find_timelines([tmp_path]))]
-    assert any(isinstance(block, Care) for block in blocks)
+    blocks = [*timeline_blocks(find_check_timelines([tmp_path]))]
+    assert any(isinstance(block, CautionNotes) for block in blocks)

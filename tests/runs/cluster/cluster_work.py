@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from embassay.errors import ModelError
-from embassay.records import Component, Score, TaskOutcome
+from embassay.records import HeadlineComponent, Score, TaskOutcome
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.execution import HERE
 
@@ -56,7 +56,7 @@ def odd(number):
 def outcome(value, items=()):
     columns = {"item_id": [str(i) for i in range(len(items))], "variant": [""] * len(items)}
     columns |= {"measure": ["m"] * len(items), "value": list(items)}
-    return TaskOutcome((Score("m", value, 1),), {"m": Component(value, 1)}, columns)
+    return TaskOutcome((Score("m", value, 1),), {"m": HeadlineComponent(value, 1)}, columns)
 
 
 def work(job, advance, spread=HERE):

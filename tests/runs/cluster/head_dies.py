@@ -12,8 +12,8 @@ from embassay.errors import EmbassayError
 from embassay.runs.cluster import connection as pulse
 from embassay.runs.cluster import engine
 from embassay.runs.cluster.connection import import_ray
-from embassay.runs.execution import Ray
-from embassay.runs.folder import Cell, RunFolder
+from embassay.runs.execution import RayWorkers
+from embassay.runs.folder import RunCell, RunFolder
 
 
 class Killer:
@@ -38,11 +38,11 @@ def main():
 
     pulse.SILENCE = 3.0
     cluster = started(num_cpus=2)
-    cells = [Cell("t", "d", f"s{i}", f"key{i}", 3, job) for i, job in enumerate(("score 0", "score 600"))]
+    cells = [RunCell("t", "d", f"s{i}", f"key{i}", 3, job) for i, job in enumerate(("score 0", "score 600"))]
     try:
         with (
             tempfile.TemporaryDirectory() as folder,
-            engine.join_ray(Ray(cluster.address), RunFolder(Path(folder))) as one,
+            engine.join_ray(RayWorkers(cluster.address), RunFolder(Path(folder))) as one,
         ):
             list(one.do(cells, work, Killer(cluster.head_node)))
     except EmbassayError as error:

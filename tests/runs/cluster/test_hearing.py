@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.runs.cluster.engine import ProgressRelay
-from embassay.runs.folder import Cell
+from embassay.runs.folder import RunCell
 
-CELL = Cell("retrieval", "scifact", "bm25", "k", 100, None)
+CELL = RunCell("retrieval", "scifact", "bm25", "k", 100, None)
 
 
 class Listener:

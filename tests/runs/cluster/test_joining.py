@@ -12,21 +12,21 @@ from typer.testing import CliRunner
 from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.runs.cluster import connection as address
 from embassay.runs.cluster.connection import (
-    Node,
+    ClusterNode,
     NodeFindings,
-    check_address,
+    check_cluster_address,
     check_nodes,
     count_cpus,
     import_ray,
-    look_at_nodes,
+    inspect_nodes,
     thread_settings,
 )
-from embassay.runs.cluster.pools import plan_seats
-from embassay.runs.execution import Processes, Ray, make_crew
+from embassay.runs.cluster.pools import plan_actor_seats
+from embassay.runs.execution import ProcessWorkers, RayWorkers, normalise_workers
 
 
 def node(cpus=4, gpus=0.0, name="a"):
-    return Node(name, name, cpus, gpus, 2**30, 2**30)
+    return ClusterNode(name, name, cpus, gpus, 2**30, 2**30)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def node(cpus=4, gpus=0.0, name="a"):
 def test_an_address_that_is_none(written):
     """The mend says how one is written."""
     with pytest.raises(UsageError) as caught:
-        check_address(written)
+        check_cluster_address(written)
     assert "auto" in caught.value.mend
 
 
@@ -44,7 +44,7 @@ def test_nobody_at_the_address():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         with pytest.raises(UsageError, match=r"No Ray cluster answers at 127\.0\.0\.1"):
-            check_address(f"127.0.0.1:{free.getsockname()[1]}")
+            check_cluster_address(f"127.0.0.1:{free.getsockname()[1]}")
 
 
 @pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", b"hm", b""])
@@ -59,7 +59,7 @@ def test_something_else_at_the_address(said):
 
         threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(UsageError, match=r"No Ray cluster answers at .*something else"):
-            check_address(f"127.0.0.1:{server.getsockname()[1]}")
+            check_cluster_address(f"127.0.0.1:{server.getsockname()[1]}")
 
 
 def test_somebody_silent_at_the_address(monkeypatch):
@@ -69,7 +69,7 @@ def test_somebody_silent_at_the_address(monkeypatch):
         socket.create_server(("127.0.0.1", 0)) as server,
         pytest.raises(UsageError, match=r"No Ray cluster answers at .*timed out"),
     ):
-        check_address(f"127.0.0.1:{server.getsockname()[1]}")
+        check_cluster_address(f"127.0.0.1:{server.getsockname()[1]}")
 
 
 def test_the_extra_is_missing(monkeypatch):
@@ -92,17 +92,17 @@ def test_a_node_that_goes_while_it_is_asked(monkeypatch):
 
     fine = {"python": "3.11.7", "embassay": "1", "ray": "2.60.0"}
     ray = SimpleNamespace(remote=lambda _: Probe())
-    monkeypatch.setattr(address, "node_strategy", lambda *_: None)
+    monkeypatch.setattr(address, "schedule_on_node", lambda *_: None)
     monkeypatch.setattr(
         address,
-        "_collect_seen",
+        "_collect_node_findings",
         lambda _, asked, __: NodeFindings(asked, **fine, error="" if asked.id == "a" else "no answer"),
     )
     for there, told in (("ab", ["a", "b"]), ("a", ["a"])):
         monkeypatch.setattr(
             address, "list_nodes", lambda _, there=there: tuple(node(name=one) for one in there)
         )
-        assert [one.node.id for one in look_at_nodes(ray, (node(name="a"), node(name="b")))] == told
+        assert [one.node.id for one in inspect_nodes(ray, (node(name="a"), node(name="b")))] == told
 
 
 def test_a_node_of_another_version_or_without_embassay():
@@ -145,7 +145,7 @@ def test_a_node_of_another_version_or_without_embassay():
 )
 def test_every_model_has_a_seat(found, accelerated, models, expected):
     """However many models there are, each has at least one actor, and all together no more than fit on the GPUs."""
-    taken = plan_seats(found, accelerated, models)
+    taken = plan_actor_seats(found, accelerated, models)
     assert [one.node for one in taken] == expected
     for one in found:
         share = sum(seat.gpus for seat in taken if seat.node == one.id)
@@ -154,10 +154,10 @@ def test_every_model_has_a_seat(found, accelerated, models, expected):
 
 def test_the_long_form_of_workers():
     """A number is so many processes."""
-    assert make_crew(3) == Processes(3)
-    assert make_crew(Ray("auto")) == Ray("auto")
+    assert normalise_workers(3) == ProcessWorkers(3)
+    assert normalise_workers(RayWorkers("auto")) == RayWorkers("auto")
     with pytest.raises(UsageError, match="0 workers"):
-        make_crew(0)
+        normalise_workers(0)
 
 
 def test_numeric_libraries_have_as_many_threads_as_here(monkeypatch):

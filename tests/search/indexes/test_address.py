@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import EmbassayError, ModelError, UsageError
 from embassay.search.indexes import INDEXES, open_index
-from embassay.search.indexes.address import find_address
+from embassay.search.indexes.address import resolve_server_address
 
 SECRET = "s3kret-Word"
 VECTORS = np.eye(3, dtype=np.float32)
@@ -23,7 +23,7 @@ def found(target, monkeypatch, **variables):
     monkeypatch.delenv("EMBASSAY_POSTGRES", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    return find_address("pgvector", target, schemes=SCHEMES, variable="EMBASSAY_POSTGRES")
+    return resolve_server_address("pgvector", target, schemes=SCHEMES, variable="EMBASSAY_POSTGRES")
 
 
 def test_a_url_or_a_variable(monkeypatch):
@@ -59,7 +59,7 @@ def test_a_password_in_a_spec_string_is_refused(url, monkeypatch):
     from urllib.parse import quote
 
     written = f"pgvector:{quote(url, safe='/:@')}?kind=flat"
-    for call in (lambda: open_index(written, VECTORS), lambda: INDEXES.parse(written)):
+    for call in (lambda: open_index(written, VECTORS), lambda: INDEXES.parse_spec(written)):
         with pytest.raises(UsageError, match="contains a password") as error:
             call()
         assert SECRET not in shown(error.value)
@@ -69,7 +69,7 @@ def test_a_password_in_a_spec_string_is_refused(url, monkeypatch):
 def test_a_password_is_refused_before_the_rest_is_read(tail):
     """What is wrong with the rest would be told with the whole text."""
     with pytest.raises(UsageError, match="contains a password"):
-        INDEXES.parse(f"pgvector:postgresql://me:{SECRET}{tail}")
+        INDEXES.parse_spec(f"pgvector:postgresql://me:{SECRET}{tail}")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_password_is_refused_before_the_rest_is_read(tail):
 )
 def test_what_holds_none_can_be_written_down(spec):
     """A user, a port and the name of a variable are no secrets."""
-    assert INDEXES.parse(spec).name == spec.partition(":")[0].partition("?")[0]
+    assert INDEXES.parse_spec(spec).name == spec.partition(":")[0].partition("?")[0]
 
 
 @pytest.mark.parametrize("target", ["localhost", f"me:{SECRET}@host", "http://host", "my_pg"])
@@ -130,5 +130,5 @@ def test_messages_lose_every_form_of_a_password(password):
     written = quote(password, safe="")
     with pytest.MonkeyPatch.context() as patch:
         address = found("MY_PG", patch, MY_PG=f"postgresql://me:{written}@host/db")
-    said = address.redacted(f"no entry for {password} or {written}\nmore")
+    said = address.redact_secrets(f"no entry for {password} or {written}\nmore")
     assert said == "no entry for [secret] or [secret]"

@@ -20,11 +20,11 @@ from embassay.search import exact_search
 from embassay.search.indexes import open_index
 from embassay.search.indexes.elasticsearch import (
     MOST,
-    DenseLayout,
+    DenseVectorLayout,
     index_mapping,
-    inner_product,
     knn_request,
     read_hits,
+    score_to_inner_product,
 )
 from stub.elastic import ElasticStub, Refusal
 
@@ -193,19 +193,21 @@ def test_candidates_are_at_least_as_many_as_asked_for():
 @pytest.mark.parametrize("kind", ["flat", "int8_flat"])
 def test_a_scan_has_no_graph(kind):
     """Its options would be refused, and its name says nothing of them."""
-    assert index_mapping(DenseLayout(kind), 3)["properties"]["embedding"]["index_options"] == {"type": kind}
-    assert DenseLayout(kind, m=8).name("d") == DenseLayout(kind, m=16).name("d")
-    assert DenseLayout("hnsw", m=8).name("d") != DenseLayout("hnsw", m=16).name("d")
+    assert index_mapping(DenseVectorLayout(kind), 3)["properties"]["embedding"]["index_options"] == {
+        "type": kind
+    }
+    assert DenseVectorLayout(kind, m=8).name("d") == DenseVectorLayout(kind, m=16).name("d")
+    assert DenseVectorLayout("hnsw", m=8).name("d") != DenseVectorLayout("hnsw", m=16).name("d")
 
 
 @given(st.floats(-1e3, 1e3, width=32))
 def test_scores_lead_back_to_inner_products(product):
     """For any product, and for the cosine in [-1, 1]."""
     score = 1 / (1 - product) if product < 0 else product + 1
-    assert inner_product(score, "max_inner_product") == pytest.approx(product, rel=1e-9, abs=1e-9)
+    assert score_to_inner_product(score, "max_inner_product") == pytest.approx(product, rel=1e-9, abs=1e-9)
     cosine = product / 1e3
     for similarity in ("cosine", "dot_product"):
-        assert inner_product((1 + cosine) / 2, similarity) == pytest.approx(cosine, abs=1e-12)
+        assert score_to_inner_product((1 + cosine) / 2, similarity) == pytest.approx(cosine, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -235,12 +237,16 @@ def test_a_part_of_an_answer_is_told(stub, opened, corpus, queries, monkeypatch)
 
 def test_an_index_that_is_half_loaded_is_never_used(stub, opened, corpus):
     """Stopped while it loads: it is removed, and where that fails too it is not on the list."""
-    stub.fail["POST _forcemerge"] = [Refusal(429, "es_rejected_execution_exception", "too busy")] * 2
+    stub.mark_as_failed["POST _forcemerge"] = [
+        Refusal(429, "es_rejected_execution_exception", "too busy")
+    ] * 2
     with pytest.raises(ModelError, match="refuses: too busy"):
         opened(corpus)
     assert [name for name in stub.indices if name != "embassay-indexes"] == []
-    stub.fail["POST _forcemerge"] = [Refusal(429, "es_rejected_execution_exception", "too busy")] * 2
-    stub.fail["DELETE"] = [Refusal(503, "unavailable", "later")] * 2
+    stub.mark_as_failed["POST _forcemerge"] = [
+        Refusal(429, "es_rejected_execution_exception", "too busy")
+    ] * 2
+    stub.mark_as_failed["DELETE"] = [Refusal(503, "unavailable", "later")] * 2
     with pytest.raises(ModelError, match="refuses: too busy"):
         opened(corpus)
     (left,) = [name for name in stub.indices if name != "embassay-indexes"]
@@ -264,15 +270,15 @@ def test_a_vector_that_got_lost_is_noticed(stub, opened, corpus, monkeypatch):
 
 def test_two_clients_load_the_same_vectors_at_once(stub, opened, corpus, queries, monkeypatch):
     """Both have looked before either has finished: the first to finish is kept, the other's is removed."""
-    from embassay.search.indexes.elasticsearch import ElasticSearch
+    from embassay.search.indexes.elasticsearch import ElasticsearchIndex
 
-    together, filled = Barrier(2), ElasticSearch._fill
+    together, filled = Barrier(2), ElasticsearchIndex._fill_index
 
     def wait(self, index):
         together.wait(20)
         filled(self, index)
 
-    monkeypatch.setattr(ElasticSearch, "_fill", wait)
+    monkeypatch.setattr(ElasticsearchIndex, "_fill_index", wait)
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(opened, [corpus, corpus])
     assert one._index == other._index

@@ -12,7 +12,7 @@ from embassay.search import exact as exact_module
 from embassay.search.exact import exact_search
 from embassay.search.indexes import open_index
 from embassay.search.indexes.faiss_index import LEAST_MEMORY, FlatIndex
-from embassay.search.indexes.store import forget_rows
+from embassay.search.indexes.store import release_mapped_rows
 
 
 def vectors(n=500, d=12, seed=1):
@@ -32,7 +32,7 @@ def test_neither_shards_nor_memory_change_the_answer(seed, sizes, k, rows, block
     queries = vectors(3, 12, seed ^ 7)
     index = FlatIndex(shards, memory=LEAST_MEMORY)
     # The least memory would hold all of so few vectors at once.
-    pieces = index._pieces(shards, rows * 4 * 12)
+    pieces = index._iterate_vector_pieces(shards, rows * 4 * 12)
     found = exact_module.exact_search_shards(queries, pieces, k, block=block)
     expected = exact_search(queries, np.concatenate(shards), k)
     np.testing.assert_array_equal(found.indices, expected.indices)
@@ -80,13 +80,13 @@ def test_pages_that_were_forgotten_are_read_again(tmp_path):
     np.save(tmp_path / "v.npy", kept)
     mapped = np.load(tmp_path / "v.npy", mmap_mode="r")
     for part in (mapped, mapped[1:2000], mapped[7:9, ::2], np.asarray(mapped)[5:], mapped[:0]):
-        forget_rows(part)
+        release_mapped_rows(part)
     np.testing.assert_array_equal(mapped, kept)
     private = np.load(tmp_path / "v.npy", mmap_mode="c")
     private[3] = 5
-    forget_rows(private)
+    release_mapped_rows(private)
     assert (private[3] == 5).all()
-    forget_rows(kept)
+    release_mapped_rows(kept)
 
 
 def test_says_what_it_cannot_do():

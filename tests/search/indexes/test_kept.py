@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embassay.search.indexes import open_index
-from embassay.search.indexes.store import IndexFormat, Recipe, load_or_build
+from embassay.search.indexes.store import IndexFormat, IndexRecipe, load_or_build_index
 
-RECIPE = Recipe("test", {"m": 4}, "library 1.0", "abc")
+RECIPE = IndexRecipe("test", {"m": 4}, "library 1.0", "abc")
 CONTENT = b"what a library wrote\n" * 40
 
 
@@ -41,7 +41,10 @@ def vectors(n: int = 200, d: int = 8) -> np.ndarray:
 def test_it_is_built_once_and_says_still_what_that_took(tmp_path):
     """The second time it is found, with the seconds of the first."""
     built: list[str] = []
-    first, second = load_or_build(RECIPE, tmp_path, form(built)), load_or_build(RECIPE, tmp_path, form(built))
+    first, second = (
+        load_or_build_index(RECIPE, tmp_path, form(built)),
+        load_or_build_index(RECIPE, tmp_path, form(built)),
+    )
     assert built == ["built"]
     assert (first.found, second.found) == (False, True)
     assert (second.value, second.seconds) == (CONTENT, first.seconds)
@@ -66,7 +69,7 @@ def test_every_part_of_a_recipe_is_part_of_the_key(field):
     """Another version of the library, say, finds nothing of this one's."""
     other = {"kind": "x", "parameters": {"m": 5}, "library": "library 1.1", "digest": "abd"}
     parts = {"kind": "test", "parameters": {"m": 4}, "library": "library 1.0", "digest": "abc"}
-    assert Recipe(**{**parts, field: other[field]}).key != RECIPE.key
+    assert IndexRecipe(**{**parts, field: other[field]}).key != RECIPE.key
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -75,16 +78,16 @@ def test_damage_anywhere_is_found(tmp_path, share, cut):
     """One byte changed, or the end cut off: a warning, and the index as it should be."""
     path = RECIPE.path(tmp_path)
     path.unlink(missing_ok=True)
-    load_or_build(RECIPE, tmp_path, form())
+    load_or_build_index(RECIPE, tmp_path, form())
     whole = path.read_bytes()
     at = int(share * len(whole))
     damaged = whole[:at] if cut else whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
     path.write_bytes(damaged)
     built: list[str] = []
     with pytest.warns(RuntimeWarning, match="is damaged and will be rebuilt"):
-        found = load_or_build(RECIPE, tmp_path, form(built))
+        found = load_or_build_index(RECIPE, tmp_path, form(built))
     assert (found.value, found.found, built) == (CONTENT, False, ["built"])
-    assert load_or_build(RECIPE, tmp_path, form()).found
+    assert load_or_build_index(RECIPE, tmp_path, form()).found
 
 
 def test_what_a_library_cannot_read_is_built_again(tmp_path):
@@ -93,9 +96,9 @@ def test_what_a_library_cannot_read_is_built_again(tmp_path):
     open_index("hnsw-f32", corpus, folder=tmp_path)
     (file,) = tmp_path.glob("*.index")
     head = json.loads(file.read_bytes().partition(b"\n")[0])
-    recipe = Recipe(head["kind"], head["parameters"], head["library"], head["vectors"])
+    recipe = IndexRecipe(head["kind"], head["parameters"], head["library"], head["vectors"])
     file.unlink()
-    load_or_build(recipe, tmp_path, form(content=b"no index of faiss"))
+    load_or_build_index(recipe, tmp_path, form(content=b"no index of faiss"))
     with pytest.warns(RuntimeWarning, match=r"damaged \(.+\) and will be rebuilt"):
         index = open_index("hnsw-f32", corpus, folder=tmp_path)
     assert index.search(corpus[:1], 1).indices.tolist() == [[int(np.argmax(corpus @ corpus[0]))]]
@@ -105,7 +108,7 @@ def test_a_folder_that_cannot_be_written_costs_no_index(tmp_path):
     """A file where the folder should be: a warning, and the index is used without being kept."""
     (tmp_path / "taken").write_text("")
     with pytest.warns(RuntimeWarning, match="cannot be stored"):
-        found = load_or_build(RECIPE, tmp_path / "taken", form())
+        found = load_or_build_index(RECIPE, tmp_path / "taken", form())
     assert (found.value, found.disk_bytes, found.found) == (CONTENT, 0, False)
 
 
@@ -116,7 +119,7 @@ def test_a_full_disk_costs_no_index(tmp_path):
         raise OSError(28, "No space left on device")
 
     with pytest.warns(RuntimeWarning, match="No space left"):
-        found = load_or_build(RECIPE, tmp_path, IndexFormat(lambda: CONTENT, full, lambda read: b""))
+        found = load_or_build_index(RECIPE, tmp_path, IndexFormat(lambda: CONTENT, full, lambda read: b""))
     assert (found.value, found.disk_bytes) == (CONTENT, 0)
     assert not [one for one in tmp_path.iterdir() if one.suffix in (".index", ".part")]
 
@@ -145,8 +148,8 @@ def test_a_process_killed_while_writing_leaves_nothing_half(tmp_path):
         process.send_signal(signal.SIGKILL)
     assert not RECIPE.path(tmp_path).exists()
     assert list(tmp_path.glob(".*.part"))
-    assert load_or_build(RECIPE, tmp_path, form()).value == CONTENT
-    assert load_or_build(RECIPE, tmp_path, form()).found
+    assert load_or_build_index(RECIPE, tmp_path, form()).value == CONTENT
+    assert load_or_build_index(RECIPE, tmp_path, form()).found
     assert not list(tmp_path.glob(".*.part"))
 
 
@@ -185,7 +188,7 @@ def _beside(folder: Path, another: int) -> tuple[bool, bytes]:
         return CONTENT
 
     (folder / f"came-{another}").write_text("")
-    found = load_or_build(RECIPE, folder, IndexFormat(build, form().write, form().read))
+    found = load_or_build_index(RECIPE, folder, IndexFormat(build, form().write, form().read))
     return found.found, found.value
 
 

@@ -97,8 +97,8 @@ def _plan(index, connection, query):
     from psycopg.sql import SQL
 
     with connection.transaction():
-        connection.execute(*index._settings(10))
-        rows = connection.execute(SQL("EXPLAIN ") + index._statement(10), [query]).fetchall()
+        connection.execute(*index._list_search_settings(10))
+        rows = connection.execute(SQL("EXPLAIN ") + index._build_search_statement(10), [query]).fetchall()
     return "\n".join(line for (line,) in rows)
 
 
@@ -154,17 +154,17 @@ class Interrupted:
 
 def test_a_table_that_is_half_loaded_is_never_seen(opened, corpus, queries, server):
     """Stopped while it loads: nothing is there, and the next one loads it all."""
-    from embassay.search.indexes.pgvector import PgVector, VectorLayout, copy_rows
+    from embassay.search.indexes.pgvector import PgVectorIndex, VectorLayout, encode_copy_rows
     from embassay.search.indexes.store import hash_vectors
 
     digest = hash_vectors(corpus)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "embassay.search.indexes.pgvector.copy_rows",
-            lambda vectors, kind: copy_rows(Interrupted(corpus), kind),
+            "embassay.search.indexes.pgvector.encode_copy_rows",
+            lambda vectors, kind: encode_copy_rows(Interrupted(corpus), kind),
         )
         with pytest.raises(KeyboardInterrupt):
-            PgVector(vectors=corpus, digest=digest)
+            PgVectorIndex(vectors=corpus, digest=digest)
     assert server.tables() == set()
     index = opened(corpus)
     assert not index.facts.found
@@ -220,14 +220,14 @@ def test_whoever_waits_finds_what_was_made_meanwhile(opened, corpus, beforehand,
     if beforehand:
         opened(corpus[:5])
     for name, together in ((tables.SCHEMA, Barrier(2)), ("v_", Barrier(2))):
-        locked = tables._lock_name
+        locked = tables._lock_by_name
 
         def wait(connection, what, name=name, together=together, locked=locked):
             if what.startswith(name):
                 together.wait(20)
             locked(connection, what)
 
-        monkeypatch.setattr(tables, "_lock_name", wait)
+        monkeypatch.setattr(tables, "_lock_by_name", wait)
     with ThreadPoolExecutor(2) as pool:
         made = list(pool.map(opened, [corpus, corpus]))
     assert sorted(one.facts.found for one in made) == [False, True]
@@ -256,7 +256,7 @@ def test_a_server_that_is_stopped_while_it_loads(opened, corpus, server, monkeyp
     """The same error; nothing is left of the table, and the next one loads it all."""
     from embassay.search.indexes import pgvector as tables
 
-    copied = tables.copy_rows
+    copied = tables.encode_copy_rows
 
     def stop(vectors, kind):
         yield from copied(vectors, kind)
@@ -264,7 +264,7 @@ def test_a_server_that_is_stopped_while_it_loads(opened, corpus, server, monkeyp
         yield from copied(vectors, kind)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "copy_rows", stop)
+        patch.setattr(tables, "encode_copy_rows", stop)
         with pytest.raises(ModelError, match=r"PostgreSQL at .+:5432 does not answer: .*\.") as error:
             opened(corpus)
     assert "Start it again" in error.value.mend

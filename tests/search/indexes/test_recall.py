@@ -5,14 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.errors import UsageError
 from embassay.search.indexes.store import recall, recall_per_query
 
 
-def ranked(*rows: list[int]) -> Ranked:
+def ranked(*rows: list[int]) -> RankedCandidates:
     indices = np.array(rows)
-    return Ranked(indices, np.where(indices < 0, -np.inf, -np.arange(indices.shape[1], dtype=float)))
+    return RankedCandidates(
+        indices, np.where(indices < 0, -np.inf, -np.arange(indices.shape[1], dtype=float))
+    )
 
 
 def test_worked_example():
@@ -43,7 +45,7 @@ def test_refuses_what_was_not_searched_that_deep(k):
         recall(ranked([1, 2]), ranked([1, 2]), k)
     with pytest.raises(UsageError, match="without queries"):
         recall(
-            Ranked(np.empty((0, 4), int), np.empty((0, 4))),
-            Ranked(np.empty((0, 4), int), np.empty((0, 4))),
+            RankedCandidates(np.empty((0, 4), int), np.empty((0, 4))),
+            RankedCandidates(np.empty((0, 4), int), np.empty((0, 4))),
             2,
         )

@@ -6,7 +6,7 @@ import pytest
 
 import embassay as eb
 from embassay.protocols.rag.sweep.protocol import read_sweep
-from embassay.search.indexes.pgvector import PgVector
+from embassay.search.indexes.pgvector import PgVectorIndex
 
 pytest.importorskip("psycopg")
 pytest.importorskip("pgvector")
@@ -27,7 +27,7 @@ def by_index(sweep):
 def test_a_server_is_stopped_in_the_middle_of_a_sweep(server, tmp_path, monkeypatch):
     """Cells that need it fail with one reason, the others are done; the same call then does what is missing, and a
     scan in the server finds what exact search finds."""
-    search, searched = PgVector.search, []
+    search, searched = PgVectorIndex.search, []
 
     def stopping(self, queries, k):
         searched.append(self.name)
@@ -36,7 +36,7 @@ def test_a_server_is_stopped_in_the_middle_of_a_sweep(server, tmp_path, monkeypa
         return search(self, queries, k)
 
     with monkeypatch.context() as patch:
-        patch.setattr(PgVector, "search", stopping)
+        patch.setattr(PgVectorIndex, "search", stopping)
         run = eb.rag.sweep(CONFIG, out=tmp_path / "run")
     broken = read_sweep(tmp_path / "run")
     assert run.manifest["status"] == "partial"

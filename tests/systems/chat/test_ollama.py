@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from embassay.contracts import Message, Sampling
+from embassay.contracts import Message, SamplingSettings
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.systems.chat import open_chat
 from embassay.systems.chat.ollama import read_reply
-from embassay.systems.remote import Ledger, Malformed
+from embassay.systems.remote import Ledger, MalformedAnswer
 from stub import Faults, StubServer
 from stub.chat import Reply, scripted
 
@@ -45,12 +45,12 @@ def test_an_answer_and_what_it_took():
         answer = complete(opened(stub, ledger))
     assert (answer.text, answer.model, answer.finish) == ("a crimson fox", "gemma3:27b", "stop")
     assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.usd) == (8, 3, 0.0)
-    assert ledger.totals()["ollama:gemma3:27b"].usd == 0
+    assert ledger.list_model_totals()["ollama:gemma3:27b"].usd == 0
 
 
 def test_options_reach_the_server():
     """Under Ollama's names; what is not given is not sent, so that the model's own settings hold."""
-    sampling = Sampling(temperature=0.5, top_p=0.9, seed=7, max_tokens=40)
+    sampling = SamplingSettings(temperature=0.5, top_p=0.9, seed=7, max_tokens=40)
     with StubServer() as stub:
         complete(opened(stub, num_ctx=4096, think="false", keep_alive="10m"), sampling=sampling)
         complete(opened(stub))
@@ -146,13 +146,13 @@ def test_answers_may_take_long():
 @pytest.mark.parametrize("answer", [{}, [], None, {"message": {"content": None}, "done": True}])
 def test_an_answer_of_another_shape(answer):
     """Asked again like one that broke on the way."""
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedAnswer):
         read_reply(answer)
 
 
 def test_an_answer_that_is_not_done():
     """A stream's first piece is no answer."""
-    with pytest.raises(Malformed, match="incomplete"):
+    with pytest.raises(MalformedAnswer, match="incomplete"):
         read_reply({"message": {"content": "a"}, "done": False})
 
 
@@ -166,12 +166,12 @@ def test_a_context_that_suits():
     """A power of two with room for the tokens, 4,096 at least; a copy, and what the spec says stays."""
     with StubServer() as stub:
         plain = opened(stub)
-        fitted = [plain.suited(tokens=tokens) for tokens in (1, 4096, 4097, 30_000)]
+        fitted = [plain.fit_to_context(tokens=tokens) for tokens in (1, 4096, 4097, 30_000)]
         assert [one.num_ctx for one in fitted] == [4096, 4096, 8192, 32_768]
         assert plain.num_ctx is None
         assert {one.identity for one in fitted} == {f"{plain.identity}:num_ctx=suited"}
-        complete(plain.suited(tokens=5000, think=False))
-        complete(opened(stub, num_ctx=512, think="true").suited(tokens=5000, think=False))
+        complete(plain.fit_to_context(tokens=5000, think=False))
+        complete(opened(stub, num_ctx=512, think="true").fit_to_context(tokens=5000, think=False))
         first, second = stub.bodies
     assert (first["options"]["num_ctx"], first["think"]) == (8192, False)
     assert (second["options"]["num_ctx"], second["think"]) == (512, True)

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from embassay.contracts import Message, Sampling
-from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
+from embassay.contracts import Message, SamplingSettings
+from embassay.errors import ModelError, TextRefused, UnansweredPrompt, UsageError
 from embassay.systems.chat import CHAT_MODELS, open_chat
 from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
@@ -49,18 +49,18 @@ def test_an_answer_and_what_it_took():
     ledger = Ledger(max_usd=1)
     with StubServer(chat=lambda turn: "a crimson fox") as stub:
         answer = complete(
-            opened(stub, ledger, price=1000, price_output=10_000), sampling=Sampling(max_tokens=50)
+            opened(stub, ledger, price=1000, price_output=10_000), sampling=SamplingSettings(max_tokens=50)
         )
     assert (answer.text, answer.parsed, answer.model, answer.finish) == ("a crimson fox", None, "m", "stop")
     assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.requests) == (8, 3, 1)
     assert answer.usage.usd == pytest.approx(0.038)
-    assert ledger.totals()["openai:m"].usd == pytest.approx(0.038)
+    assert ledger.list_model_totals()["openai:m"].usd == pytest.approx(0.038)
 
 
 def test_sampling_reaches_the_server():
     """Under OpenAI's names; what is not given is not sent."""
     with StubServer() as stub:
-        sampling = Sampling(temperature=0.5, top_p=0.9, seed=7, max_tokens=40)
+        sampling = SamplingSettings(temperature=0.5, top_p=0.9, seed=7, max_tokens=40)
         complete(opened(stub, effort="low"), sampling=sampling)
         complete(opened(stub))
         first, second = stub.bodies
@@ -116,8 +116,8 @@ def test_what_is_no_answer(reply, reason):
 def test_a_seeded_draw_without_an_answer(reply, why):
     """Would be the same again, so it is asked for once; why there is none can be told apart."""
     with StubServer(chat=lambda turn: reply) as stub:
-        with pytest.raises(Unanswered) as caught:
-            complete(opened(stub), sampling=Sampling(seed=7))
+        with pytest.raises(UnansweredPrompt) as caught:
+            complete(opened(stub), sampling=SamplingSettings(seed=7))
         assert stub.statuses[200] == 1
     assert caught.value.why == why
 
@@ -132,7 +132,7 @@ def test_sampling_that_a_model_does_not_take():
             if name in request.json:
                 raise Problem(400, f"Unsupported parameter: '{name}' is not supported with this model.")
 
-    sampling = Sampling(temperature=0.8, top_p=0.9, seed=7)
+    sampling = SamplingSettings(temperature=0.8, top_p=0.9, seed=7)
     with StubServer(check=check) as stub:
         chat = opened(stub)
         with pytest.warns(RuntimeWarning, match=r"openai:m does not accept (temperature|seed)") as warned:
@@ -238,7 +238,7 @@ def test_a_server_with_the_other_name_for_the_longest_answer():
     with StubServer(check=strict) as stub:
         chat = opened(stub)
         for _ in range(2):
-            complete(chat, sampling=Sampling(max_tokens=9))
+            complete(chat, sampling=SamplingSettings(max_tokens=9))
         assert [body["max_completion_tokens"] for body in stub.bodies] == [9, 9]
         assert stub.statuses[400] == 1
 
@@ -246,7 +246,7 @@ def test_a_server_with_the_other_name_for_the_longest_answer():
         raise Problem(400, "neither max_tokens nor max_completion_tokens")
 
     with StubServer(check=stubborn) as stub, pytest.raises(TextRefused, match="neither"):
-        complete(opened(stub), sampling=Sampling(max_tokens=9))
+        complete(opened(stub), sampling=SamplingSettings(max_tokens=9))
 
 
 def test_faults_pass(hasty):

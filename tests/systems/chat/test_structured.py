@@ -7,14 +7,19 @@ from pydantic import BaseModel, Field
 
 from embassay.contracts import Message
 from embassay.systems.chat.answers import (
-    Unfit,
+    UnfitAnswer,
     find_first_fence,
     find_json,
-    without_blocks,
-    without_fence,
-    without_thinking,
+    strip_code_fence,
+    strip_tagged_blocks,
+    strip_thinking,
 )
-from embassay.systems.chat.server import is_strict, json_schema, parse_checked, with_schema
+from embassay.systems.chat.server import (
+    add_schema_in_words,
+    is_strict_schema,
+    json_schema,
+    parse_schema_answer,
+)
 
 
 class Inner(BaseModel):
@@ -44,7 +49,7 @@ class Loose(BaseModel):
 )
 def test_thinking_is_taken_off(text, answer):
     """Closed, unclosed, never opened; tags inside an answer stay."""
-    assert without_thinking(text) == answer
+    assert strip_thinking(text) == answer
 
 
 @pytest.mark.parametrize(
@@ -63,7 +68,7 @@ def test_json_is_found(text, found):
 @pytest.mark.parametrize("text", ["", "no", '{"a": 1', "{a}"])
 def test_no_json(text):
     """Is unfit."""
-    with pytest.raises(Unfit):
+    with pytest.raises(UnfitAnswer):
         find_json(text)
 
 
@@ -81,7 +86,7 @@ def test_no_json(text):
 )
 def test_a_fence_around_the_whole(text, inner):
     """Is taken off; one that is not around the whole, or not closed, stays."""
-    assert without_fence(text) == inner
+    assert strip_code_fence(text) == inner
 
 
 @pytest.mark.parametrize(
@@ -100,29 +105,34 @@ def test_the_first_fence(text, inner):
 
 def test_blocks_are_taken_out_anywhere():
     """Of the tags that are asked for."""
-    assert without_blocks("a <think>b</THINK>c <thought>d</thought>", ["think"]) == "a c <thought>d</thought>"
-    assert without_blocks("<think>a<thought>b</think>c") == "c"
+    assert (
+        strip_tagged_blocks("a <think>b</THINK>c <thought>d</thought>", ["think"])
+        == "a c <thought>d</thought>"
+    )
+    assert strip_tagged_blocks("<think>a<thought>b</think>c") == "c"
 
 
 def test_what_does_not_fit_is_said():
     """Field by field, so that the model can mend it."""
-    assert parse_checked('{"grade": 3, "inner": {"word": "x"}}', Grade) == Grade(
+    assert parse_schema_answer('{"grade": 3, "inner": {"word": "x"}}', Grade) == Grade(
         grade=3, inner=Inner(word="x")
     )
-    with pytest.raises(Unfit, match=r"grade: Input should be less than or equal to 4.*inner: Field required"):
-        parse_checked('{"grade": 7}', Grade)
+    with pytest.raises(
+        UnfitAnswer, match=r"grade: Input should be less than or equal to 4.*inner: Field required"
+    ):
+        parse_schema_answer('{"grade": 7}', Grade)
 
 
 def test_schemas_are_closed_and_known_to_be_strict():
     """Every object names its fields; one with a default cannot be held to the letter."""
     schema = json_schema(Grade)
     assert schema["additionalProperties"] is schema["$defs"]["Inner"]["additionalProperties"] is False
-    assert is_strict(schema)
-    assert not is_strict(json_schema(Loose))
+    assert is_strict_schema(schema)
+    assert not is_strict_schema(json_schema(Loose))
 
 
 def test_a_schema_in_words():
     """Joins the system message, or becomes one."""
-    told = with_schema([Message("system", "Be brief."), Message("user", "?")], {"type": "object"})
+    told = add_schema_in_words([Message("system", "Be brief."), Message("user", "?")], {"type": "object"})
     assert told[0].content.startswith("Be brief.\n\nAnswer with one JSON object")
-    assert [one.role for one in with_schema([Message("user", "?")], {})] == ["system", "user"]
+    assert [one.role for one in add_schema_in_words([Message("user", "?")], {})] == ["system", "user"]

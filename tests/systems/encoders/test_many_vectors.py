@@ -11,7 +11,7 @@ import pytest
 
 from embassay.errors import ModelError
 from embassay.systems import open_system
-from embassay.systems.encoders.colbert import MultiVector
+from embassay.systems.encoders.colbert import ColbertEncoder
 from embassay.systems.encoders.splade import Splade, select_active_terms
 from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
@@ -190,7 +190,7 @@ def test_colbert_scores_are_the_librarys_as_system_and_as_reranker(colbert):
     np.testing.assert_allclose(reranker.score(QUERIES[0], TEXTS), theirs[0], rtol=0, atol=1e-5)
     assert reranker.score(QUERIES[0], []).shape == (0,)
     assert reranker.score("fox", ["", "fox"]).argmax() == 1
-    model = MultiVector(str(colbert))
+    model = ColbertEncoder(str(colbert))
     # [CLS], d of the mark, fox, fox and [SEP]: brackets and full stop are skipped.
     assert model.dim == 8
     assert model.encode(["fox. fox"])[0].shape == (5, 8)
@@ -200,14 +200,14 @@ def test_pylates_folders_are_read_without_pylate(pylate):
     """With queries filled up to 32 tokens, as they were trained."""
     theirs = library_scores("MultiVectorEncoder", pylate)
     np.testing.assert_allclose(searched(f"colbert:{pylate}"), theirs, rtol=0, atol=1e-5)
-    model = MultiVector(str(pylate))
+    model = ColbertEncoder(str(pylate))
     assert model.encode(["fox"], role="query")[0].shape == (32, 8)
     assert model.max_tokens == 40
 
 
 def test_vectors_depend_on_no_other_text(colbert, splade):
     """The same bits alone and among others, in any order."""
-    for model in (MultiVector(str(colbert)), Splade(str(splade))):
+    for model in (ColbertEncoder(str(colbert)), Splade(str(splade))):
         together = model.encode(TEXTS)
         for text, rows in zip(TEXTS[::-1], together[::-1], strict=True):
             np.testing.assert_array_equal(model.encode([text])[0], rows)
@@ -219,11 +219,11 @@ def test_vectors_depend_on_no_other_text(colbert, splade):
 def test_what_nobody_has_trained_is_refused(parts, tmp_path):
     """The library would add random layers; an ordinary model is told to use st:."""
     with pytest.raises(ModelError, match="random"):
-        MultiVector(str(parts / "plain"))
+        ColbertEncoder(str(parts / "plain"))
     with pytest.raises(ModelError, match="random"):
         Splade(str(parts / "plain"))
     with pytest.raises(ModelError, match="folder"):
-        MultiVector(str(tmp_path / "nowhere"))
+        ColbertEncoder(str(tmp_path / "nowhere"))
     with pytest.raises(ModelError, match=r"model\.onnx"):
         Splade(str(parts / "words"), backend="onnx")
 

@@ -14,7 +14,7 @@ import pytest
 from embassay.errors import ModelError, UsageError
 from embassay.measures import spearman
 from embassay.systems import open_system
-from embassay.systems.encoders.mteb import Mteb
+from embassay.systems.encoders.mteb import MtebEncoder
 from embassay.text import open_tokenizer
 
 # The libraries warn of their own future.
@@ -122,7 +122,7 @@ def test_prompts_are_those_of_the_role(registered, minilm_folder):
     from embassay.systems.encoders.sentence_transformers import SentenceTransformer
 
     plain = SentenceTransformer(str(minilm_folder), device="cpu")
-    found, named = Mteb(NAME, device="cpu"), Mteb(NAME, device="cpu", task="SciFact")
+    found, named = MtebEncoder(NAME, device="cpu"), MtebEncoder(NAME, device="cpu", task="SciFact")
     for encoder, role, prompt in (
         (found, None, "compare: "),
         (found, "query", "find: "),
@@ -138,7 +138,7 @@ def test_prompts_are_those_of_the_role(registered, minilm_folder):
 
 def test_the_limit_is_that_of_the_model(registered):
     """Where mteb's model has a tokenizer, texts that are too long are counted."""
-    encoder = Mteb(NAME, device="cpu")
+    encoder = MtebEncoder(NAME, device="cpu")
     assert (encoder.dim, encoder.max_tokens) == (384, 256)
     assert encoder.count_truncated(["word " * 254, "word " * 255]) == 1
     assert encoder.encode([]).shape == (0, 384)
@@ -146,7 +146,7 @@ def test_the_limit_is_that_of_the_model(registered):
 
 def test_a_model_of_another_class(mteb):
     """mteb's random encoder has no tokenizer, so nothing is known of its limit."""
-    encoder = Mteb(RANDOM)
+    encoder = MtebEncoder(RANDOM)
     assert encoder.encode(["a", "b", "a"]).shape == (3, encoder.dim)
     assert encoder.max_tokens is None
     assert encoder.count_truncated(["word " * 9999]) == 0
@@ -164,7 +164,7 @@ def test_a_model_of_another_class(mteb):
 def test_what_mteb_does_not_have(arguments, message, mteb):
     """One line, in mteb's words; paid services are refused, since no account would know of them."""
     with pytest.raises(UsageError, match=message) as caught:
-        Mteb(**arguments)
+        MtebEncoder(**arguments)
     assert "\n" not in str(caught.value)
 
 
@@ -172,14 +172,14 @@ def test_a_model_that_cannot_be_loaded(registered, monkeypatch):
     """What it says, in one line; so too when it fails later, and when it has no vectors."""
     monkeypatch.setattr(registered, "loader", lambda *arguments, **options: 1 / 0)
     with pytest.raises(ModelError, match="cannot be loaded: division by zero"):
-        Mteb(NAME)
+        MtebEncoder(NAME)
     monkeypatch.setattr(registered, "loader", lambda *arguments, **options: SimpleNamespace())
     with pytest.raises(ModelError, match="has no vectors: it is a model for dense"):
-        Mteb(NAME)
+        MtebEncoder(NAME)
 
 
 def test_a_missing_extra_says_how_to_get_it(monkeypatch):
     """Before anything is loaded."""
     monkeypatch.setitem(sys.modules, "mteb", None)
     with pytest.raises(ModelError, match=r"pip install 'embassay\[mteb\]'"):
-        Mteb(RANDOM)
+        MtebEncoder(RANDOM)

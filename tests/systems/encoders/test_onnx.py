@@ -14,7 +14,7 @@ import pytest
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.inputs import open_bare_encoder
 from embassay.systems.encoders import batches
-from embassay.systems.encoders.onnx import Onnx
+from embassay.systems.encoders.onnx import OnnxEncoder
 
 pytestmark = pytest.mark.skipif(
     not all(find_spec(name) for name in ("onnx", "onnxruntime")), reason="needs the onnx extra"
@@ -99,7 +99,7 @@ def test_minilm_as_onnx_gives_the_vectors_of_minilm(exported, varied_texts):
     """A text's vector is the same to 1e-6; so are dimensions, limit and the texts that are cut."""
     from embassay.systems.encoders.minilm import MiniLM
 
-    encoder, minilm = Onnx(str(exported)), MiniLM()
+    encoder, minilm = OnnxEncoder(str(exported)), MiniLM()
     np.testing.assert_allclose(encoder.encode(varied_texts), minilm.encode(varied_texts), rtol=0, atol=1e-6)
     assert (encoder.dim, encoder.max_tokens, encoder.uses_roles) == (384, 256, False)
     assert encoder.count_truncated(varied_texts) == 1
@@ -115,22 +115,22 @@ def test_minilm_as_onnx_gives_the_vectors_of_torch(exported, minilm_folder, vari
     from embassay.systems.encoders.sentence_transformers import SentenceTransformer
 
     torch = SentenceTransformer(str(minilm_folder), device="cpu").encode(varied_texts)
-    np.testing.assert_allclose(Onnx(str(exported)).encode(varied_texts), torch, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(OnnxEncoder(str(exported)).encode(varied_texts), torch, rtol=0, atol=1e-5)
 
 
 @pytest.mark.slow
 @pytest.mark.minilm
 def test_a_plain_bert_needs_no_graph(exported, minilm_folder, varied_texts):
     """The graph is made from its safetensors, with the same bits."""
-    without = Onnx(str(minilm_folder))
-    assert np.array_equal(without.encode(varied_texts), Onnx(str(exported)).encode(varied_texts))
-    assert without.identity != Onnx(str(exported)).identity
+    without = OnnxEncoder(str(minilm_folder))
+    assert np.array_equal(without.encode(varied_texts), OnnxEncoder(str(exported)).encode(varied_texts))
+    assert without.identity != OnnxEncoder(str(exported)).identity
 
 
 @pytest.mark.minilm
 def test_a_vector_does_not_depend_on_company_or_cores(exported, varied_texts, monkeypatch):
     """The same bits alone, in any company and order, and on one core."""
-    encoder = Onnx(str(exported))
+    encoder = OnnxEncoder(str(exported))
     together = encoder.encode(varied_texts)
     monkeypatch.setattr(batches, "count_cores", lambda: 1)
     assert np.array_equal(together, np.concatenate([encoder.encode([text]) for text in varied_texts]))
@@ -148,13 +148,13 @@ def test_a_vector_does_not_depend_on_company_or_cores(exported, varied_texts, mo
 )
 def test_pooling(pooling, expected, tiny):
     """Worked out by hand; what the folder's configuration says and what a parameter says do the same."""
-    found = Onnx(str(tiny), pooling=pooling).encode(["one two"])
+    found = OnnxEncoder(str(tiny), pooling=pooling).encode(["one two"])
     np.testing.assert_allclose(found, [expected], rtol=1e-6)
     key = {"mean": "mean_tokens", "cls": "cls_token", "last": "lasttoken", "max": "max_tokens"}[pooling]
     write_json(tiny, **{"1_Pooling__config": {f"pooling_mode_{key}": True, "include_prompt": True}})
-    assert np.array_equal(Onnx(str(tiny)).encode(["one two"]), found)
+    assert np.array_equal(OnnxEncoder(str(tiny)).encode(["one two"]), found)
     write_json(tiny, **{"1_Pooling__config": {"pooling_mode": "lasttoken" if pooling == "last" else pooling}})
-    assert np.array_equal(Onnx(str(tiny)).encode(["one two"]), found)
+    assert np.array_equal(OnnxEncoder(str(tiny)).encode(["one two"]), found)
 
 
 def test_modules_normalize(tiny):
@@ -165,13 +165,13 @@ def test_modules_normalize(tiny):
         modules=[{"path": path, "type": f"sentence_transformers.{kind}"} for path, kind in kinds.items()],
         pool__config={"pooling_mode_cls_token": True},
     )
-    np.testing.assert_allclose(Onnx(str(tiny)).encode(["ten"]), [[0.5**0.5, 0.5**0.5]], rtol=1e-6)
+    np.testing.assert_allclose(OnnxEncoder(str(tiny)).encode(["ten"]), [[0.5**0.5, 0.5**0.5]], rtol=1e-6)
 
 
 def test_sentence_vectors_are_taken_as_they_are(tmp_path):
     """A graph that pools by itself needs no configuration: (1, 1) + (2.01, .01)."""
     folder = write_tiny(tmp_path / "tiny", output="sentence_embedding")
-    np.testing.assert_allclose(Onnx(str(folder)).encode(["one"]), [[3.01, 1.01]], rtol=1e-6)
+    np.testing.assert_allclose(OnnxEncoder(str(folder)).encode(["one"]), [[3.01, 1.01]], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -185,16 +185,16 @@ def test_sentence_vectors_are_taken_as_they_are(tmp_path):
 )
 def test_limit(files, limit, tiny):
     """The most particular file wins; what is cut is counted, prompts too."""
-    encoder = Onnx(str(write_json(tiny, **files)), pooling="last")
+    encoder = OnnxEncoder(str(write_json(tiny, **files)), pooling="last")
     assert encoder.max_tokens == limit
     assert encoder.count_truncated(["one", "one two", "one two ten"]) == {None: 0, 3: 1, 2: 2}[limit]
     if limit:
         assert np.array_equal(
             encoder.encode(["one two ten"]), encoder.encode(["one two"[: 3 if limit == 2 else 7]])
         )
-        prompted = Onnx(str(tiny), pooling="last", query_prompt="one ")
+        prompted = OnnxEncoder(str(tiny), pooling="last", query_prompt="one ")
         assert prompted.count_truncated(["one", "one two"]) == {3: 1, 2: 2}[limit]
-    assert Onnx(str(tiny), pooling="last", max_length=9).max_tokens == 9
+    assert OnnxEncoder(str(tiny), pooling="last", max_length=9).max_tokens == 9
 
 
 def test_prompts_and_lower_case(tiny):
@@ -204,9 +204,9 @@ def test_prompts_and_lower_case(tiny):
         config_sentence_transformers={"prompts": {"query": "ONE ", "doc": "x"}, "default_prompt_name": "doc"},
         sentence_bert_config={"do_lower_case": True},
     )
-    encoder = Onnx(str(tiny), pooling="max", document_prompt="")
+    encoder = OnnxEncoder(str(tiny), pooling="max", document_prompt="")
     assert encoder.uses_roles
-    plain = Onnx(str(tiny), pooling="max", query_prompt="", document_prompt="", prompt="")
+    plain = OnnxEncoder(str(tiny), pooling="max", query_prompt="", document_prompt="", prompt="")
     assert not plain.uses_roles
     assert np.array_equal(encoder.encode(["TEN"], role="query"), plain.encode(["one ten"]))
     assert np.array_equal(encoder.encode(["TEN"], role="document"), plain.encode(["ten"]))
@@ -229,11 +229,11 @@ def test_the_prompt_for_a_task_and_weights_that_are_loaded_once(tiny):
 
 def test_identity_is_the_content_and_the_parameters(tiny, tmp_path):
     """Not the path."""
-    first = Onnx(str(tiny), pooling="cls").identity
+    first = OnnxEncoder(str(tiny), pooling="cls").identity
     shutil.copytree(tiny, tmp_path / "copy")
-    assert Onnx(str(tmp_path / "copy"), pooling="cls").identity == first
-    others = [Onnx(str(tiny), pooling="max"), Onnx(str(tiny), pooling="cls", max_length=5)]
-    others += [Onnx(str(tiny), pooling="cls", prompt="one ")]
+    assert OnnxEncoder(str(tmp_path / "copy"), pooling="cls").identity == first
+    others = [OnnxEncoder(str(tiny), pooling="max"), OnnxEncoder(str(tiny), pooling="cls", max_length=5)]
+    others += [OnnxEncoder(str(tiny), pooling="cls", prompt="one ")]
     assert len({first, *(one.identity for one in others)}) == 4
 
 
@@ -242,7 +242,7 @@ class TestWhatIsMissing:
 
     def refused(self, message, folder, error=ModelError, **parameters):
         with pytest.raises(error, match=message) as caught:
-            Onnx(str(folder), **parameters)
+            OnnxEncoder(str(folder), **parameters)
         assert "\n" not in str(caught.value)
 
     def test_folder(self, tmp_path):

@@ -15,7 +15,7 @@ from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems import open_system
 from embassay.systems.encoders import batches
 from embassay.systems.encoders.minilm import MiniLM
-from embassay.systems.encoders.onnx import Onnx
+from embassay.systems.encoders.onnx import OnnxEncoder
 from embassay.systems.encoders.onnx_model import find_openvino
 from embassay.text import open_tokenizer
 
@@ -167,7 +167,7 @@ def test_a_backend_that_is_none(monkeypatch, tmp_path):
         open_system(f"onnx:{folder}?backend=torch", tokenizer=open_tokenizer("words"))
     monkeypatch.setenv("EMBASSAY_BACKEND", "torch")
     with pytest.raises(UsageError, match="EMBASSAY_BACKEND is 'torch', which is not a backend"):
-        Onnx(str(folder), pooling="mean")
+        OnnxEncoder(str(folder), pooling="mean")
 
 
 @pytest.mark.openvino
@@ -176,7 +176,7 @@ class TestFolders:
         """A folder's graph, by hand: mean of (1, 1) and (2.01, .01) and (.02, 4.02)."""
         folder = write_tiny(tmp_path / "tiny")
         found = {
-            backend: Onnx(str(folder), pooling="mean", backend=backend)
+            backend: OnnxEncoder(str(folder), pooling="mean", backend=backend)
             for backend in ("auto", "onnx", "openvino")
         }
         for encoder in found.values():
@@ -186,15 +186,15 @@ class TestFolders:
     def test_half_precision_is_left_to_onnxruntime(self, tmp_path):
         """OpenVINO would compute it in float32, and give other vectors."""
         folder = _halved(write_tiny(tmp_path / "tiny"))
-        assert find_openvino(Onnx(str(folder), pooling="mean").identity) is None
-        assert find_openvino(Onnx(str(folder), pooling="mean", backend="openvino").identity)
+        assert find_openvino(OnnxEncoder(str(folder), pooling="mean").identity) is None
+        assert find_openvino(OnnxEncoder(str(folder), pooling="mean", backend="openvino").identity)
 
     def test_what_is_no_graph(self, tmp_path):
         """One line that names the file and the backend that was asked for."""
         folder = write_tiny(tmp_path / "tiny")
         (folder / "model.onnx").write_bytes(b"not a graph")
         with pytest.raises(ModelError, match=r"model\.onnx is not a model that OpenVINO can load") as caught:
-            Onnx(str(folder), pooling="mean", backend="openvino")
+            OnnxEncoder(str(folder), pooling="mean", backend="openvino")
         assert "\n" not in str(caught.value)
 
 

@@ -17,7 +17,7 @@ from embassay.errors import BudgetExceeded, ModelError, TextRefused, UsageError
 from embassay.systems import SYSTEMS
 from embassay.systems.encoders.openai import OpenAIEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import Server
+from embassay.systems.remote.http import ServerSettings
 from embassay.systems.remote.ledger import bound_tokens
 from embassay.text.tokenizers import Cl100k
 from stub import Faults, Problem, StubServer
@@ -52,7 +52,7 @@ def test_vectors_and_what_they_cost():
         assert np.array_equal(encoder.encode(texts), expected(texts))
         # Once in each form: what is known of no model is told by the numbers.
         assert stub.paid == {**dict.fromkeys(texts, 1), "dimensions": 2}
-    totals = ledger.totals()[encoder.model]
+    totals = ledger.list_model_totals()[encoder.model]
     assert totals.input_tokens == sum(map(tokens, texts)) + 2
     assert totals.usd == pytest.approx(totals.input_tokens * 0.5 / 1e6)
     assert totals.requests == 5  # the dimensions in both forms, and chunks of 128
@@ -161,9 +161,12 @@ def test_requests_are_cut_by_tokens(monkeypatch):
 def test_a_server_on_this_machine_has_more_time():
     """A small model on a busy processor takes minutes for many long texts; what the user says holds."""
     here, far = "http://127.0.0.1:8000/v1", "https://models.example/v1"
-    waits = [OpenAIEncoder("m", server=Server(base_url=place))._calls.limits.timeout for place in (here, far)]
+    waits = [
+        OpenAIEncoder("m", server=ServerSettings(base_url=place))._calls.limits.timeout
+        for place in (here, far)
+    ]
     assert waits == [900.0, 120.0]
-    said = OpenAIEncoder("m", server=Server(base_url=here, timeout=30.0))
+    said = OpenAIEncoder("m", server=ServerSettings(base_url=here, timeout=30.0))
     assert said._calls.limits.timeout == 30.0
 
 
@@ -239,7 +242,7 @@ def test_bytes_in_base64_are_what_the_server_made_of_the_numbers(kind, more):
     np.testing.assert_allclose(found, expected(texts), atol=1e-3 if kind == "<f2" else 1e-7)
     forms = [request["encoding_format"] for request in requests]
     assert forms.count("float") == (0 if kind == "<f4" and more else 1)
-    assert ledger.totals()["openai:m"].requests == len(requests)
+    assert ledger.list_model_totals()["openai:m"].requests == len(requests)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -277,7 +280,7 @@ def test_a_fault_that_passes(fault, hasty):
 
 def test_a_fault_that_stays(monkeypatch):
     """Is an error that names it; one that may be the texts' own is told from one of the server."""
-    monkeypatch.setattr("embassay.systems.remote.http.Limits", _quick)
+    monkeypatch.setattr("embassay.systems.remote.http.CallLimits", _quick)
     with StubServer(faults=Faults(not_a_number=1.0)) as stub, pytest.raises(TextRefused, match="not finite"):
         opened(stub, dimensions=64).encode(["a"])
     with (
@@ -289,9 +292,9 @@ def test_a_fault_that_stays(monkeypatch):
 
 
 def _quick(**given):
-    from embassay.systems.remote import Limits
+    from embassay.systems.remote import CallLimits
 
-    return Limits(**{**given, "attempts": 2, "backoff": 0.001})
+    return CallLimits(**{**given, "attempts": 2, "backoff": 0.001})
 
 
 def test_a_refused_chunk_does_not_stop_the_others():
@@ -431,7 +434,7 @@ def test_tokens_that_cannot_be(tokens):
         encoder = SYSTEMS.build(f"openai:x?base_url={url}/v1&price=1", name="x", ledger=ledger)
         with pytest.warns(RuntimeWarning, match="which is impossible|more than possible"):
             encoder.encode(["a text"])
-    assert 0 < ledger.totals()["openai:x"].input_tokens < 100
+    assert 0 < ledger.list_model_totals()["openai:x"].input_tokens < 100
 
 
 def test_a_server_that_is_named_may_move():

@@ -287,7 +287,7 @@ def test_money_and_tokens_are_kept(stub, case):
     """As the server counted, at the price that is given."""
     ledger = Ledger()
     case.open(stub, ledger, price=2.0, dimensions=256).encode(["one two three"])
-    (totals,) = ledger.totals().values()
+    (totals,) = ledger.list_model_totals().values()
     assert totals.requests == 1
     # Google's older models do not say: 13 bytes are taken for 5 tokens.
     assert (
@@ -312,12 +312,12 @@ def test_a_dead_server_is_one_line():
     encoder._calls.limits = type(encoder._calls.limits)(backoff=0.001)
     with pytest.raises(ModelError, match=r"^ollama:m: no connection .*attempts.*that the server is running"):
         encoder.encode(["a"])
-    totals = ledger.totals()["ollama:m"]
+    totals = ledger.list_model_totals()["ollama:m"]
     assert (totals.requests, totals.input_tokens, totals.usd) == (2, 0, 0.0)
-    encoder._calls._pace().answered = True
+    encoder._calls._open_pace().answered = True
     with pytest.raises(ModelError, match="no connection"):
         encoder.encode(["b"])
-    assert ledger.totals()["ollama:m"].requests == 2 + 6
+    assert ledger.list_model_totals()["ollama:m"].requests == 2 + 6
 
 
 def test_a_model_that_is_not_there(stub):
@@ -341,7 +341,7 @@ def test_a_name_is_needed(case):
 )
 @every_vendor
 def test_an_answer_of_another_shape_is_no_crash(stub, case, answer):
-    """Every reader says `Malformed` of it, whatever it is."""
+    """Every reader says `MalformedAnswer` of it, whatever it is."""
     encoder = case.open(stub, dimensions=256)
     with pytest.raises((AttributeError, LookupError, TypeError, ValueError)):
         np.array(encoder.read(answer)[0], dtype=np.float32)

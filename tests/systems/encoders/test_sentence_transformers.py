@@ -211,7 +211,7 @@ def test_chunks_done_together_are_those_done_alone(encoder, prompted, monkeypatc
             assert sorted(found) == [0, 1, 2, 3]
             for place, chunk in enumerate(chunks):
                 assert np.array_equal(found[place].reshape(-1, one.dim), one.encode(chunk, role=role))
-        assert encoder._on_torch(None)._joined.same
+        assert encoder._make_torch_runner(None)._joined.same
         alone = CachedEncoder(encoder, EmbeddingCache.open()).encode(chunks[3])
         EmbeddingCache.open().clear()
         monkeypatch.setattr(encoder, "joins_chunks", True)

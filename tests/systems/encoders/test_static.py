@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.static import Static
+from embassay.systems.encoders.static import StaticEncoder
 
 VECTORS = np.array([[0, 0], [3, 4], [0, 1], [-1, 0]], dtype=np.float32)
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
 
 def test_vectors_are_means_of_token_vectors(folder):
     """Worked out by hand, and the library's own; a text without known words is zero."""
-    encoder = Static(str(folder))
+    encoder = StaticEncoder(str(folder))
     texts = ["one", "one two", "ten two one one", ""]
     expected = [[3, 4], [1.5, 2.5], [1.25, 2.25], [0, 0]]
     np.testing.assert_allclose(encoder.encode(texts), expected, rtol=1e-6)
@@ -46,9 +46,9 @@ def test_long_texts_are_cut_and_counted(folder):
     """At model2vec's 512 tokens unless something else is asked for; 0 means no limit."""
     long = "one " * 512 + "ten " * 512
     usual, two, endless = (
-        Static(str(folder)),
-        Static(str(folder), max_length=2),
-        Static(str(folder), max_length=0),
+        StaticEncoder(str(folder)),
+        StaticEncoder(str(folder), max_length=2),
+        StaticEncoder(str(folder), max_length=0),
     )
     np.testing.assert_allclose(usual.encode([long]), [[3, 4]])
     np.testing.assert_allclose(endless.encode([long]), [[1, 2]])
@@ -63,16 +63,16 @@ def test_long_texts_are_cut_and_counted(folder):
 def test_a_copy_is_the_same(folder, tmp_path):
     """By content, not by path."""
     shutil.copytree(folder, tmp_path / "copy")
-    assert Static(str(tmp_path / "copy")).identity == Static(str(folder)).identity
+    assert StaticEncoder(str(tmp_path / "copy")).identity == StaticEncoder(str(folder)).identity
 
 
 def test_what_cannot_be(folder, tmp_path, monkeypatch):
     """One line each: not a model, a wrong limit, a missing package."""
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ModelError, match=r"cannot be loaded as a static model.*model\.safetensors"):
-        Static(str(tmp_path))
+        StaticEncoder(str(tmp_path))
     with pytest.raises(UsageError, match="must not be negative"):
-        Static(str(folder), max_length=-1)
+        StaticEncoder(str(folder), max_length=-1)
     monkeypatch.setitem(sys.modules, "model2vec", None)
     with pytest.raises(ModelError, match=r"pip install 'embassay\[static\]'"):
-        Static(str(folder))
+        StaticEncoder(str(folder))

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.systems.lexical import bags as module
-from embassay.systems.lexical.bags import Tokens, bigrams, invert_bags, token_sets, unigrams
+from embassay.systems.lexical.bags import TokenRows, bigrams, invert_bags, token_sets, unigrams
 
 VOCABULARY = 4
 ROWS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), max_size=7), max_size=7)
 
 
-def ragged(rows) -> Tokens:
+def ragged(rows) -> TokenRows:
     ids = np.array([token for row in rows for token in row], dtype=np.int32)
-    return Tokens(ids, np.cumsum([0, *map(len, rows)]), VOCABULARY)
+    return TokenRows(ids, np.cumsum([0, *map(len, rows)]), VOCABULARY)
 
 
 def counters(bags) -> list[Counter]:
@@ -46,7 +46,7 @@ def test_bags_are_counters(rows, rows_per_sort):
 def test_taken_rows_are_the_rows(rows, data):
     """Rows can be repeated and reordered."""
     places = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=9))
-    taken = unigrams(ragged(rows)).take(np.array(places, dtype=np.int64))
+    taken = unigrams(ragged(rows)).take_rows(np.array(places, dtype=np.int64))
     assert counters(taken) == [Counter(rows[place]) for place in places]
 
 

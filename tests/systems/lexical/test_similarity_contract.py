@@ -12,7 +12,7 @@ from embassay.search import top_k
 from embassay.systems.lexical.bm25 import BM25
 from embassay.systems.lexical.levenshtein import Levenshtein
 from embassay.systems.lexical.overlap import jaccard, rouge
-from embassay.systems.reference import Constant, RandomScores
+from embassay.systems.reference import ConstantSimilarity, RandomScores
 from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
@@ -22,7 +22,7 @@ PAIRWISE = [
     Levenshtein(unit=True),
     rouge(tokenizer=WORDS),
     jaccard(tokenizer=WORDS),
-    Constant(),
+    ConstantSimilarity(),
     RandomScores(),
 ]
 ALL = [*PAIRWISE, BM25(tokenizer=WORDS), BM25(tokenizer=WORDS, variant="okapi", normalise="self")]

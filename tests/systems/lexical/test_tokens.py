@@ -34,7 +34,7 @@ def test_rows_lead_back_to_the_texts(one, other):
     assert sorted(letters.asked) == sorted({*one, *other})
     numbers = {}
     for texts, places in zip((one, other), rows, strict=True):
-        taken = tokens.take(places)
+        taken = tokens.take_rows(places)
         assert len(taken) == len(texts)
         for i, text in enumerate(texts):
             for letter, number in zip(text, taken.ids[taken.starts[i] : taken.starts[i + 1]], strict=True):

@@ -13,7 +13,7 @@ import pytest
 
 from embassay.contracts import Message
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
-from embassay.runs.store import AnswerCache, CachedChat, StoredQuestion, ask_all
+from embassay.runs.store import AnswerCache, CachedChat, ChatQuestion, ask_all_questions
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import open_chat
 from embassay.systems.remote import Ledger
@@ -47,9 +47,9 @@ def test_embeddings_through_every_fault(tmp_path, n):
         cached = CachedEncoder(encoder, cache)
         assert np.array_equal(cached.encode(texts), np.array([vector(text) for text in texts]))
         assert np.array_equal(cached.encode(texts[::-1]), np.array([vector(text) for text in texts[::-1]]))
-        totals = ledger.totals()[encoder.model]
+        totals = ledger.list_model_totals()[encoder.model]
         assert (cached.counts.encoded, cached.counts.cached) == (n, n)
-        assert cache.info().entries == n
+        assert cache.describe_contents().entries == n
         assert totals.requests == n + totals.retries
         assert totals.failed == 0
         assert 0 <= sum(stub.paid.values()) - n <= totals.retries
@@ -61,19 +61,19 @@ def test_embeddings_through_every_fault(tmp_path, n):
 @pytest.mark.parametrize("n", [300, pytest.param(2_000, marks=pytest.mark.nightly)])
 def test_answers_through_every_fault(tmp_path, n):
     """Questions, each asked in two draws: as many answers, each right, each kept once."""
-    questions = [StoredQuestion([Message("user", f"question {i % n}")], attempt=i // n) for i in range(2 * n)]
+    questions = [ChatQuestion([Message("user", f"question {i % n}")], attempt=i // n) for i in range(2 * n)]
     ledger, cache = Ledger(), AnswerCache.open(tmp_path / "answers.sqlite")
     with StubServer(latency=0.02, faults=FAULTS) as stub:
         model = open_chat(f"openai:m?base_url={stub.url}/v1&timeout=2&price=0", ledger=ledger)
         chat = CachedChat(model, cache)
 
         async def ask():
-            return [one async for one in ask_all(chat, questions)]
+            return [one async for one in ask_all_questions(chat, questions)]
 
         found = dict(asyncio.run(ask()))
-        totals = ledger.totals()["openai:m"]
+        totals = ledger.list_model_totals()["openai:m"]
         assert [found[i].text for i in range(2 * n)] == [f"question {i % n}" for i in range(2 * n)]
-        assert cache.info().entries == chat.counts.asked == 2 * n
+        assert cache.describe_contents().entries == chat.counts.asked == 2 * n
         assert totals.requests == 2 * n + totals.retries
         assert 0 <= sum(stub.paid.values()) - 2 * n <= totals.retries
     cache.close()
@@ -108,13 +108,13 @@ def test_a_kill_loses_no_answer(tmp_path):
         first.wait()
         first.stdout.close()
         cache = AnswerCache.open(path)
-        kept = cache.info().entries
+        kept = cache.describe_contents().entries
         assert len(told) <= kept < 1000
         asyncio.run(asyncio.sleep(0.2))  # until the server has dealt with what the dead client sent
         stub.forget()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         assert sum(stub.paid.values()) == stub.statuses[200] == 1000 - kept
-        assert cache.info().entries == 1000
+        assert cache.describe_contents().entries == 1000
         cache.close()
 
 

@@ -10,13 +10,21 @@ import pytest
 
 from embassay.contracts import Usage
 from embassay.errors import BudgetExceeded, ModelError, TextRefused
-from embassay.systems.remote import Calls, Ledger, Limits, Malformed, Refused, ServerReply, as_finished
+from embassay.systems.remote import (
+    CallLimits,
+    Ledger,
+    MalformedAnswer,
+    ServerCalls,
+    ServerRefusal,
+    ServerReply,
+    iterate_finished_jobs,
+)
 
-QUICK = Limits(timeout=0.5, attempts=4, patience=5, backoff=0.001)
+QUICK = CallLimits(timeout=0.5, attempts=4, patience=5, backoff=0.001)
 
 
 def ask(send, ledger=None, limits=QUICK, *, tokens=10, usd=0.5):
-    calls = Calls("m", ledger, limits)
+    calls = ServerCalls("m", ledger, limits)
     return asyncio.run(calls.ask(send, tokens=tokens, usd=usd))
 
 
@@ -36,7 +44,7 @@ def test_an_answer():
     """Its value and what it cost, settled in place of what was put aside."""
     ledger = Ledger()
     assert ask(failing(), ledger) == ServerReply("done", Usage(7, 2, 1, 0.25))
-    assert (ledger.spent_usd, ledger.totals()["m"].requests) == (0.25, 1)
+    assert (ledger.spent_usd, ledger.list_model_totals()["m"].requests) == (0.25, 1)
 
 
 def test_how_long_the_answer_took(monkeypatch):
@@ -53,16 +61,16 @@ def test_how_long_the_answer_took(monkeypatch):
 
     assert ask(partial(slowly, 0.0)).usage.seconds == 2.0
     assert ask(partial(slowly, 0.25)).usage.seconds == 0.25
-    left += [Refused(429, {"retry-after": "0.01"}, ""), Refused(500, {}, "")]
+    left += [ServerRefusal(429, {"retry-after": "0.01"}, ""), ServerRefusal(500, {}, "")]
     assert ask(partial(slowly, 0.0)).usage.seconds == 2.0
 
 
 def test_retries_are_counted_and_paid_for():
     """A refusal is free; a broken answer was work, and all that was put aside for it may be billed."""
     ledger = Ledger()
-    send = failing(Refused(429, {}, ""), Refused(500, {}, ""), Malformed("half"))
+    send = failing(ServerRefusal(429, {}, ""), ServerRefusal(500, {}, ""), MalformedAnswer("half"))
     assert ask(send, ledger).usage == Usage(7, 2, 4, 0.25)
-    totals = ledger.totals()["m"]
+    totals = ledger.list_model_totals()["m"]
     assert (totals.requests, totals.retries, totals.failed) == (4, 3, 0)
     assert (totals.usd, totals.possible_usd, ledger.spent_usd) == (0.25, 0.5, 0.75)
 
@@ -70,19 +78,21 @@ def test_retries_are_counted_and_paid_for():
 @pytest.mark.parametrize(
     ("error", "possible"),
     [
-        (Refused(429, {"retry-after": "5"}, ""), 0.0), (Refused(500, {}, ""), 0.0), (Refused(401, {}, ""), 0.0),
+        (ServerRefusal(429, {"retry-after": "5"}, ""), 0.0), (ServerRefusal(500, {}, ""), 0.0),
+        (ServerRefusal(401, {}, ""), 0.0),
         (ConnectionRefusedError(), 0.0),  # never sent
-        (Refused(504, {}, ""), 0.125), (TimeoutError(), 0.125), (ConnectionResetError(), 0.125),  # may have been read
-        (Malformed("half"), 0.5),  # answered
+        (ServerRefusal(504, {}, ""), 0.125), (TimeoutError(), 0.125), (ConnectionResetError(), 0.125),
+         # may have been read
+        (MalformedAnswer("half"), 0.5),  # answered
     ],
 )  # fmt: skip
 def test_what_may_be_billed_for_a_request_that_failed(error, possible):
     """Nothing, the prompt alone or the whole answer, and never as if it were billed; the rest is free at once."""
     ledger = Ledger(max_usd=1.0)
-    calls = Calls("m", ledger, Limits(attempts=1, backoff=0.001, patience=0.0))
+    calls = ServerCalls("m", ledger, CallLimits(attempts=1, backoff=0.001, patience=0.0))
     with pytest.raises(ModelError):
         asyncio.run(calls.ask(failing(error), tokens=10, usd=0.5, read_usd=0.125))
-    totals = ledger.totals()["m"]
+    totals = ledger.list_model_totals()["m"]
     assert (totals.requests, totals.usd, totals.possible_usd, totals.input_tokens) == (1, 0.0, possible, 0)
     assert ledger.spent_usd == possible
     assert ledger._reserved == {}
@@ -92,12 +102,13 @@ def test_enough_is_enough():
     """After so many attempts the reason is given, with their number."""
     ledger = Ledger()
     with pytest.raises(ModelError, match=r"m: status 500: broke \(4 attempts\)"):
-        ask(failing(*[Refused(500, {}, {"error": "broke"})] * 4), ledger)
-    assert ledger.totals()["m"].failed == 1
+        ask(failing(*[ServerRefusal(500, {}, {"error": "broke"})] * 4), ledger)
+    assert ledger.list_model_totals()["m"].failed == 1
 
 
 @pytest.mark.parametrize(
-    ("error", "kind"), [(Refused(401, {}, ""), ModelError), (Refused(400, {}, "long"), TextRefused)]
+    ("error", "kind"),
+    [(ServerRefusal(401, {}, ""), ModelError), (ServerRefusal(400, {}, "long"), TextRefused)],
 )
 def test_a_final_failure_is_not_tried_again(error, kind):
     """Of the account or of the texts."""
@@ -106,14 +117,14 @@ def test_a_final_failure_is_not_tried_again(error, kind):
         ask(failing(error), ledger)
     assert type(caught.value) is kind
     assert caught.value.__cause__ is None  # whose text may hold the key
-    assert ledger.totals()["m"].requests == 1
+    assert ledger.list_model_totals()["m"].requests == 1
 
 
 def test_pushback_does_not_use_up_attempts():
     """A crowded server is waited for, as long as patience lasts."""
-    assert ask(failing(*[Refused(429, {}, "")] * 9)).usage.requests == 10
+    assert ask(failing(*[ServerRefusal(429, {}, "")] * 9)).usage.requests == 10
     with pytest.raises(ModelError, match="status 429"):
-        ask(failing(Refused(429, {"retry-after": "3600"}, "")))
+        ask(failing(ServerRefusal(429, {"retry-after": "3600"}, "")))
 
 
 def test_a_bug_is_shown_as_it_is():
@@ -131,7 +142,7 @@ def test_no_answer_in_time():
         await asyncio.sleep(10)
 
     with pytest.raises(ModelError, match="no answer in time"):
-        ask(send, limits=Limits(timeout=0.01, attempts=2, backoff=0.001))
+        ask(send, limits=CallLimits(timeout=0.01, attempts=2, backoff=0.001))
 
 
 def test_the_budget_waits_for_what_is_in_flight():
@@ -146,9 +157,9 @@ def test_the_budget_waits_for_what_is_in_flight():
         now -= 1
         return ServerReply(1, Usage(1, 0, 1, 0.05))
 
-    calls = Calls("m", ledger, QUICK)
+    calls = ServerCalls("m", ledger, QUICK)
     jobs = [partial(calls.do, send, tokens=1, usd=0.5)] * 10
-    assert sum(value for _, value in as_finished(jobs, at_once=10)) == 10
+    assert sum(value for _, value in iterate_finished_jobs(jobs, at_once=10)) == 10
     assert most == 2
     assert ledger.spent_usd == pytest.approx(0.5)
 
@@ -160,9 +171,9 @@ def test_the_budget_ends_the_calls():
     async def send():
         return ServerReply(1, Usage(1, 0, 1, 0.3))
 
-    calls, done = Calls("m", ledger, QUICK), []
+    calls, done = ServerCalls("m", ledger, QUICK), []
     with pytest.raises(BudgetExceeded, match=r"\$0\.9000 spent"):
-        done.extend(as_finished([partial(calls.do, send, tokens=1, usd=0.3)] * 50, at_once=20))
+        done.extend(iterate_finished_jobs([partial(calls.do, send, tokens=1, usd=0.3)] * 50, at_once=20))
     assert len(done) == 3
     assert ledger.spent_usd == pytest.approx(0.9)
     assert ledger._reserved == {}
@@ -180,7 +191,7 @@ def test_loops_and_threads_share_a_pace():
         now -= 1
         return ServerReply(threading.current_thread().name, Usage(usd=0.0))
 
-    calls, names = Calls("m", None, Limits(concurrency=3)), []
+    calls, names = ServerCalls("m", None, CallLimits(concurrency=3)), []
 
     def work() -> None:
         for _ in range(5):
@@ -198,7 +209,7 @@ def test_loops_and_threads_share_a_pace():
 def test_cancelled_calls_leave_nothing_behind():
     """The slot is free again and the money is settled as spent, because the server may finish the work."""
     ledger = Ledger(max_usd=10)
-    calls, begun = Calls("m", ledger, Limits(concurrency=1)), threading.Event()
+    calls, begun = ServerCalls("m", ledger, CallLimits(concurrency=1)), threading.Event()
 
     async def send():
         begun.set()
@@ -230,7 +241,7 @@ def test_jobs_as_they_finish():
 
     done = []
     with pytest.raises(ModelError, match="four"):
-        done.extend(as_finished((partial(job, i) for i in range(100)), at_once=3))
+        done.extend(iterate_finished_jobs((partial(job, i) for i in range(100)), at_once=3))
     assert sorted(done) == [(i, i * i) for i in sorted(started) if i != 4]
     assert len(started) < 12
 
@@ -248,7 +259,7 @@ def test_whoever_stops_asking_cancels():
     async def first():
         return 0
 
-    steps = as_finished([first, job, job], at_once=3)
+    steps = iterate_finished_jobs([first, job, job], at_once=3)
     assert next(steps) == (0, 0)
     steps.close()
     assert ended.acquire(timeout=60)

@@ -7,7 +7,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from embassay.systems.remote.calls import Malformed, Refused, classify_error, error_message, read_wait
+from embassay.systems.remote.calls import (
+    MalformedAnswer,
+    ServerRefusal,
+    classify_error,
+    error_message,
+    read_retry_wait,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +41,7 @@ from embassay.systems.remote.calls import Malformed, Refused, classify_error, er
 def test_statuses(status, body, kind, of_texts):
     """Pushback, passing or final; a refusal of the texts is told from one of the account; behind a gateway that gave up
     the server may have read the request."""
-    failure = classify_error(Refused(status, {}, body))
+    failure = classify_error(ServerRefusal(status, {}, body))
     assert (failure.kind, failure.of_texts, failure.charged) == (kind, of_texts, status == 504)
     assert failure.reason.startswith(f"status {status}")
 
@@ -43,7 +49,7 @@ def test_statuses(status, body, kind, of_texts):
 @pytest.mark.parametrize(
     ("error", "charged"),
     [
-        (Malformed("3 vectors for 4 texts"), True),
+        (MalformedAnswer("3 vectors for 4 texts"), True),
         (TimeoutError(), True),
         (json.JSONDecodeError("x", "{", 1), True),
         (ConnectionResetError("reset"), True),
@@ -77,13 +83,13 @@ def test_a_bug_is_no_failure():
 )
 def test_how_long_to_wait(headers, seconds):
     """Seconds, milliseconds, or a date."""
-    assert read_wait(headers, now=datetime(2026, 1, 1, tzinfo=UTC)) == seconds
+    assert read_retry_wait(headers, now=datetime(2026, 1, 1, tzinfo=UTC)) == seconds
 
 
 def test_how_long_google_wants_to_wait():
     """In the body."""
     body = {"error": {"code": 429, "details": [{"@type": "RetryInfo", "retryDelay": "17.5s"}]}}
-    assert classify_error(Refused(429, {}, body)).wait == 17.5
+    assert classify_error(ServerRefusal(429, {}, body)).wait == 17.5
 
 
 @pytest.mark.parametrize(
@@ -106,6 +112,6 @@ def test_what_vendors_say(body, said):
 def test_no_key_in_a_reason():
     """Servers repeat the key they were shown."""
     failure = classify_error(
-        Refused(401, {}, {"error": {"message": "Incorrect API key: sk-abcdefgh12345678"}})
+        ServerRefusal(401, {}, {"error": {"message": "Incorrect API key: sk-abcdefgh12345678"}})
     )
     assert "abcdefgh" not in failure.reason

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import Address, open_without_keys, read_key, redact_keys
+from embassay.systems.remote import ServerBaseUrl, open_without_keys, read_api_key, redact_keys
 from embassay.systems.remote.http import find_openai_address
 
 
@@ -17,15 +17,15 @@ def test_the_first_that_is_set(monkeypatch):
     monkeypatch.setenv("B_KEY", "bbbbbbbb")
     monkeypatch.setenv("MINE", "mmmmmmmm")
     monkeypatch.delenv("A_KEY", raising=False)
-    assert read_key("V", ("A_KEY", "B_KEY")) == "bbbbbbbb"
-    assert read_key("V", ("A_KEY", "B_KEY"), key="MINE") == "mmmmmmmm"
+    assert read_api_key("V", ("A_KEY", "B_KEY")) == "bbbbbbbb"
+    assert read_api_key("V", ("A_KEY", "B_KEY"), key="MINE") == "mmmmmmmm"
     assert redact_keys("with bbbbbbbb and mmmmmmmm") == "with [key] and [key]"
 
 
 def test_a_short_key_is_not_taken_out_of_words(monkeypatch):
     """Local servers are told any letter for a key."""
     monkeypatch.setenv("SHORT_KEY", "k")
-    read_key("V", ["SHORT_KEY"])
+    read_api_key("V", ["SHORT_KEY"])
     assert redact_keys("thinking needs k, key=k") == "thinking needs [key], key=[key]"
 
 
@@ -33,17 +33,17 @@ def test_no_key(monkeypatch):
     """Is an error that says which variable to set; a server on this machine needs none."""
     monkeypatch.delenv("A_KEY", raising=False)
     with pytest.raises(ModelError, match=r"V needs a key, but A_KEY is not set\. export A_KEY="):
-        read_key("V", ("A_KEY",))
-    assert read_key("V", ("A_KEY",), local=True)
+        read_api_key("V", ("A_KEY",))
+    assert read_api_key("V", ("A_KEY",), local=True)
     with pytest.raises(ModelError, match="MINE is not set"):
-        read_key("V", ("A_KEY",), key="MINE", local=True)
+        read_api_key("V", ("A_KEY",), key="MINE", local=True)
 
 
 @pytest.mark.parametrize("key", ["sk-proj-abcdefgh", "AIzaSyAbcdefgh", "abc def"])
 def test_a_key_in_place_of_its_name(key):
     """Is refused without being repeated."""
     with pytest.raises(UsageError, match="takes the NAME") as caught:
-        read_key("V", ("A_KEY",), key=key)
+        read_api_key("V", ("A_KEY",), key=key)
     assert key not in str(caught.value)
 
 
@@ -64,25 +64,25 @@ def test_what_looks_like_a_key_is_not_shown(text):
 
 def test_addresses():
     """The place is in identities; what is on this machine is known."""
-    assert Address.of("http://localhost:8000/v1/") == Address(
+    assert ServerBaseUrl.of("http://localhost:8000/v1/") == ServerBaseUrl(
         "http://localhost:8000/v1", "localhost:8000/v1", True
     )
-    assert Address.of("https://api.example.com/v1").place == "api.example.com/v1"
-    assert not Address.of("https://api.example.com/v1").local
+    assert ServerBaseUrl.of("https://api.example.com/v1").place == "api.example.com/v1"
+    assert not ServerBaseUrl.of("https://api.example.com/v1").local
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://", "http://x:port"])
 def test_no_address(url):
     """Is said so."""
     with pytest.raises(UsageError, match="base_url is not the address"):
-        Address.of(url)
+        ServerBaseUrl.of(url)
 
 
 @pytest.mark.parametrize("url", ["http://me:secret@x/v1", "http://x/v1?key=secret"])
 def test_no_secret_in_an_address(url):
     """It would be written into every manifest."""
     with pytest.raises(UsageError, match="contains more than the address") as caught:
-        Address.of(url)
+        ServerBaseUrl.of(url)
     assert "secret" not in str(caught.value)
 
 
@@ -90,16 +90,16 @@ def test_a_plan_needs_no_key(monkeypatch):
     """Inside `keyless` a missing key is no error; outside it is one again."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with open_without_keys():
-        assert read_key("OpenAI", ["OPENAI_API_KEY"])
+        assert read_api_key("OpenAI", ["OPENAI_API_KEY"])
     with pytest.raises(ModelError, match="OPENAI_API_KEY is not set"):
-        read_key("OpenAI", ["OPENAI_API_KEY"])
+        read_api_key("OpenAI", ["OPENAI_API_KEY"])
 
 
 def test_a_key_that_comes_back_in_another_form(monkeypatch) -> None:
     """From its end, in base64, as addresses have it, in capitals, as bytes, and letter by letter."""
     secret = "Zq7/secret+value=99"
     monkeypatch.setenv("MY_KEY", secret)
-    read_key("x", ["MY_KEY"])
+    read_api_key("x", ["MY_KEY"])
     forms = (
         secret, secret[::-1], base64.b64encode(secret.encode()).decode(), quote(secret, safe=""), secret.upper(),
         secret.swapcase(), secret.encode().hex(), " ".join(secret), " ".join(secret[::-1]),
@@ -114,7 +114,7 @@ def test_a_key_in_base64_among_others(before, behind, monkeypatch) -> None:
     """As `Basic` has it: of the bytes that what is left stands for, at most two are of the key."""
     secret = "Zq7/secret+value=99"
     monkeypatch.setenv("MY_KEY", secret)
-    read_key("x", ["MY_KEY"])
+    read_api_key("x", ["MY_KEY"])
     left = redact_keys(base64.b64encode(f"{before}{secret}{behind}".encode()).decode())
     assert "[key]" in left
     assert len(left.replace("[key]", "").rstrip("=")) <= len(f"{before}{behind}") * 4 / 3 + 5

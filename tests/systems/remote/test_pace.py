@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from embassay.systems.remote.pace import Bucket, Limits, Pace
+from embassay.systems.remote.pace import CallLimits, RequestPace, TokenBucket
 from stub.virtual import run
 
 LATENCY = 0.2
@@ -36,9 +36,9 @@ class Course:
     last_limit: int
 
 
-async def _asked(server: Server, calls: int, limits: Limits) -> Course:
+async def _asked(server: Server, calls: int, limits: CallLimits) -> Course:
     loop = asyncio.get_running_loop()
-    pace, dice = Pace(limits, loop.time), random.Random(7)
+    pace, dice = RequestPace(limits, loop.time), random.Random(7)
     room = asyncio.Semaphore(server.queue or calls)
     events: list[tuple[float, bool]] = []
     at_once, most = 0, 0
@@ -59,10 +59,10 @@ async def _asked(server: Server, calls: int, limits: Limits) -> Course:
 
     async def call() -> None:
         for attempt in range(100):
-            ticket, start = await pace.enter(1), loop.time()
+            ticket, start = await pace.wait_for_turn(1), loop.time()
             if await served():
-                return pace.succeeded(ticket, loop.time() - start)
-            pace.pushed_back(ticket, None)
+                return pace.note_success(ticket, loop.time() - start)
+            pace.note_pushback(ticket, None)
             await asyncio.sleep(min(30, 0.5 * 2**attempt) * dice.uniform(0.5, 1))
         raise AssertionError("refused 100 times")
 
@@ -77,8 +77,8 @@ async def _asked(server: Server, calls: int, limits: Limits) -> Course:
     return Course(sum(later) / (loop.time() - warm), later.count(False) / len(later), most, pace.limit)
 
 
-def course(server: Server, calls: int = 8000, limits: Limits | None = None) -> Course:
-    return run(_asked(server, calls, limits or Limits()))
+def course(server: Server, calls: int = 8000, limits: CallLimits | None = None) -> Course:
+    return run(_asked(server, calls, limits or CallLimits()))
 
 
 @pytest.mark.parametrize("server", [Server(limit=64), Server(queue=64)])
@@ -125,7 +125,7 @@ def test_refusals_by_chance_do_not_starve(chance):
 
 def test_growth_stops_at_the_most():
     """`concurrency` is never exceeded, even by a server that would bear more."""
-    found = course(Server(), limits=Limits(concurrency=20))
+    found = course(Server(), limits=CallLimits(concurrency=20))
     assert found.most == found.last_limit == 20
 
 
@@ -134,14 +134,14 @@ def test_a_server_that_refuses_everything_is_left_alone():
 
     async def ask() -> int:
         loop = asyncio.get_running_loop()
-        pace, sent = Pace(Limits(), loop.time), 0
+        pace, sent = RequestPace(CallLimits(), loop.time), 0
 
         async def call() -> None:
             nonlocal sent
             while loop.time() < 600:
-                ticket = await pace.enter(1)
+                ticket = await pace.wait_for_turn(1)
                 sent += 1
-                pace.pushed_back(ticket, None)
+                pace.note_pushback(ticket, None)
                 await asyncio.sleep(1)
 
         await asyncio.gather(*(call() for _ in range(100)))
@@ -155,30 +155,30 @@ def test_a_wait_that_is_asked_for_is_kept():
 
     async def ask() -> float:
         loop = asyncio.get_running_loop()
-        pace = Pace(Limits(concurrency=1), loop.time)
+        pace = RequestPace(CallLimits(concurrency=1), loop.time)
         for wait in (None, None, 20.0):
             for _ in range(4):
-                pace.pushed_back(await pace.enter(1), wait)
+                pace.note_pushback(await pace.wait_for_turn(1), wait)
         before = loop.time()
-        await pace.enter(1)
+        await pace.wait_for_turn(1)
         return loop.time() - before
 
     assert run(ask()) == pytest.approx(20.0)
 
 
-@pytest.mark.parametrize(("limits", "tokens"), [(Limits(rpm=600), 1), (Limits(tpm=60_000), 100)])
+@pytest.mark.parametrize(("limits", "tokens"), [(CallLimits(rpm=600), 1), (CallLimits(tpm=60_000), 100)])
 def test_no_more_per_minute_than_allowed(limits, tokens):
     """In no minute are more than 600 requests, or 60,000 tokens, sent, but for the second's worth saved up."""
 
     async def ask() -> list[float]:
         loop = asyncio.get_running_loop()
-        pace, sent = Pace(limits, loop.time), []
+        pace, sent = RequestPace(limits, loop.time), []
 
         async def call() -> None:
-            ticket = await pace.enter(tokens)
+            ticket = await pace.wait_for_turn(tokens)
             sent.append(loop.time())
             await asyncio.sleep(0.05)
-            pace.succeeded(ticket, 0.05)
+            pace.note_success(ticket, 0.05)
 
         await asyncio.gather(*(call() for _ in range(2000)))
         return sent
@@ -194,12 +194,12 @@ def test_tokens_that_were_not_needed_are_given_back():
 
     async def ask(correction: int) -> float:
         loop = asyncio.get_running_loop()
-        pace = Pace(Limits(tpm=60_000), loop.time)
+        pace = RequestPace(CallLimits(tpm=60_000), loop.time)
 
         async def call() -> None:
-            ticket = await pace.enter(1000)
+            ticket = await pace.wait_for_turn(1000)
             await asyncio.sleep(0.01)
-            pace.succeeded(ticket, 0.01, correction=correction)
+            pace.note_success(ticket, 0.01, correction=correction)
 
         await asyncio.gather(*(call() for _ in range(100)))
         return loop.time()
@@ -210,7 +210,7 @@ def test_tokens_that_were_not_needed_are_given_back():
 def test_a_request_larger_than_the_bucket_passes():
     """It goes into debt, and the next one waits for that."""
     now = 0.0
-    bucket = Bucket(60, lambda: now)
+    bucket = TokenBucket(60, lambda: now)
     assert bucket.wait(30) == 0
-    bucket.take(30)
+    bucket.take_tokens(30)
     assert bucket.wait(1) == pytest.approx(30)

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from embassay.contracts import Message, Sampling, Usage
+from embassay.contracts import Message, SamplingSettings, Usage
 from embassay.errors import BudgetExceeded
-from embassay.runs.spending import Spending, summarise_spending
+from embassay.runs.spending import RunSpendingJournal, summarise_spending
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import open_chat
-from embassay.systems.remote import Ledger, wait_for
+from embassay.systems.remote import Ledger, wait_in_remote_loop
 from embassay.systems.remote.ledger import TokenCount
 from embassay.systems.rerankers import RERANKERS
 
@@ -78,7 +78,9 @@ def rerank(model: str, url: str, ledger: Ledger) -> None:
 def complete(model: str, url: str, ledger: Ledger) -> None:
     price = USD_A_TOKEN * 1e6
     chat = open_chat(f"{model}:x?base_url={url}&price={price}&price_output={price}", ledger=ledger)
-    wait_for(lambda: chat.complete([Message("user", TEXT)], sampling=Sampling(max_tokens=50)))
+    wait_in_remote_loop(
+        lambda: chat.complete([Message("user", TEXT)], sampling=SamplingSettings(max_tokens=50))
+    )
 
 
 WAYS = [
@@ -96,22 +98,22 @@ SILENT = [{}, {"usage": None}, {"usage": {}}, {"usage": {"prompt_tokens": 0, "co
 @pytest.mark.parametrize("usage", SILENT, ids=["none", "null", "empty", "zero"])
 def test_what_is_not_said_is_estimated(ask, model, usage, tmp_path):
     """A token for each three bytes is booked, what else was held aside is possibly billed, and the sum says so."""
-    spending = Spending(tmp_path / "spending.jsonl", "s")
+    spending = RunSpendingJournal(tmp_path / "spending.jsonl", "s")
     ledger = Ledger(journal=spending)
     with serving(usage) as (url, _):
         ask(model, url, ledger)
-    (totals,) = ledger.totals().values()
+    (totals,) = ledger.list_model_totals().values()
     least = len(TEXT) / 3 * USD_A_TOKEN
     assert least <= totals.usd <= 2 * least
     assert totals.possible_usd > 2 * totals.usd
-    (spent,) = spending.by_account().values()
+    (spent,) = spending.sum_by_account().values()
     assert (spent.estimated, spent.usd, spent.possible_usd) == (1, totals.usd, totals.possible_usd)
     from embassay.protocols.kernel.outcome import describe_spending as of_run
 
     told = summarise_spending(of_run(spending, None))
     assert "about" in told
     assert "1 requests: these are estimated" in told
-    assert Spending(tmp_path / "spending.jsonl", "t").counted_usd == pytest.approx(ledger.spent_usd)
+    assert RunSpendingJournal(tmp_path / "spending.jsonl", "t").counted_usd == pytest.approx(ledger.spent_usd)
 
 
 @pytest.mark.parametrize(("ask", "model"), WAYS)
@@ -138,7 +140,7 @@ def test_long_answers_are_learned():
         for written in (1_024, 3_000):
             before = ledger.spent_usd
             with nullcontext() if written == 3_000 else pytest.warns(RuntimeWarning, match="reserved"):
-                wait_for(lambda: chat.complete([Message("user", TEXT)]))
+                wait_in_remote_loop(lambda: chat.complete([Message("user", TEXT)]))
             assert ledger.spent_usd - before == pytest.approx((9 + written) * USD_A_TOKEN)
 
 
@@ -147,7 +149,7 @@ def test_what_is_said_is_booked():
     ledger = Ledger()
     with serving({"usage": {"prompt_tokens": 9, "completion_tokens": 2}}) as (url, _):
         complete("openai", url, ledger)
-    (totals,) = ledger.totals().values()
+    (totals,) = ledger.list_model_totals().values()
     assert (totals.usd, totals.possible_usd) == (pytest.approx(11 * USD_A_TOKEN), 0.0)
 
 

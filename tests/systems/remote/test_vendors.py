@@ -6,7 +6,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import http
-from embassay.systems.remote.http import COHERE, GEMINI, OLLAMA, Connection, Server, ollama_url
+from embassay.systems.remote.http import COHERE, GEMINI, OLLAMA, ServerSettings, VendorConnection, ollama_url
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def test_base_url_goes_before_the_variable(monkeypatch):
     """What is written in the spec is meant."""
     pytest.importorskip("httpx2")
     monkeypatch.setenv("OLLAMA_HOST", "elsewhere")
-    assert Connection.of(OLLAMA, Server(base_url="http://here:1")).address.place == "here:1"
-    assert Connection.of(OLLAMA, Server()).address.place == "elsewhere:11434"
+    assert VendorConnection.of(OLLAMA, ServerSettings(base_url="http://here:1")).address.place == "here:1"
+    assert VendorConnection.of(OLLAMA, ServerSettings()).address.place == "elsewhere:11434"
 
 
 def test_keys_are_shown_where_the_vendor_looks(monkeypatch):
     """And nowhere else: not in what the object says of itself."""
     pytest.importorskip("httpx2")
     monkeypatch.setenv("MINE", "my-secret")
-    bearer = Connection.of(COHERE, Server(key="MINE"))
-    google = Connection.of(GEMINI, Server(key="MINE"))
+    bearer = VendorConnection.of(COHERE, ServerSettings(key="MINE"))
+    google = VendorConnection.of(GEMINI, ServerSettings(key="MINE"))
     assert bearer._headers == {"Authorization": "Bearer my-secret"}
     assert google._headers == {"x-goog-api-key": "my-secret"}
     assert "my-secret" not in repr(bearer) + repr(google) + str(bearer)
@@ -61,4 +61,4 @@ def test_without_httpx2_the_extra_is_named(monkeypatch):
     """Before a key is asked for."""
     monkeypatch.setattr(http, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"httpx2, which is not installed. pip install 'embassay\[llm\]'"):
-        Connection.of(COHERE, Server())
+        VendorConnection.of(COHERE, ServerSettings())

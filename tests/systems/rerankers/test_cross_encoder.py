@@ -88,7 +88,7 @@ def test_the_device_is_the_one_asked_for(monkeypatch, tmp_path, asked, given, ex
 
     monkeypatch.setenv("EMBASSAY_DEVICE", asked)
     made = SimpleNamespace(CrossEncoder=Model)
-    monkeypatch.setattr(module, "weights_and_library", lambda *arguments, **options: (WEIGHTS, made))
+    monkeypatch.setattr(module, "find_weights_and_library", lambda *arguments, **options: (WEIGHTS, made))
     found = CrossEncoder(str(tmp_path), device=given)
     assert seen == [expected]
     assert ("device=cuda" in found.identity) == (expected != "cpu")

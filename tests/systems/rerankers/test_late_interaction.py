@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 from embassay.errors import UsageError
 from embassay.systems.rerankers import open_reranker
-from embassay.systems.rerankers.late_interaction import LateInteraction, max_sim
+from embassay.systems.rerankers.late_interaction import LateInteractionReranker, max_sim
 from embassay.text import open_tokenizer
 
 QUERY = "Where does the red fox sleep at night?"
@@ -92,7 +92,7 @@ def test_scores_are_those_of_the_definition(query, document):
         def encode_tokens(self, texts, *, role=None):
             return [{"q": query, "d": document}[text] for text in texts]
 
-    reranker = LateInteraction.__new__(LateInteraction)
+    reranker = LateInteractionReranker.__new__(LateInteractionReranker)
     reranker._encoder = Given()
     for one, other, names in ((query, document, "qd"), (document, query, "dq")):
         expected = by_definition(one, other)

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import wait_for
-from embassay.systems.retrievers import AskingOptions, answer_as_json, open_retriever
+from embassay.systems.remote import wait_in_remote_loop
+from embassay.systems.retrievers import RetrieverOptions, answer_as_json, open_retriever
 from embassay.systems.retrievers.function import FunctionRetriever
 
-ONCE = AskingOptions(1, attempts=1)
+ONCE = RetrieverOptions(1, attempts=1)
 
 
-def answer(function: object, depth: int = 3, manners: AskingOptions = ONCE) -> object:
+def answer(function: object, depth: int = 3, manners: RetrieverOptions = ONCE) -> object:
     retriever = FunctionRetriever(function, depth, "here:function", manners)  # type: ignore[arg-type]
-    return wait_for(lambda: retriever.ask("How long?")).value
+    return wait_in_remote_loop(lambda: retriever.ask("How long?")).value
 
 
 def test_it_is_told_the_depth_where_it_wants_to_know() -> None:
@@ -102,7 +102,7 @@ def test_a_failure_that_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -
         return ["d1"]
 
     monkeypatch.setattr("embassay.systems.remote.calls._LONGEST_BACKOFF", 0.001)
-    assert answer(search, manners=AskingOptions(1, attempts=3)) == ["d1"]
+    assert answer(search, manners=RetrieverOptions(1, attempts=3)) == ["d1"]
     assert len(calls) == 3
 
 
@@ -110,7 +110,7 @@ def test_one_that_hangs_is_left() -> None:
     """After its time; nothing waits for its thread."""
     held = threading.Event()
     with pytest.raises(ModelError, match="no answer in time"):
-        answer(lambda question: held.wait(), manners=AskingOptions(1, timeout=0.05, attempts=1))
+        answer(lambda question: held.wait(), manners=RetrieverOptions(1, timeout=0.05, attempts=1))
     held.set()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from embassay.web.annotation.service import ServeOptions, open_service
+from embassay.web.annotation.service import ServeOptions, open_study_service
 from hume_small import small_study
 from team_database import team_database
 
@@ -76,7 +76,9 @@ def served(study, database):
     made = []
 
     def opened(path=study, **options):
-        made.append(open_service(path, ["ann", "bob"], database=database, options=ServeOptions(**options)))
+        made.append(
+            open_study_service(path, ["ann", "bob"], database=database, options=ServeOptions(**options))
+        )
         return made[-1]
 
     yield opened
@@ -94,13 +96,13 @@ def browse(service):
     """A browser of its own, with its own cookies: browse() or browse(another_service)."""
     from starlette.testclient import TestClient
 
-    from embassay.web.annotation.app import make_app
+    from embassay.web.annotation.app import make_annotation_app
 
     apps = {}
 
     def opened(of=None):
         used = of or service
-        app = apps.setdefault(id(used), make_app(used))
+        app = apps.setdefault(id(used), make_annotation_app(used))
         return TestClient(app, base_url="http://localhost:8000", raise_server_exceptions=False)
 
     return opened

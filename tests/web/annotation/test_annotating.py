@@ -12,7 +12,7 @@ import pytest
 
 from embassay.protocols.hume.collection import collect_annotations
 from embassay.protocols.hume.study import read_study
-from embassay.web.annotation.service import open_service
+from embassay.web.annotation.service import open_study_service
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -182,7 +182,7 @@ def test_name_and_settings_are_kept(ann, bob) -> None:
 def test_another_start_goes_on_where_the_last_one_stopped(ann, service, study, browse) -> None:
     """With the same link and the same answers."""
     ann.answer("mood-00", 1, 1)
-    again = open_service(study)
+    again = open_study_service(study)
     try:
         assert again.annotator_link("ann") == service.annotator_link("ann") == ann.path
         assert browse(again).get(ann.path + "study").json() == ann.get("study").json()
@@ -244,7 +244,7 @@ def test_a_database_that_goes_away(team, study, browse) -> None:
     from .conftest import page_of
 
     team.clear()
-    service = open_service(study, ["ann"], database=team.url)
+    service = open_study_service(study, ["ann"], database=team.url)
     try:
         ann = page_of(browse(service), service.annotator_link("ann"))
         assert ann.answer("mood-00", 1, 1).status_code == 200

@@ -10,19 +10,19 @@ import time
 import pytest
 
 from embassay.data.judged_runs import read_held_entries
-from embassay.protocols.rag.decision.course import DecisionTerms
-from embassay.protocols.rag.decision.population import make_population
+from embassay.protocols.rag.decision.course import DecisionSettings
+from embassay.protocols.rag.decision.population import make_population_from_runs
 from embassay.protocols.rag.decision.protocol import (
     SCHEMA,
-    Decision,
+    DecisionRecord,
     DecisionStudy,
     StudyTexts,
     open_study,
     read_labels,
     save_study,
 )
-from embassay.runs.folder import read_record
-from embassay.web.annotation.service import open_service
+from embassay.runs.folder import read_json_record
+from embassay.web.annotation.service import open_study_service
 
 pytest.importorskip("fastapi")
 
@@ -34,7 +34,7 @@ def made_study(path, block=6):
     queries = [f"q{i}" for i in range(QUERIES)]
     right = {query: {f"{query}-a{i}": 5.0 - i for i in range(3)} for query in queries}
     wrong = {query: {f"{query}-b{i}": 5.0 - i for i in range(3)} for query in queries}
-    population = make_population(
+    population = make_population_from_runs(
         {"good": read_held_entries(right, "run", "good"), "bad": read_held_entries(wrong, "run", "bad")},
         "Precision4+@3",
     )
@@ -44,7 +44,7 @@ def made_study(path, block=6):
         for place, (_, doc) in enumerate(population.keys)
     }
     texts = StudyTexts({query: f"What is {query}?" for query in queries}, documents)
-    save_study(path, DecisionStudy(population, DecisionTerms(0.05, 1, block), texts))
+    save_study(path, DecisionStudy(population, DecisionSettings(0.05, 1, block), texts))
     return path
 
 
@@ -56,7 +56,7 @@ def grade_of(doc):
 @pytest.fixture
 def service(tmp_path):
     """The study, served to ann and bob."""
-    found = open_service(made_study(tmp_path / "study"), ["ann", "bob"], until_decided=True)
+    found = open_study_service(made_study(tmp_path / "study"), ["ann", "bob"], until_decided=True)
     yield found
     found.close()
 
@@ -64,9 +64,9 @@ def service(tmp_path):
 def _client(service, name):
     from starlette.testclient import TestClient
 
-    from embassay.web.annotation.app import make_app
+    from embassay.web.annotation.app import make_annotation_app
 
-    client = TestClient(make_app(service), base_url="http://127.0.0.1")
+    client = TestClient(make_annotation_app(service), base_url="http://127.0.0.1")
     link = service.annotator_link(name)
     key = client.get(link).text.partition('name="csrf" content="')[2].partition('"')[0]
     return client, link, {"X-CSRF-Token": key}
@@ -108,10 +108,12 @@ def test_two_people_grade_until_it_is_decided(service) -> None:
     labels = read_labels(service.grading.path / "labels.jsonl", None, {})
     assert {key: grade_of(key[1]) for key in labels} == labels
     # What follows from the file alone is what the pages said.
-    again = open_study(service.grading.path).follow(labels)
+    again = open_study(service.grading.path).replay_labels(labels)
     assert (again.decided.best, again.used) == (0, found.used)
     assert (
-        read_record(service.grading.path / "decision.json", Decision, schema=SCHEMA, what="", mend="")
+        read_json_record(
+            service.grading.path / "decision.json", DecisionRecord, schema=SCHEMA, what="", mend=""
+        )
         == found
     )
 
@@ -146,16 +148,18 @@ def test_grades_are_from_1_to_5_and_a_flag_is_worth_nothing(service) -> None:
     body = {"value": None, "seconds": 1.0, "flag": "broken", "comment": "", "seq": 1, "tab": "t", "paused": 0}
     assert client.put(f"{link}answers/{waiting[0]}", json=body, headers=headers).status_code == 200
     key = service.grading.study.population.keys[int(waiting[0][1:])]
-    assert service.grading._graded() == {key: 0}
+    assert service.grading._collect_median_grades() == {key: 0}
 
 
 def test_the_owner_sees_where_it_stands(service) -> None:
     """The comparison with its interval, before any answer too."""
     from starlette.testclient import TestClient
 
-    from embassay.web.annotation.app import make_app
+    from embassay.web.annotation.app import make_annotation_app
 
-    page = TestClient(make_app(service), base_url="http://127.0.0.1").get(service.owner_link()).text
+    page = (
+        TestClient(make_annotation_app(service), base_url="http://127.0.0.1").get(service.owner_link()).text
+    )
     assert "Not decided after 0 labels" in page
     assert "good" in page
 
@@ -164,15 +168,19 @@ def test_served_without_its_option_the_mend_is_the_option(tmp_path) -> None:
     """And where the option is too much, what the folder lacks is named, not what the system calls that."""
     from typer.testing import CliRunner
 
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
     from embassay.errors import DataError, UsageError
     from hume_small import small_study
 
-    told = CliRunner().invoke(with_commands("hume"), ["hume", "serve", str(made_study(tmp_path / "a"))])
+    told = CliRunner().invoke(
+        build_app_with_commands("hume"), ["hume", "serve", str(made_study(tmp_path / "a"))]
+    )
     assert isinstance(told.exception, UsageError)
     assert told.exception.mend == "Add --until-decided."
     other = small_study(tmp_path / "b", 3)
-    told = CliRunner().invoke(with_commands("hume"), ["hume", "serve", str(other), "--until-decided"])
+    told = CliRunner().invoke(
+        build_app_with_commands("hume"), ["hume", "serve", str(other), "--until-decided"]
+    )
     assert isinstance(told.exception, DataError)
     assert "found no terms.json" in str(told.exception)
 
@@ -250,7 +258,7 @@ def test_two_people_in_browsers_and_a_server_that_is_killed(annotators, tmp_path
             ).count() else None
     assert killed
     served.stop()
-    found = read_record(study / "decision.json", Decision, schema=SCHEMA, what="", mend="")
+    found = read_json_record(study / "decision.json", DecisionRecord, schema=SCHEMA, what="", mend="")
     assert (found.why, found.best) == ("decided", "good")
     assert found.used <= sum(graded.values())
     labels = read_labels(study / "labels.jsonl", None, {})

@@ -15,7 +15,7 @@ from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.store import BrowserLog, Exposure, check_independent
 from embassay.protocols.hume.study import AnnotationRow, read_study
-from embassay.web.annotation.overview import make_overview
+from embassay.web.annotation.overview import make_study_overview
 from hume_small import small_study
 
 from .conftest import Page, page_of
@@ -167,10 +167,10 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
     assert "Held back" in held_back
     assert "bobs words" not in held_back
     assert "annotations.csv" not in held_back
-    assert service.browsers.exposures() == ()
+    assert service.browser_log.exposures() == ()
     shown = own.get("?show=true").text
     assert "bobs words" in shown
-    assert service.browsers.exposures() == (Exposure("ann", ("bob",)),)
+    assert service.browser_log.exposures() == (Exposure("ann", ("bob",)),)
     for path in ("annotations.csv", "annotations.jsonl"):
         refused = own.get(path)
         assert refused.status_code == 409
@@ -179,7 +179,7 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
     assert "Not independent" in own.get("").text
     with pytest.raises(UsageError, match=r"had shown other people's: ann \(of bob\)"):
         check_independent(service.folder)
-    assert BrowserLog(service.store.database).exposures() == service.browsers.exposures()
+    assert BrowserLog(service.store.database).exposures() == service.browser_log.exposures()
 
 
 def test_two_links_in_one_browser_are_noticed(service, browse) -> None:
@@ -190,9 +190,9 @@ def test_two_links_in_one_browser_are_noticed(service, browse) -> None:
     bob = page_of(client, service.annotator_link("bob"))
     bob.get("study")
     bob.answer("mood-00", 1, 1)
-    assert service.browsers.exposures() == ()
+    assert service.browser_log.exposures() == ()
     ann.get("study")
-    assert service.browsers.exposures() == (Exposure("bob", ("ann",)),)
+    assert service.browser_log.exposures() == (Exposure("bob", ("ann",)),)
 
 
 def test_an_owner_who_only_looks_exposes_nobody(service, ann, bob, owner) -> None:
@@ -203,13 +203,13 @@ def test_an_owner_who_only_looks_exposes_nobody(service, ann, bob, owner) -> Non
         page_of(owner.client, link).get("study")
     owner.get("")
     assert owner.get("annotations.csv").status_code == 200
-    assert service.browsers.exposures() == ()
+    assert service.browser_log.exposures() == ()
 
 
 def test_an_overview_of_nobody() -> None:
     """A study whose annotators are still to come."""
-    found = make_overview([], {}, [], {}, {})
-    assert (found.wanted, found.decided, found.last_saved_at) == (0, 0, None)
+    found = make_study_overview([], {}, [], {}, {})
+    assert (found.wanted_answers, found.decided, found.last_saved_at) == (0, 0, None)
 
 
 def test_agreement_has_its_interval(served, browse, tmp_path) -> None:
@@ -250,28 +250,32 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
     """A pair in the same words that people call different, and no other; nobody who annotates sees it."""
     from dataclasses import replace
 
-    from embassay.protocols.calibration.probability import Calibration, Curve, Probability
-    from embassay.web.annotation.overview import find_doubts
+    from embassay.protocols.calibration.probability import Calibration, LabelledPairCurve, SamenessProbability
+    from embassay.web.annotation.overview import find_doubted_pairs
 
-    curve = Curve("beta", 100, 50, 100, (0.0, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0), ())
+    curve = LabelledPairCurve("beta", 100, 50, 100, (0.0, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0), ())
     made = Calibration("jaccard", "jaccard", "", "pairs", "", "words", 1, None, curve)
-    likely = [Probability(0.95, 0.9, 1.0), Probability(0.05, 0.0, 0.1), Probability(0.5, 0.2, 0.8)]
+    likely = [
+        SamenessProbability(0.95, 0.9, 1.0),
+        SamenessProbability(0.05, 0.0, 0.1),
+        SamenessProbability(0.5, 0.2, 0.8),
+    ]
     object.__setattr__(made, "probability", lambda first, second: [likely[len(one) % 3] for one in first])
     task = next(one for one in service.folder.study.tasks if one.family == "sts")
     items = service.items_by_task[task.name][:3]
-    assert find_doubts(made, service.items_by_task, service.folder.study.tasks, {}) == ()
+    assert find_doubted_pairs(made, service.items_by_task, service.folder.study.tasks, {}) == ()
     for seq, item in enumerate(items, 1):
         ann.answer(item.id, 0, seq)
     answers = service.store.all_answers()
-    found = find_doubts(made, service.items_by_task, service.folder.study.tasks, answers)
+    found = find_doubted_pairs(made, service.items_by_task, service.folder.study.tasks, answers)
     expected = {item.id for item in items if len(str(item.payload["text1"])) % 3 == 0}
     assert {one.item_id for one in found} == expected
     held = replace(service, calibration=made)
     from starlette.testclient import TestClient
 
-    from embassay.web.annotation.app import make_app
+    from embassay.web.annotation.app import make_annotation_app
 
-    page = TestClient(make_app(held), base_url="http://127.0.0.1").get(held.owner_link()).text
+    page = TestClient(make_annotation_app(held), base_url="http://127.0.0.1").get(held.owner_link()).text
     assert "Unexpected answers" in page
     for one in found:
         assert page.count(one.texts[0]) >= 1, "of a pair both are to be compared"

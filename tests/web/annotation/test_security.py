@@ -326,9 +326,9 @@ def test_a_slow_body_is_not_waited_for(served) -> None:
     """A request that never ends takes no thread: it is refused after a while."""
     import anyio
 
-    from embassay.web.annotation.app import make_app
+    from embassay.web.annotation.app import make_annotation_app
 
-    app, sent = make_app(served(body_seconds=0.05)), []
+    app, sent = make_annotation_app(served(body_seconds=0.05)), []
 
     async def receive():
         await anyio.sleep(0.02)

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.store import AnswerDraft
-from embassay.web.annotation.service import ServeOptions, open_service
+from embassay.web.annotation.service import ServeOptions, open_study_service
 
 from .conftest import page_of
 
@@ -17,7 +17,7 @@ MARKS = {"ann": [1, 0, 0, 0, 0, 0, 1], "bob": [1, 1, 0, 0, 0, 0, 1]}
 
 @pytest.fixture
 def service(study):
-    made = open_service(study, ["ann", "bob"], adjudicators=["judy"], options=ServeOptions())
+    made = open_study_service(study, ["ann", "bob"], adjudicators=["judy"], options=ServeOptions())
     yield made
     made.close()
 
@@ -100,9 +100,9 @@ def test_whoever_was_shown_answers_must_not_annotate(service, browse, disputed):
     judy = page_of(client, service.annotator_link("judy"))
     judy.get("items/mood-00")
     judy.answer("mood-00", 1, 1)
-    assert service.browsers.exposures() == ()
+    assert service.browser_log.exposures() == ()
     page_of(client, service.annotator_link("ann")).answer("mood-01", 0, 60)
-    assert [(one.annotator, one.others) for one in service.browsers.exposures()] == [("ann", ("bob",))]
+    assert [(one.annotator, one.others) for one in service.browser_log.exposures()] == [("ann", ("bob",))]
 
 
 def test_annotators_see_nothing_of_it(ann, disputed, judy):
@@ -128,7 +128,7 @@ def test_profiles_over_http(study, browse):
     """Only what the study asks, only what it offers; adjudicators are not asked."""
     told = json.loads((study / "study.json").read_text())
     (study / "study.json").write_text(json.dumps({**told, "profile": ["expertise"]}))
-    made = open_service(study, ["ann"], adjudicators=["judy"], options=ServeOptions())
+    made = open_study_service(study, ["ann"], adjudicators=["judy"], options=ServeOptions())
     try:
         ann, judy = (page_of(browse(made), made.annotator_link(who)) for who in ("ann", "judy"))
         (asked,) = ann.get("study").json()["about"]["asked"]
@@ -152,4 +152,4 @@ def test_profiles_over_http(study, browse):
 def test_passages_until_decided_have_no_adjudicator(study):
     """Each is graded once."""
     with pytest.raises(UsageError, match="Passages cannot"):
-        open_service(study, ["ann"], adjudicators=["judy"], until_decided=True)
+        open_study_service(study, ["ann"], adjudicators=["judy"], until_decided=True)

@@ -13,11 +13,11 @@ import pytest
 
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.runs.folder import RunFolder
-from embassay.web.leaderboard.board import collect_facts
-from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.page.rows import lead_systems
-from embassay.web.leaderboard.routes import Service
-from embassay.web.leaderboard.table import Entrant
+from embassay.web.leaderboard.board import collect_system_facts
+from embassay.web.leaderboard.library import RunLibrary
+from embassay.web.leaderboard.page.rows import find_possible_leaders
+from embassay.web.leaderboard.routes import LeaderboardService
+from embassay.web.leaderboard.table import BoardEntrant
 from leaderboard_runs import STUDY, write_hume
 
 TRUST = {"topic": "high", "news": "low", "groups": "medium", "pairs": "high"}
@@ -29,10 +29,10 @@ LEVELS = {
 
 
 def _service(folder):
-    library = Library(folder)
+    library = RunLibrary(folder)
     library.refresh()
     (line,) = library.view().boards.boards
-    return Service(library), library.board(line.id).board
+    return LeaderboardService(library), library.board(line.id).board
 
 
 def _cells(service, board, *keys):
@@ -85,7 +85,7 @@ def test_no_such_mean_where_people_agree_nowhere(tmp_path):
     service, board = _service(tmp_path)
     for told in (service.card(board.id, "flat"), service.compare(board.id, "flat", "sure")):
         assert b"high_agreement" not in told.body
-    lines = csv.DictReader(io.StringIO(service.download(board.id, "csv").body.decode()))
+    lines = csv.DictReader(io.StringIO(service.build_download(board.id, "csv").body.decode()))
     assert {one["system"] for one in lines if one["measure"] == "high_agreement"} == set(LEVELS)
 
 
@@ -95,7 +95,7 @@ def test_a_rank_says_how_few_items_are_behind_it(tmp_path, items, few):
     The datasets' columns say theirs."""
     write_hume(tmp_path / "a", LEVELS, TRUST, items=items)
     service, board = _service(tmp_path)
-    assert lead_systems(board).few == few
+    assert find_possible_leaders(board).few == few
     page = service.page(board.id).body.decode()
     ranked = sum(rank is not None for rank in board.ranks[board.lead])
     assert page.count(f"<small>n = {4 * items}</small>") == (ranked if few else 0)
@@ -139,7 +139,7 @@ def test_cards_and_files_have_the_intervals_of_the_board(tmp_path):
     assert all(own[index].low is not None for own in shown.values())
     for stand in json.loads(service.card(board.id, "flat").body)["stands"]:
         assert stand["cell"] == list(shown[stand["column"]["key"]][index])
-    told = json.loads(service.download(board.id, "json").body)["cells"]
+    told = json.loads(service.build_download(board.id, "json").body)["cells"]
     assert all(told[key]["flat"]["low"] == own[index].low for key, own in shown.items())
 
 
@@ -153,7 +153,7 @@ def test_memory_of_a_stack_is_that_of_its_index():
         },
         described={}, work_of={},
     )  # fmt: skip
-    told = {name: collect_facts(Entrant(name, run, (), True)) for name in run.stacks}
+    told = {name: collect_system_facts(BoardEntrant(name, run, (), True)) for name in run.stacks}
     assert {name: one.index_mb for name, one in told.items()} == {
         "measured": 5.5,
         "formula": 2.5,

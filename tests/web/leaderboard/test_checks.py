@@ -10,8 +10,8 @@ import pytest
 from embassay.protocols.watch.check import check_respondent
 from embassay.protocols.watch.history import WatchCheck, append_check
 from embassay.protocols.watch.options import CheckRequest
-from embassay.web.leaderboard.checks import last_checks
-from embassay.web.leaderboard.library import Library
+from embassay.web.leaderboard.checks import find_last_checks
+from embassay.web.leaderboard.library import RunLibrary
 from embassay.web.leaderboard.page.rows import system_facts
 from leaderboard_runs import write_sage
 from watched_systems import made, recorded
@@ -32,13 +32,13 @@ def test_the_newest_check_counts(tmp_path: Path, check: WatchCheck) -> None:
         tmp_path / "b" / "b.checks.jsonl", replace(check, at="2026-03-02T01:00:00Z", verdict="changed")
     )
     (tmp_path / "c.checks.jsonl").write_text("hello\n")
-    assert last_checks(tmp_path) == {"minilm": "changed, 2026-03-02"}
+    assert find_last_checks(tmp_path) == {"minilm": "changed, 2026-03-02"}
 
 
 def test_a_board_shows_the_last_check(tmp_path: Path, check: WatchCheck) -> None:
     """It is a fact of the system's row; the next check replaces it at the next look."""
     write_sage(tmp_path / "one", {"minilm": 0.7, "bm25": 0.5})
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     assert set(_shown(library).values()) == {""}
     for day, verdict in ((1, "same"), (2, "noisier")):
@@ -49,7 +49,7 @@ def test_a_board_shows_the_last_check(tmp_path: Path, check: WatchCheck) -> None
         assert _shown(library) == {"minilm": f"{verdict}, 2026-03-0{day}", "bm25": ""}
 
 
-def _shown(library: Library) -> dict[str, str]:
+def _shown(library: RunLibrary) -> dict[str, str]:
     board = library.board(library.view().boards.boards[0].id)
     assert board is not None
     rows = {row.name: row.facts for row in board.board.systems}

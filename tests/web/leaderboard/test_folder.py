@@ -9,15 +9,20 @@ import pytest
 from embassay.errors import DataError
 from embassay.protocols.compare import compare_manifests
 from embassay.web.leaderboard import library as library_module
-from embassay.web.leaderboard.folders import board_title, board_version, find_folders, read_run
-from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.table import find_entrants, make_cell, make_columns
+from embassay.web.leaderboard.folders import (
+    board_title,
+    digest_board_version,
+    find_run_folders,
+    read_leaderboard_run,
+)
+from embassay.web.leaderboard.library import RunLibrary
+from embassay.web.leaderboard.table import find_board_entrants, make_board_cell, make_board_columns
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
 
 
 def _read(path):
-    (folder,) = find_folders(path)
-    return read_run(folder)
+    (folder,) = find_run_folders(path)
+    return read_leaderboard_run(folder)
 
 
 def _change(path, **fields):
@@ -35,13 +40,13 @@ def test_runs_are_found_at_any_depth(tmp_path) -> None:
     (tmp_path / "b" / "manifest.json").write_text('{"name": "a web page"}')
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "manifest.json").write_text("{")
-    assert [one.name for one in find_folders(tmp_path)] == ["a", "b/c/d", "torn"]
+    assert [one.name for one in find_run_folders(tmp_path)] == ["a", "b/c/d", "torn"]
 
 
 def test_a_folder_may_be_one_run(tmp_path) -> None:
     """It goes by the folder's own name."""
     write_sage(tmp_path / "only", {"s": 0.5})
-    assert [one.name for one in find_folders(tmp_path / "only")] == ["only"]
+    assert [one.name for one in find_run_folders(tmp_path / "only")] == ["only"]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +66,7 @@ def test_a_broken_run_is_named_and_breaks_nothing(tmp_path, name, content) -> No
     write_sage(tmp_path / "whole", {"one": 0.5, "two": 0.9})
     write_sage(tmp_path / "hurt", {"three": 0.5}, updated=LATE)
     (tmp_path / "hurt" / name).write_text(content)
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     boards = library.view().boards
     assert [line.systems for line in boards.boards] == [2]
@@ -88,7 +93,7 @@ def test_a_manifest_of_another_shape_breaks_nothing(tmp_path, changed) -> None:
     """It is shown as far as it goes, or named; the other boards, and all their answers, are there."""
     write_sage(tmp_path / "whole", {"one": 0.5, "two": 0.9}, fingerprint="w")
     _change(write_sage(tmp_path / "odd", {"three": 0.5}), **changed)
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     boards = library.view().boards
     assert 2 in [line.systems for line in boards.boards]
@@ -113,7 +118,7 @@ def test_damaged_replicates_cost_the_ranks_alone(tmp_path) -> None:
     """Values come from the rows."""
     write_sage(tmp_path / "hurt", {"one": 0.5, "two": 0.6})
     (tmp_path / "hurt" / "headlines.parquet").write_text("PAR1 nothing")
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     made = library.board(library.view().boards.boards[0].id)
     assert made is not None
@@ -139,7 +144,7 @@ def test_runs_that_cannot_be_paired_are_on_different_boards(tmp_path, changed) -
     first = _read(write_sage(tmp_path / "a", {"s": 0.5}))
     second = _read(_change(write_sage(tmp_path / "b", {"t": 0.5}), **changed))
     assert not compare_manifests(first.manifest, second.manifest).paired
-    assert board_version(first) != board_version(second)
+    assert digest_board_version(first) != digest_board_version(second)
 
 
 def test_runs_of_other_systems_are_on_one_board(tmp_path) -> None:
@@ -147,7 +152,7 @@ def test_runs_of_other_systems_are_on_one_board(tmp_path) -> None:
     first = _read(write_sage(tmp_path / "a", {"s": 0.5}))
     told = {"seed": 1337, "limit": None, "tasks": [], "systems": ["t"], "datasets": ["./elsewhere/sample"]}
     second = _read(_change(write_sage(tmp_path / "b", {"t": 0.5}, updated=LATE), arguments=told))
-    assert board_version(first) == board_version(second)
+    assert digest_board_version(first) == digest_board_version(second)
     assert board_title(second) == "SAGE on sample"
 
 
@@ -169,13 +174,16 @@ def test_states_of_cells(tmp_path) -> None:
     running.end_cell("s", "preference", 0.5)
     running.fail_cell("s", "retrieval", "no memory")
     run = _read(tmp_path / "r")
-    columns = {one.key: one for one in make_columns("sage", [run])}
-    first, second = find_entrants([run])
-    assert make_cell(first, columns["preference"]).state == "done"
-    assert make_cell(first, columns["preference"])[:4] == make_cell(first, columns["preference/sample"])[:4]
-    assert make_cell(first, columns["retrieval"])[4:] == ("failed", "no memory")
-    assert make_cell(first, columns["overall"])[4:] == ("failed", "retrieval, sample: no memory")
-    assert make_cell(second, columns["overall"])[4:] == ("running", "0 of 5 cells")
+    columns = {one.key: one for one in make_board_columns("sage", [run])}
+    first, second = find_board_entrants([run])
+    assert make_board_cell(first, columns["preference"]).state == "done"
+    assert (
+        make_board_cell(first, columns["preference"])[:4]
+        == make_board_cell(first, columns["preference/sample"])[:4]
+    )
+    assert make_board_cell(first, columns["retrieval"])[4:] == ("failed", "no memory")
+    assert make_board_cell(first, columns["overall"])[4:] == ("failed", "retrieval, sample: no memory")
+    assert make_board_cell(second, columns["overall"])[4:] == ("running", "0 of 5 cells")
     assert [one.key for one in columns.values() if one.overview] == ["overall", *TASKS]
 
 
@@ -184,7 +192,7 @@ def test_a_finished_run_counts_before_a_newer_one_that_failed(tmp_path) -> None:
     write_sage(tmp_path / "a", {"s": 0.4}, updated=EARLY)
     write_sage(tmp_path / "b", {"s": 0.5}, updated="2026-11-10T00:00:00+00:00")
     write_sage(tmp_path / "c", {"s": 0.6}, updated=LATE, failing=[("s", "retrieval")])
-    (one,) = find_entrants([read_run(folder) for folder in find_folders(tmp_path)])
+    (one,) = find_board_entrants([read_leaderboard_run(folder) for folder in find_run_folders(tmp_path)])
     assert one.run.name == "b"
     assert [run.name for run in one.others] == ["c", "a"]
 
@@ -193,13 +201,15 @@ def test_only_what_changed_is_read_again(tmp_path, monkeypatch) -> None:
     """A look at an unchanged folder reads nothing and changes nothing, not even a stamp."""
     for number in range(4):
         write_sage(tmp_path / f"r{number}", {f"s{number}": 0.5})
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     before = library.view()
     stamp = library.board(before.boards.boards[0].id).board.stamp
     read = []
-    plain = library_module.read_run
-    monkeypatch.setattr(library_module, "read_run", lambda folder: read.append(folder.name) or plain(folder))
+    plain = library_module.read_leaderboard_run
+    monkeypatch.setattr(
+        library_module, "read_leaderboard_run", lambda folder: read.append(folder.name) or plain(folder)
+    )
     assert library.refresh() is False
     assert library.view() is before
     write_sage(tmp_path / "r2", {"s2": 0.7}, updated=LATE)
@@ -207,7 +217,7 @@ def test_only_what_changed_is_read_again(tmp_path, monkeypatch) -> None:
     assert read == ["r2"]
     now = library.view()
     assert library.board(now.boards.boards[0].id).board.stamp != stamp
-    assert library.earlier(now.boards.boards[0].id, stamp) is not None
+    assert library.find_earlier_board(now.boards.boards[0].id, stamp) is not None
     (tmp_path / "r3" / "manifest.json").unlink()
     assert library.refresh() is True
     assert library.view().boards.boards[0].runs == 3
@@ -217,7 +227,7 @@ def test_a_run_goes_stale_by_time_alone(tmp_path) -> None:
     """No file changes, and yet the board does."""
     Running(tmp_path / "r", ["s"])
     at = [(tmp_path / "r" / "manifest.json").stat().st_mtime]
-    library = Library(tmp_path, stale_after=60, clock=lambda: at[0])
+    library = RunLibrary(tmp_path, stale_after=60, clock=lambda: at[0])
     library.refresh()
     assert library.view().boards.boards[0].status == "live"
     at[0] += 61
@@ -228,7 +238,7 @@ def test_a_run_goes_stale_by_time_alone(tmp_path) -> None:
 def test_a_missing_folder_ends_nothing(tmp_path) -> None:
     """A share that is gone for a moment shows no boards, and comes back."""
     write_sage(tmp_path / "runs" / "r", {"s": 0.5})
-    library = Library(tmp_path / "runs")
+    library = RunLibrary(tmp_path / "runs")
     library.refresh()
     (tmp_path / "runs").rename(tmp_path / "away")
     library.refresh()

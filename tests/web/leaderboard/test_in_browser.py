@@ -8,7 +8,7 @@ import pytest
 
 from embassay.protocols.kernel import tables as numbers
 from embassay.report import write_report
-from embassay.web.leaderboard.folders import shown_name
+from embassay.web.leaderboard.folders import display_system_name
 from leaderboard_runs import EARLY, Running, write_sage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -45,7 +45,7 @@ def test_a_page_follows_its_board(tmp_path, serve, page) -> None:
     value = numbers.format_score(server.until(lambda: server.board()["cells"]["preference"][-1][0]))
     assert value not in row.inner_text()
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    row.get_by_text(value).first.wait_for(timeout=60_000)
+    row.get_by_text(value).first.wait_in_remote_loop(timeout=60_000)
     assert page.locator("img[src=x]").count() == 0
     assert page.get_by_text(SCRIPT).count() > 0
     assert "/srv/someone" not in page.content()
@@ -53,7 +53,7 @@ def test_a_page_follows_its_board(tmp_path, serve, page) -> None:
     for address in (
         f"b/{board}/",
         f"b/{board}/system?name=known",
-        f"b/{board}/#a=known&b={shown_name(LOCAL)}",
+        f"b/{board}/#a=known&b={display_system_name(LOCAL)}",
     ):
         page.goto(base + address)
         page.wait_for_load_state("networkidle")

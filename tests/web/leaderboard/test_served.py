@@ -13,13 +13,13 @@ from urllib.parse import quote
 import psutil
 import pytest
 
-from embassay.web.leaderboard.folders import shown_name
+from embassay.web.leaderboard.folders import display_system_name
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
 
 pytestmark = pytest.mark.slow
 
 LOCAL = "st:/srv/someone/secret/models/own"
-OWN = shown_name(LOCAL)
+OWN = display_system_name(LOCAL)
 SCRIPT = "<script>alert('x')</script>"
 
 

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
-from embassay.web.leaderboard.contract import BoardCell, as_plain
-from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.page.rows import lead_systems
+from embassay.web.leaderboard.contract import BoardCell, convert_to_plain
+from embassay.web.leaderboard.library import RunLibrary
+from embassay.web.leaderboard.page.rows import find_possible_leaders
 from embassay.web.leaderboard.routes import (
     MOST_BYTES,
+    LeaderboardService,
     PageCache,
-    Service,
-    as_csv,
-    as_tex,
-    find_changes,
-    is_known,
+    find_board_changes,
+    is_etag_known,
     pack_body,
+    write_board_csv,
+    write_board_latex,
 )
 from leaderboard_example import example_board
 from leaderboard_runs import LATE, write_sage
@@ -58,7 +58,7 @@ def _by_name(board):
         part: {key: dict(zip(names, own, strict=True)) for key, own in getattr(board, part).items()}
         for part in ("cells", "ranks", "best")
     }
-    rows = {one.name: {**as_plain(one), "index": 0} for one in board.systems}
+    rows = {one.name: {**convert_to_plain(one), "index": 0} for one in board.systems}
     top = {key: tuple(names[i] for i in own) for key, own in board.top.items()}
     return {**told, "order": names, "rows": rows, "top": top}
 
@@ -68,7 +68,7 @@ def _applied(known, update):
     order = list(update.order) if update.order is not None else known["order"]
     made = {"order": order, "top": {**known["top"], **update.top}}
     made["rows"] = {name: known["rows"].get(name) for name in order}
-    made["rows"] |= {one.name: {**as_plain(one), "index": 0} for one in update.systems}
+    made["rows"] |= {one.name: {**convert_to_plain(one), "index": 0} for one in update.systems}
     for part in ("cells", "ranks", "best"):
         made[part] = {
             key: {name: {**own, **getattr(update, part).get(key, {})}.get(name) for name in order}
@@ -80,7 +80,7 @@ def _applied(known, update):
 @given(boards(), boards())
 def test_an_update_applied_gives_the_new_board(old, new) -> None:
     """Whatever moved, came, went or changed."""
-    update = find_changes(old, new, old.stamp)
+    update = find_board_changes(old, new, old.stamp)
     if old.stamp == new.stamp:
         assert (update.order, update.cells) == (None, {})
         return
@@ -99,10 +99,10 @@ def test_an_update_is_never_large() -> None:
     new = replace(
         old, systems=many, stamp="s", cells=cells, ranks={}, best={}, top=dict.fromkeys(old.top, ())
     )  # fmt: skip
-    update = find_changes(old, new, old.stamp)
+    update = find_board_changes(old, new, old.stamp)
     assert update.whole
-    assert len(gzip.compress(json.dumps(as_plain(update)).encode())) < MOST_BYTES
-    assert find_changes(None, new, "unknown").whole
+    assert len(gzip.compress(json.dumps(convert_to_plain(update)).encode())) < MOST_BYTES
+    assert find_board_changes(None, new, "unknown").whole
 
 
 def test_what_is_kept_is_bounded_and_made_once() -> None:
@@ -128,28 +128,28 @@ def test_tags_are_found_in_a_list(tags) -> None:
     """Weak or strong, alone or among others."""
     own = pack_body("x", "text/plain").etag
     asked = ", ".join([f'"{tag}"' for tag in tags] + [own])
-    assert is_known(own, asked)
-    assert is_known(own, asked.replace("W/", ""))
-    assert not is_known(own, ", ".join(f'"{tag}"' for tag in tags if tag != "*") or None)
+    assert is_etag_known(own, asked)
+    assert is_etag_known(own, asked.replace("W/", ""))
+    assert not is_etag_known(own, ", ".join(f'"{tag}"' for tag in tags if tag != "*") or None)
 
 
 def test_what_a_spreadsheet_would_run_is_text(tmp_path) -> None:
     """A name that begins like a formula is marked as text."""
     write_sage(tmp_path / "r", {"=HYPERLINK(1)": 0.5, "@x": 0.6, "plain": 0.4})
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     made = library.board(library.view().boards.boards[0].id)
-    firsts = {line.split(",")[0] for line in as_csv(made).splitlines()}
+    firsts = {line.split(",")[0] for line in write_board_csv(made).splitlines()}
     assert {"'=HYPERLINK(1)", "'@x", "plain"} <= firsts
 
 
 def test_a_latex_table_holds_together(tmp_path) -> None:
     """Every row has as many cells as there are columns, whatever systems are called."""
     write_sage(tmp_path / "r", {"a & b": 0.5, "c\\\\d": 0.6, "50%": 0.4})
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     made = library.board(library.view().boards.boards[0].id)
-    lines = as_tex(made).split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    lines = write_board_latex(made).split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
     assert [len(re.findall(r"(?<!\\)&", line)) for line in lines] == [7, 7, 7]
     assert all(line.endswith(r" \\") and line.count(r"\\") == 1 for line in lines)
 
@@ -158,7 +158,7 @@ def test_every_number_of_the_verdict_is_on_the_board(tmp_path) -> None:
     """Values of the two first systems as printed; the systems called first are those whose range includes 1."""
     levels = {"alpha": 0.5, "beta": 0.501, "gamma": 0.43}
     write_sage(tmp_path / "r", levels, updated=LATE)
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     board = library.board(library.view().boards.boards[0].id).board
     first = [one.name for one in board.systems if (board.ranks["overall"][one.index] or (0,))[0] == 1]
@@ -191,7 +191,7 @@ def test_scripts_are_never_called_people(tmp_path, simulated, word, label):
         "systems": [{"name": "minilm", "kind": "embedding"}],
         "study": {"annotators": ["s1", "s2"], "simulated": simulated},
     })  # fmt: skip
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     board = library.board(library.view().boards.boards[0].id).board
     assert {one.name: one.label for one in board.systems}["Human"] == label
@@ -210,7 +210,7 @@ def test_a_study_of_another_shape_is_none(tmp_path):
     path.write_text(
         json.dumps({**json.loads(path.read_text()), "study": {"simulated": {"a": 1}, "annotators": 3}})
     )
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     assert len(library.view().boards.broken) == 1
 
@@ -218,9 +218,9 @@ def test_a_study_of_another_shape_is_none(tmp_path):
 def test_a_folder_with_several_boards_opens_on_what_each_says(tmp_path):
     """The newest version of each, with who leads and how sure; older ones in the list alone. One is its own page."""
     write_sage(tmp_path / "a", {"good": 0.7, "poor": 0.4})
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
-    service = Service(library)
+    service = LeaderboardService(library)
     alone = library.view().boards.boards[0].id
     assert service.page(None).body.count(b"data-board") == 1
     assert library.board(alone).board.verdict.title in service.page(None).body.decode()
@@ -236,7 +236,7 @@ def test_a_folder_with_several_boards_opens_on_what_each_says(tmp_path):
     rows = page.partition("</table>")[0]
     for one in lines:
         assert f"b/{one.id}/" in page
-        lead = lead_systems(library.board(one.id).board)
+        lead = find_possible_leaders(library.board(one.id).board)
         assert (f"b/{one.id}/" in rows) == (one.newer is None)
         if one.newer is None:
             assert all(row.label in rows for row in lead.rows[:2])
@@ -254,7 +254,7 @@ def test_how_sure_a_board_is():
     def told(ranks, best):
         own = dict(zip(ranked, ranks, strict=False))
         shares = dict(zip(ranked, best, strict=False))
-        return lead_systems(replace(
+        return find_possible_leaders(replace(
             board,
             ranks={lead: tuple(own.get(one.index) for one in board.systems)},
             best={lead: tuple(shares.get(one.index) for one in board.systems)},
@@ -268,7 +268,7 @@ def test_how_sure_a_board_is():
     assert told([(1, 2), (1, 2)], [0.85, 0.15]).level == "open"
     undecided = told([(1, 2), (1, 2)], [0.6, 0.4])
     assert (undecided.level, len(undecided.rows)) == ("open", 2)
-    assert lead_systems(replace(board, ranks={lead: tuple(None for _ in board.systems)})).rows == ()
+    assert find_possible_leaders(replace(board, ranks={lead: tuple(None for _ in board.systems)})).rows == ()
 
 
 def test_how_well_people_agree_stands_with_the_columns_of_a_dataset(tmp_path):
@@ -278,7 +278,7 @@ def test_how_well_people_agree_stands_with_the_columns_of_a_dataset(tmp_path):
     (path / "tables" / "agreement.csv").write_text(
         "dataset,coefficient,value,low,high,items,band,trust\nsample,fleiss_kappa,0.597,0.33,0.89,18,moderate,medium\n"
     )
-    library = Library(tmp_path)
+    library = RunLibrary(tmp_path)
     library.refresh()
     board = library.board(library.view().boards.boards[0].id).board
     for column in board.columns:

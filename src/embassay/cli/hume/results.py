@@ -15,27 +15,27 @@ from embassay.cli.hume.study import STUDY
 from embassay.cli.options import WorkerOptions, add_record_options, make_default_folder
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
-from embassay.protocols.kernel.request import label_price
+from embassay.protocols.kernel.request import declare_label_price_option
 
 if TYPE_CHECKING:
-    from embassay.cli.session import Display
+    from embassay.cli.session import DisplayOptions
     from embassay.protocols.kernel.outcome import Run
 
 Study = Annotated[Path | None, typer.Argument(metavar="[STUDY]", help=STUDY)]
 
 
 @dataclass(frozen=True)
-class ScoringOptions(WorkerOptions):
+class HumeScoringOptions(WorkerOptions):
     """How a scoring is carried out and shown."""
 
-    price: float | None = label_price()
+    price: float | None = declare_label_price_option()
 
 
 @add_record_options(defaults={"results": ()})
 def score(
     scoring: partial[StudyRequest],
     published: partial[PublishedRequest],
-    running: ScoringOptions,
+    running: HumeScoringOptions,
     study: Study = None,
 ) -> None:
     """Score people, systems and language models on the same items.
@@ -45,19 +45,19 @@ def score(
 
     Example: embassay hume score study -s minilm
     """
-    from embassay.cli.session import Display
+    from embassay.cli.session import DisplayOptions
 
-    out, display = running.out, Display(running.json, running.wide)
-    crew = 1 if running.dry_run else running.crew()
+    out, display = running.out, DisplayOptions(running.json, running.wide)
+    crew = 1 if running.dry_run else running.choose_cell_workers()
     wanted = scoring.keywords
     if published.keywords["results"]:
-        _refuse_options(
+        _refuse_unused_options(
             "--from-mteb", study=study, task=wanted.get("tasks"), answers=wanted.get("answers"),
             human_ap_mode=wanted.get("human_ap_mode"), no_give_k="give_k" in wanted, label_price=running.price
         )  # fmt: skip
-        score_result_files(_published_request(published), running, display, crew)
+        score_result_files(_build_published_request(published), running, display, crew)
         return
-    _refuse_options("a study", llm_scores=published.keywords.get("llm_scores"))
+    _refuse_unused_options("a study", llm_scores=published.keywords.get("llm_scores"))
     if study is None:
         raise UsageError(
             "There is nothing to score.",
@@ -71,101 +71,110 @@ def score(
         run_study(request, folder, display, price=price, workers=crew, max_usd=running.max_cost)
 
 
-def run_published(request: PublishedRequest, out: Path, display: Display, *, report: bool = True) -> None:
+def run_published_results(
+    request: PublishedRequest, out: Path, display: DisplayOptions, *, report: bool = True
+) -> None:
     """Carry out a request for published results."""
-    from embassay.protocols.hume.published.protocol import run_published as carry_out_published
+    from embassay.protocols.hume.published.protocol import write_published_run as carry_out_published
 
     run = carry_out_published(request, out, shlex.join(["embassay", *sys.argv[1:]]))
-    _show_scored(run.path, display, report)
+    _show_scored_run(run.path, display, report)
 
 
 def score_result_files(
-    request: PublishedRequest, running: WorkerOptions, display: Display, crew: Any
+    request: PublishedRequest, running: WorkerOptions, display: DisplayOptions, crew: Any
 ) -> None:
     """Carry out a request for result files: with systems, evaluate these on the items that people answered and place
     them among people and published models, or show what that would take."""
     out = running.out
     if not request.systems:
-        _refuse_options(
+        _refuse_unused_options(
             "--from-mteb without -s", samples_per_label=request.samples_per_label, dry_run=running.dry_run,
             max_cost=running.max_cost
         )  # fmt: skip
-        run_published(request, out or make_default_folder("hume"), display)
+        run_published_results(request, out or make_default_folder("hume"), display)
         return
     if running.dry_run:
-        plan_own(request, display)
+        plan_own_systems(request, display)
         return
-    from embassay.cli.session import carry_out
+    from embassay.cli.session import run_and_show
     from embassay.protocols.hume.published.protocol import read_published
-    from embassay.protocols.hume.published.protocol import run_published as carry_out_published
+    from embassay.protocols.hume.published.protocol import write_published_run as carry_out_published
     from embassay.protocols.hume.results.protocol import evaluate_systems
 
     if out is None:
         raise UsageError("-s with --from-mteb needs a folder.", mend="Name one with --out, which resumes it.")
     read_published(request)  # what is wrong with the files is said before anything is evaluated
 
-    def whole(*, out: Path, command: str, **more: Any) -> Run:
+    def evaluate_and_score(*, out: Path, command: str, **more: Any) -> Run:
         evaluated_run = evaluate_systems(request, out, command=command, **more)
         return carry_out_published(request, out, command, evaluated_run)
 
-    carry_out(whole, out, display=display, show=_show_scored, workers=crew, max_usd=running.max_cost)
+    run_and_show(
+        evaluate_and_score,
+        out,
+        display=display,
+        show=_show_scored_run,
+        workers=crew,
+        max_usd=running.max_cost,
+    )
 
 
-def plan_own(request: PublishedRequest, display: Display) -> None:
+def plan_own_systems(request: PublishedRequest, display: DisplayOptions) -> None:
     """Show what evaluating own systems would take."""
     from tempfile import TemporaryDirectory
 
-    from embassay.cli.session import show_plan
-    from embassay.protocols.hume.results.protocol import SystemScoring, lay_out, study_request
+    from embassay.cli.session import show_run_plan
+    from embassay.protocols.hume.results.protocol import SystemScoring, study_request, write_annotated_items
 
     with TemporaryDirectory() as folder:
         items = Path(folder) / "items"
-        for note in lay_out(items, Path(folder) / "sets"):
+        for note in write_annotated_items(items, Path(folder) / "sets"):
             typer.echo(note, err=True)
-        show_plan(partial(SystemScoring().foreseen, study_request(request, items)), display)
+        show_run_plan(partial(SystemScoring().forecast_request_cost, study_request(request, items)), display)
 
 
 def run_study(
     request: StudyRequest,
     out: Path,
-    display: Display,
+    display: DisplayOptions,
     *,
     report: bool = True,
     price: float | None = None,
     **arguments: Any,
 ) -> None:
     """Carry out a request for a study, and say what more labels would cost at a `price` each."""
-    from embassay.cli.session import carry_out
+    from embassay.cli.session import run_and_show
     from embassay.protocols.hume.results.protocol import StudyScoring
 
-    carry_out(
+    run_and_show(
         partial(StudyScoring().carry_out, request), out, display=display, report=report,
-        show=partial(_show_scored, price=price), **arguments
+        show=partial(_show_scored_run, price=price), **arguments
     )  # fmt: skip
 
 
-def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # noqa: ARG001
+def plan_study(request: StudyRequest, out: Path, display: DisplayOptions) -> None:  # noqa: ARG001
     """Show what a request would take."""
-    from embassay.cli.session import show_plan
+    from embassay.cli.session import show_run_plan
     from embassay.protocols.hume.results.protocol import StudyScoring
 
-    show_plan(partial(StudyScoring().foreseen, request), display)
+    show_run_plan(partial(StudyScoring().forecast_request_cost, request), display)
 
 
-def _show_scored(path: Path, display: Display, report: bool, price: float | None = None) -> None:
+def _show_scored_run(path: Path, display: DisplayOptions, report: bool, price: float | None = None) -> None:
     from embassay.cli.session import show_run
     from embassay.report.hume.conclusions import hume_view
 
     show_run(path, display, report, view=partial(hume_view, price=price))
 
 
-def _published_request(published: partial[PublishedRequest]) -> PublishedRequest:
+def _build_published_request(published: partial[PublishedRequest]) -> PublishedRequest:
     """The request; of systems, the study's usual tokenizer stands where there are some."""
     usual = {"tokenizer": StudyRequest.tokenizer} if "systems" in published.keywords else {}
     return published(**{**usual, **published.keywords})
 
 
-def _refuse_options(beside: str, **arguments: Any) -> None:
+def _refuse_unused_options(beside: str, **arguments: Any) -> None:
     """UsageError for an option that means nothing here."""
     wrong = [name for name, value in arguments.items() if value not in (None, False, [])]
     if wrong:

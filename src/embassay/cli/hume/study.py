@@ -32,7 +32,7 @@ from embassay.protocols.kernel.request import (
     SYSTEMS,
     RunRequest,
     option,
-    repeat_option,
+    redeclare_option,
 )
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from embassay.protocols.hume.llms.protocol import SessionOutcome
     from embassay.protocols.hume.sampling import SampledStudy, SampleRequest
     from embassay.protocols.hume.study import StudyTask
-    from embassay.web.annotation.service import ServeOptions, Service
+    from embassay.web.annotation.service import ServeOptions, StudyService
 
 STUDY = "A study folder from `embassay hume sample`."
 Study = Annotated[Path, typer.Argument(help=STUDY)]
 
 
 @dataclass(frozen=True)
-class StudyOutput(PrintOptions):
+class StudyOutputOptions(PrintOptions):
     """What is printed, and where the study is written."""
 
     out: Path | None = option(
@@ -57,7 +57,7 @@ class StudyOutput(PrintOptions):
 
 
 @add_record_options()
-def sample(asked: DataOptions, writing: StudyOutput) -> None:
+def sample(asked: DataOptions, writing: StudyOutputOptions) -> None:
     """Draw items for people to answer, with HUME's sizes and rules.
 
     Gold goes into a separate file. The same command gives the same study.
@@ -68,13 +68,13 @@ def sample(asked: DataOptions, writing: StudyOutput) -> None:
     from embassay.protocols.hume.sampling import draw_study as drawn
     from embassay.protocols.hume.sampling import write_miniatures
     from embassay.protocols.hume.study import write_study
-    from embassay.protocols.kernel.absentees import say_planned
+    from embassay.protocols.kernel.absentees import describe_catalogue_planning
 
     out, dry_run = writing.out, writing.dry_run
     if out is None and not dry_run:
         raise UsageError("The study needs a folder.", mend="Name one with --out FOLDER, or add --dry-run.")
     named = asked.name or (out.resolve().name if out else "study")
-    request = _sample_request(asked, named)
+    request = _build_sample_request(asked, named)
     absent: list[str] = []
     with TemporaryDirectory(prefix="embassay-plan-") as folder, WaitingNotice() as waiting:
         if dry_run:
@@ -83,23 +83,29 @@ def sample(asked: DataOptions, writing: StudyOutput) -> None:
     if out is not None and not dry_run:
         write_study(out, study.study, study.items, study.gold)
     if writing.json:
-        _print_json(None if dry_run else out, study, absent)
+        _print_sample_json(None if dry_run else out, study, absent)
         return
-    _show_sampled(study, writing.wide, absent)
+    _show_sampled_study(study, writing.wide, absent)
     for reason in study.left_out:
         typer.echo(f"Left out: {reason}")
     if absent:
-        typer.echo(f"{say_planned(absent)}.")
+        typer.echo(f"{describe_catalogue_planning(absent)}.")
     typer.echo("")
-    typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next_step(out, study))
+    typer.echo(
+        "Nothing is written (--dry-run)." if out is None or dry_run else _suggest_next_step(out, study)
+    )
 
 
-def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
+def _build_sample_request(asked: DataOptions, name: str) -> SampleRequest:
     from embassay.protocols.hume.sampling.options import read_config
 
     if asked.config is None:
         request = asked.request(name)
-    elif not asked.is_empty or asked.ask or asked.own.as_content() != TaskDrawOptions().as_content():
+    elif (
+        not asked.is_empty
+        or asked.ask
+        or asked.own.build_task_entry() != TaskDrawOptions().build_task_entry()
+    ):
         raise UsageError(
             "Both --config and data settings are given.",
             mend="Put data and settings only into the file.",
@@ -109,19 +115,21 @@ def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
     return request if asked.seed is None else request.model_copy(update={"seed": asked.seed})
 
 
-def _show_sampled(sampled: SampledStudy, wide: bool, absent: Sequence[str]) -> None:
+def _show_sampled_study(sampled: SampledStudy, wide: bool, absent: Sequence[str]) -> None:
     from embassay.cli.terminal import show_table
 
     tasks = sampled.study.tasks
-    rows = [[task.name, task.family, task.lang, str(task.n), _task_source(task, absent)] for task in tasks]
+    rows = [
+        [task.name, task.family, task.lang, str(task.n), _name_task_dataset(task, absent)] for task in tasks
+    ]
     show_table(["task", "family", "lang", "n", "source"], rows, wide=wide)
     # Not in a column: a narrow screen would hide them, or fold them letter by letter.
     for task in tasks:
-        if notes := _sample_notes(sampled, task, absent):
+        if notes := _list_task_notes(sampled, task, absent):
             typer.echo(f"{task.name}: {'; '.join(notes)}.")
 
 
-def _task_source(task: StudyTask, absent: Sequence[str]) -> str:
+def _name_task_dataset(task: StudyTask, absent: Sequence[str]) -> str:
     """The dataset that a task is drawn from; of one that is not here its name, and not the miniature's path."""
     name = Path(task.source.dataset).stem
     if name in absent:
@@ -130,26 +138,26 @@ def _task_source(task: StudyTask, absent: Sequence[str]) -> str:
     return f"{task.source.dataset} ({split})" if split else task.source.dataset
 
 
-def _sample_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str]) -> list[str]:
+def _list_task_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str]) -> list[str]:
     """What is to be known of a task's items; of a set that is not here only the sizes are."""
-    return [] if _task_source(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
+    return [] if _name_task_dataset(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
 
 
-def _next_step(out: Path, sampled: SampledStudy) -> str:
+def _suggest_next_step(out: Path, sampled: SampledStudy) -> str:
     return (
         f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which you keep. Guidelines "
         f"{sampled.study.guidelines_version}.\nNext: embassay hume serve {out} --annotator NAME --annotator NAME"
     )
 
 
-def _print_json(out: Path | None, sampled: SampledStudy, absent: Sequence[str]) -> None:
+def _print_sample_json(out: Path | None, sampled: SampledStudy, absent: Sequence[str]) -> None:
     from json import dumps
 
     tasks = [
         {
             "task": task.name, "family": task.family, "lang": task.lang, "n": task.n,
-            "source": name if (name := _task_source(task, absent)) in absent else task.source.dataset,
-            "notes": _sample_notes(sampled, task, absent),
+            "source": name if (name := _name_task_dataset(task, absent)) in absent else task.source.dataset,
+            "notes": _list_task_notes(sampled, task, absent),
         }
         for task in sampled.study.tasks
     ]  # fmt: skip
@@ -179,7 +187,7 @@ class AnnotatorOptions:
     new_links: bool = option(
         False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
     )
-    json: bool = repeat_option(PrintOptions, "json", help="Print the links as one JSON object.")
+    json: bool = redeclare_option(PrintOptions, "json", help="Print the links as one JSON object.")
     until_decided: bool = option(
         False, "STUDY comes from `rag score --until-decided`: people grade passages until it is decided.",
         name="--until-decided"
@@ -190,7 +198,7 @@ class AnnotatorOptions:
 
 
 @dataclass(frozen=True)
-class LinkList:
+class StudyLinkList:
     """What is handed out: the name, kind and link of each of the people, and the owner's link."""
 
     study: str
@@ -211,24 +219,26 @@ def serve(study: Study, server: ServerOptions, people: AnnotatorOptions) -> None
     from embassay.web.annotation.service import ServeOptions, serve_study
 
     host = server.host
-    public = _check_address(people.public_url) if people.public_url else None
+    public = _check_public_url(people.public_url) if people.public_url else None
     options = ServeOptions(
-        hosts=serving.hosts_answered(host, public, server.allow_host),
+        hosts=serving.list_answered_hosts(host, public, server.allow_host),
         origins=(serving.url_origin(public),) if public else (),
         public_url=public,
     )
     with ExitStack() as held:
-        listening = held.enter_context(serving.open_socket(host, server.port))
-        service = held.enter_context(closing(_open_study(study, people, options)))
-        shown = _make_links(service, public or serving.base_url(host, listening), renew=people.new_links)
+        listening = held.enter_context(serving.open_listening_socket(host, server.port))
+        service = held.enter_context(closing(_open_study_service(study, people, options)))
+        shown = _make_annotator_links(
+            service, public or serving.build_base_url(host, listening), renew=people.new_links
+        )
 
-        def ready() -> None:
-            _show_links(shown, people.json)
-            _say_served(service, host, public)
+        def announce_server_ready() -> None:
+            _print_annotator_links(shown, people.json)
+            _announce_served_study(service, host, public)
             if server.open:
                 typer.launch(shown.owner)
 
-        serve_study(service, listening, proxy_headers=server.proxy_headers, ready=ready)
+        serve_study(service, listening, proxy_headers=server.proxy_headers, ready=announce_server_ready)
 
 
 @add_record_options(
@@ -241,37 +251,39 @@ def links(study: Study, people: AnnotatorOptions) -> None:
 
     Example: embassay hume links study -a ann
     """
-    with closing(_open_study(study, people)) as service:
-        base = _check_address(people.public_url or "")
-        _show_links(_make_links(service, base, renew=people.new_links), people.json)
+    with closing(_open_study_service(study, people)) as service:
+        base = _check_public_url(people.public_url or "")
+        _print_annotator_links(_make_annotator_links(service, base, renew=people.new_links), people.json)
 
 
-def _open_study(study: Path, people: AnnotatorOptions, options: ServeOptions | None = None) -> Service:
+def _open_study_service(
+    study: Path, people: AnnotatorOptions, options: ServeOptions | None = None
+) -> StudyService:
     """Ready for annotators, scripts and adjudicators."""
     from embassay.protocols.rag.decision.protocol import TERMS
-    from embassay.web.annotation.service import open_service
+    from embassay.web.annotation.service import open_study_service
 
     if (study / TERMS).is_file() and not people.until_decided:
         raise UsageError(f"{study} comes from `rag score --until-decided`.", mend="Add --until-decided.")
-    return open_service(
+    return open_study_service(
         study, people.annotators, people.simulated, adjudicators=people.adjudicators,
         database=people.database, options=options, until_decided=people.until_decided,
         calibrated=people.calibration
     )  # fmt: skip
 
 
-def _make_links(service: Service, base: str, *, renew: bool) -> LinkList:
+def _make_annotator_links(service: StudyService, base: str, *, renew: bool) -> StudyLinkList:
     people = tuple(
         (annotator.id, annotator.kind, base + service.annotator_link(annotator.id, renew=renew))
         for annotator in (*service.store.annotators(), *service.store.adjudicators())
     )
-    return LinkList(service.folder.study.name, people, base + service.owner_link(renew=renew))
+    return StudyLinkList(service.folder.study.name, people, base + service.owner_link(renew=renew))
 
 
 _KINDS = {"simulated": "simulated", "adjudicator": "adjudicates"}
 
 
-def _show_links(links: LinkList, json: bool) -> None:
+def _print_annotator_links(links: StudyLinkList, json: bool) -> None:
     """One line each on stdout, links in a column."""
     if json:
         from json import dumps
@@ -289,13 +301,13 @@ def _show_links(links: LinkList, json: bool) -> None:
         typer.echo(f"{name:<{width}}  {link}")
 
 
-def _say_served(service: Service, host: str, public_url: str | None) -> None:
-    from embassay.web.server import is_local
+def _announce_served_study(service: StudyService, host: str, public_url: str | None) -> None:
+    from embassay.web.server import is_local_only_host
 
     study = service.folder.study
     counts = f"{len(study.tasks)} task{'s' * (len(study.tasks) != 1)}, {len(service.items)} items"
     typer.echo(f"{study.name}: {counts}. Answers are kept in {service.store.database.place}.", err=True)
-    if not is_local(host) and not (public_url or "").startswith("https://"):
+    if not is_local_only_host(host) and not (public_url or "").startswith("https://"):
         typer.echo(
             "Others on the network can reach this server, and links and answers travel unencrypted: "
             "put a proxy with TLS in front of it (docs/hume_serving.md).", err=True
@@ -303,7 +315,7 @@ def _say_served(service: Service, host: str, public_url: str | None) -> None:
     typer.echo("Ctrl-C stops it: answers are kept, and the links stay the same.", err=True)
 
 
-def _check_address(public_url: str) -> str:
+def _check_public_url(public_url: str) -> str:
     """A base address without its last stroke. Raises UsageError for what is none."""
     from urllib.parse import urlsplit
 
@@ -332,12 +344,12 @@ def offline(
 
     Example: embassay hume offline study -a ann
     """
-    from embassay.web.annotation.page import write_single
+    from embassay.web.annotation.page import write_annotator_file
 
     if bool(annotator) == bool(adjudicator):
         raise UsageError("The file is for one person.", mend="Give --annotator NAME, or --adjudicator NAME.")
     who = annotator or adjudicator
-    path = write_single(study, who, out or Path(f"{who}.html"), adjudicates=bool(adjudicator))
+    path = write_annotator_file(study, who, out or Path(f"{who}.html"), adjudicates=bool(adjudicator))
     typer.echo(path)
     typer.echo(
         f"Send it to {who}. When {who}.answers.jsonl comes back: embassay hume import {study} FILE", err=True
@@ -345,7 +357,7 @@ def offline(
 
 
 @dataclass(frozen=True)
-class AnnotationOptions(RunOptions):
+class ModelAnnotationOptions(RunOptions):
     """How models are asked."""
 
     replace: bool = option(False, "Discard earlier answers of these models.", name="--replace", group=SPEED)
@@ -355,7 +367,7 @@ ONCE = ("--replace",)
 
 
 @add_record_options(out=None)
-def annotate(study: Study, request: AnnotateRequest, running: AnnotationOptions) -> None:
+def annotate(study: Study, request: AnnotateRequest, running: ModelAnnotationOptions) -> None:
     """Have language models answer a study's items.
 
     They see the same information as people. Each answer is saved at once, and no item is sent twice. Clustering is
@@ -365,41 +377,44 @@ def annotate(study: Study, request: AnnotateRequest, running: AnnotationOptions)
     """
     replace, json, wide = running.replace, running.json, running.wide
     if running.dry_run:
-        _show_plan_of(study, request, replace=replace, json=json, wide=wide)
+        _show_annotation_plan(study, request, replace=replace, json=json, wide=wide)
         return
-    outcome = _run_session(study, request, replace=replace, max_usd=running.max_cost)
-    _show_outcome(outcome, json=json, wide=wide)
+    outcome = _run_annotation_session(study, request, replace=replace, max_usd=running.max_cost)
+    _show_session_outcome(outcome, json=json, wide=wide)
     if outcome.failed:
-        from embassay.protocols.kernel.tables import format_counted
+        from embassay.protocols.kernel.tables import format_count_with_noun
 
         raise ModelError(
-            f"{format_counted(outcome.failed, 'call')} failed, so that many items have no answer.",
+            f"{format_count_with_noun(outcome.failed, 'call')} failed, so that many items have no answer.",
             mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
         )
 
 
-def _show_plan_of(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
-    from embassay.cli.session import Display, show_plan
-    from embassay.protocols.hume.llms.protocol import forecast_annotation, plan_work
+def _show_annotation_plan(
+    study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool
+) -> None:
+    from embassay.cli.session import DisplayOptions, show_run_plan
+    from embassay.protocols.hume.llms.protocol import forecast_annotation, plan_annotation_work
     from embassay.protocols.hume.study import read_study
 
-    show_plan(
-        lambda ledger: forecast_annotation(study, request, ledger, replace=replace), Display(json, wide)
+    show_run_plan(
+        lambda ledger: forecast_annotation(study, request, ledger, replace=replace),
+        DisplayOptions(json, wide),
     )
-    _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
+    _report_tasks_left_out([task.name for task in plan_annotation_work(read_study(study), request).left_out])
 
 
-def _run_session(
+def _run_annotation_session(
     study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None
 ) -> SessionOutcome:
     """The session, with what to type to go on where it is stopped."""
-    from embassay.cli.progress import make_listener
+    from embassay.cli.progress import make_progress_listener
     from embassay.cli.session import stop_on_signal
     from embassay.protocols.hume.llms.protocol import annotate
 
     command = shlex.join(["embassay", *(word for word in sys.argv[1:] if word not in ONCE)])
     kept = f"Answers are kept in {study / 'llm'}."
-    heard = make_listener()
+    heard = make_progress_listener()
     try:
         with stop_on_signal(kept, command):
             return annotate(study, request, listener=heard, max_usd=max_usd, replace=replace)
@@ -411,7 +426,7 @@ def _run_session(
         getattr(heard, "stop", lambda: None)()
 
 
-def _show_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) -> None:
+def _show_session_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) -> None:
     from embassay.runs.spending import format_dollars, summarise_spending
 
     if json:
@@ -431,12 +446,12 @@ def _show_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) -> None:
         ]  # fmt: skip
         show_table(titles, rows_shown, wide=wide, numbers=True)
         typer.echo(f"\nCompare them with people: embassay hume score {shlex.quote(str(outcome.path))}")
-    _say_left_out(outcome.left_out)
+    _report_tasks_left_out(outcome.left_out)
     if paid := summarise_spending(outcome.spent):
         typer.echo(paid, err=True)
 
 
-def _say_left_out(tasks: Sequence[str]) -> None:
+def _report_tasks_left_out(tasks: Sequence[str]) -> None:
     if tasks:
         typer.echo(
             f"Left out: {', '.join(tasks)}. A language model does not name clusters consistently.", err=True
@@ -444,7 +459,7 @@ def _say_left_out(tasks: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class SplitOptions(PrintOptions):
+class HybridSplitOptions(PrintOptions):
     """Whose answers are taken, and where it is written what people are to answer."""
 
     llm: str = option("", "The model whose answers are checked. Default: the only one.", group=SYSTEMS)
@@ -456,7 +471,7 @@ class SplitOptions(PrintOptions):
 
 
 @add_record_options()
-def hybrid(study: Study, asked: SplitOptions) -> None:
+def hybrid(study: Study, asked: HybridSplitOptions) -> None:
     """Decide which items people must answer, and which a model may.
 
     Keeps a language model's answers if its draws agree and people, who answer a sample, do not contradict them.
@@ -466,37 +481,41 @@ def hybrid(study: Study, asked: SplitOptions) -> None:
     Example: embassay hume hybrid study --check 0.3
     """
     from embassay.cli.terminal import show_blocks
-    from embassay.protocols.hume.llms.protocol import divided_record, study_hybrid, write_hybrid
-    from embassay.protocols.hume.record import write_divided
+    from embassay.protocols.hume.llms.protocol import (
+        convert_to_divided_record,
+        divide_study_tasks,
+        write_hybrid_answers,
+    )
+    from embassay.protocols.hume.record import write_divided_tasks
     from embassay.protocols.hume.study import read_study
-    from embassay.report.hume.conclusions import divided_view
+    from embassay.report.hume.conclusions import divided_items_view
 
     if asked.by == "agreement":
-        _show_owners(study, asked)
+        _show_task_owners(study, asked)
         return
-    splits = study_hybrid(read_study(study), asked.llm, asked.options)
+    splits = divide_study_tasks(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
-    write_hybrid(path, splits)
-    rows = divided_record(splits)
-    write_divided(study, rows)
+    write_hybrid_answers(path, splits)
+    rows = convert_to_divided_record(splits)
+    write_divided_tasks(study, rows)
     if asked.json:
         from dataclasses import asdict
         from json import dumps
 
         typer.echo(dumps([asdict(split) for split in splits], ensure_ascii=False))
         return
-    show_blocks(divided_view(rows), asked.wide)
+    show_blocks(divided_items_view(rows), asked.wide)
     typer.echo(f"Items: {path}")
     typer.echo(f"Show it in the report: embassay hume score {shlex.quote(str(study))} --out RUN")
 
 
-def _show_owners(study: Path, asked: SplitOptions) -> None:
+def _show_task_owners(study: Path, asked: HybridSplitOptions) -> None:
     from dataclasses import asdict
 
     from embassay.cli.terminal import show_blocks
     from embassay.protocols.hume.llms.protocol import decide_owners
     from embassay.protocols.hume.study import read_study
-    from embassay.report.hume.conclusions import owners_view
+    from embassay.report.hume.conclusions import task_owners_view
     from embassay.runs.folder import to_json, write_atomic
 
     tasks = decide_owners(read_study(study), asked.llm)
@@ -506,12 +525,12 @@ def _show_owners(study: Path, asked: SplitOptions) -> None:
     if asked.json:
         typer.echo(f"[{', '.join(lines)}]")
         return
-    show_blocks(owners_view(tasks), asked.wide)
+    show_blocks(task_owners_view(tasks), asked.wide)
     typer.echo(f"Tasks: {path}")
 
 
 @dataclass(frozen=True)
-class ScriptOptions:
+class ScriptedAnnotatorOptions:
     """The scripted annotators, and how they err."""
 
     annotators: int = option(2, "Number of scripts.", least=1, group=SYSTEMS)
@@ -519,11 +538,11 @@ class ScriptOptions:
         0.15, "Share of wrong labels and marks; for ratings, error as a share of the scale.",
         least=0, most=1, group=SYSTEMS
     )  # fmt: skip
-    seed: int = repeat_option(RunRequest, "seed", default=1)
+    seed: int = redeclare_option(RunRequest, "seed", default=1)
 
 
 @add_record_options(wide=False)
-def simulate(study: Study, scripts: ScriptOptions, shown: PrintOptions) -> None:
+def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOptions) -> None:
     """Try out a study with scripted annotators. NOBODY ANNOTATED.
 
     Scripts read the gold and err at random. Their answers go to annotations/simulated.jsonl; every table marks
@@ -571,10 +590,10 @@ def import_(study: Study, files: Files, asked: ImportOptions, shown: PrintOption
 
         typer.echo(to_json(done.as_dict()))
         return
-    _say_imported(done)
+    _report_imported_answers(done)
 
 
-def _say_imported(done: ImportedAnswers) -> None:
+def _report_imported_answers(done: ImportedAnswers) -> None:
     for name, kind in done.files:
         typer.echo(f"Read {name} as {kind}.")
     for (who, task), n in done.answers.items():
@@ -628,7 +647,7 @@ def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
     from embassay.protocols.hume.adjudication import DATA, export_gold
 
     done = export_gold(study, gold, out, **more)
-    for line in done.in_words():
+    for line in done.describe_task_outcomes():
         typer.echo(line)
     if done.emptied:
         typer.echo(

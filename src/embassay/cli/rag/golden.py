@@ -16,18 +16,18 @@ from embassay.cli.options import (
     App,
     PrintOptions,
     RunOptions,
-    add_advanced_options,
+    add_options_if_given,
     add_record_options,
     stopping_at_memory,
 )
-from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, repeat_option
-from embassay.protocols.live import Asked
-from embassay.protocols.rag.golden.options import GoldenRequest, Sampling
+from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, redeclare_option
+from embassay.protocols.live import RetrieverOption
+from embassay.protocols.rag.golden.options import GoldenRequest, HumanCheckSampling
 from embassay.stats import Estimate
 
 if TYPE_CHECKING:
-    from embassay.cli.session import Display, RunOnDisk
-    from embassay.protocols.rag.golden.summary import Golden, HumanCheck
+    from embassay.cli.session import DisplayOptions, RunOnDisk
+    from embassay.protocols.rag.golden.summary import GoldenRecord, HumanCheck
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class RedoOptions:
         "A run (FILE or NAME=FILE) whose first --depth passages are graded too; existing grades stay.",
         name="--add-run", value="FILE"
     )  # fmt: skip
-    retrievers: tuple[str, ...] = repeat_option(
-        Asked, "retrievers",
+    retrievers: tuple[str, ...] = redeclare_option(
+        RetrieverOption, "retrievers",
         help="A retriever to ask now, whose first --depth passages are graded too: SPEC or NAME=SPEC, as in rag score."
     )  # fmt: skip
 
@@ -60,7 +60,7 @@ ONCE = ("--force", "--from-stage=")
 
 
 @add_record_options()
-@add_advanced_options(GoldenRequest, "chosen")
+@add_options_if_given(GoldenRequest, "chosen")
 def golden(
     chosen: Mapping[str, Any], sources: SettingSources, redoing: RedoOptions, running: RunOptions
 ) -> None:
@@ -70,21 +70,21 @@ def golden(
 
     Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
-    from embassay.cli.session import Display, show_plan
-    from embassay.protocols.rag.golden.options import make_request, resolve_settings
+    from embassay.cli.session import DisplayOptions, show_run_plan
+    from embassay.protocols.rag.golden.options import make_golden_request, resolve_settings
     from embassay.protocols.rag.golden.protocol import GoldenAttempt
 
     settings = resolve_settings(
         chosen, environment=os.environ, config=sources.config, profile=sources.profile
     )
-    request, display = make_request(settings), Display(running.json, running.wide)
+    request, display = make_golden_request(settings), DisplayOptions(running.json, running.wide)
     out = running.out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if running.dry_run:
-        show_plan(partial(GoldenAttempt().foreseen, request, out=out), display)
+        show_run_plan(partial(GoldenAttempt().forecast_request_cost, request, out=out), display)
         if redoing.retrievers and not running.json:
             _try_retrievers(redoing.retrievers, request)
         return
-    run_golden(
+    run_golden_set(
         request, out, display, settings=settings, redo="S1" if redoing.force else redoing.from_stage,
         add_runs=redoing.add_runs, retrievers=redoing.retrievers, max_usd=running.max_cost
     )  # fmt: skip
@@ -93,38 +93,38 @@ def golden(
 def _try_retrievers(retrievers: Sequence[str], request: GoldenRequest) -> None:
     """Ask each one question, and show how its answer is read."""
     from embassay.protocols.live.runs import try_retrievers
-    from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs
-    from embassay.protocols.rag.golden.protocol import known_texts, prepare_questions
+    from embassay.protocols.rag.golden.corpus import GoldenWork, read_golden_inputs
+    from embassay.protocols.rag.golden.protocol import collect_asked_questions, known_texts
     from embassay.systems.remote import Ledger
 
-    work = GoldenWork(request, read_inputs(request), Path(), Ledger())
+    work = GoldenWork(request, read_golden_inputs(request), Path(), Ledger())
     typer.echo("")
-    for line in try_retrievers(retrievers, prepare_questions(work), known_texts(work)):
+    for line in try_retrievers(retrievers, collect_asked_questions(work), known_texts(work)):
         typer.echo(line)
 
 
-def run_golden(
+def run_golden_set(
     request: GoldenRequest,
     out: Path,
-    display: Display,
+    display: DisplayOptions,
     *,
     report: bool = True,
     max_usd: float | None = None,
     **how: Any,
 ) -> None:
     """Carry out a request; `how` is what `Making` takes."""
-    from embassay.cli.session import carry_out
+    from embassay.cli.session import run_and_show
     from embassay.protocols.rag.golden.protocol import GoldenAttempt
 
     do = partial(GoldenAttempt(**how).carry_out, request)
-    carry_out(
+    run_and_show(
         do,
         out,
         display=display,
         report=report,
         once=ONCE,
-        check=_check_failures,
-        show=_show_golden,
+        check=_check_failed_questions,
+        show=_show_golden_set,
         max_usd=max_usd,
     )
 
@@ -135,7 +135,7 @@ _MORE = (
 )
 
 
-def _check_failures(run: RunOnDisk, out: Path) -> None:
+def _check_failed_questions(run: RunOnDisk, out: Path) -> None:
     """ModelError if questions failed, loudly if many did."""
     from embassay.errors import ModelError
     from embassay.protocols.rag.golden.conclusions import FAILED_LOUDLY
@@ -155,15 +155,15 @@ def _check_failures(run: RunOnDisk, out: Path) -> None:
     )
 
 
-def _show_golden(path: Path, display: Display, report: bool) -> None:
+def _show_golden_set(path: Path, display: DisplayOptions, report: bool) -> None:
     """The results as JSON, or the verdict and what stands behind it."""
-    from embassay.protocols.rag.golden.summary import read_golden
+    from embassay.protocols.rag.golden.summary import read_golden_record
     from embassay.report import write_report
 
-    golden = read_golden(path / "golden.json")
+    golden = read_golden_record(path / "golden.json")
     written = write_report(path) if report else None
     if display.json:
-        _print_json(path, golden, written)
+        _print_golden_json(path, golden, written)
         return
     from embassay.cli.terminal import show_blocks
     from embassay.report.rag.golden import golden_view
@@ -171,18 +171,18 @@ def _show_golden(path: Path, display: Display, report: bool) -> None:
     show_blocks(golden_view(golden, path), display.wide)
 
 
-def _print_json(path: Path, golden: Golden, written: Path | None) -> None:
+def _print_golden_json(path: Path, golden: GoldenRecord, written: Path | None) -> None:
     import json
 
     from embassay.runs.folder import RunFolder
 
     rows = [row.as_dict() for row in RunFolder(path).read_results()]
-    per_query = [row for query in golden.queries for row in _query_records(query)]
+    per_query = [row for query in golden.queries for row in _list_query_records(query)]
     output = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
     typer.echo(json.dumps(output, ensure_ascii=False))
 
 
-def _query_records(query: Any) -> Iterator[dict[str, Any]]:
+def _list_query_records(query: Any) -> Iterator[dict[str, Any]]:
     grades = {f"grade_{grade}": count for grade, count in enumerate(query.grades, start=1)}
     values = {"pool": query.pool, **grades, "kept": query.kept, "calls": query.calls}
     done = query.status == "done"
@@ -211,15 +211,15 @@ def group() -> None:
 def sample(
     run: GoldenRun,
     out: Annotated[Path, typer.Option("--out", help="The new .csv or .tsv file.")],
-    sampling: Sampling,
+    sampling: HumanCheckSampling,
 ) -> None:
     """Write a golden set's lists to a file for a person to edit.
 
     Example: embassay rag check sample runs/golden --out check.csv
     """
-    from embassay.protocols.rag.golden.checks import sample_check
+    from embassay.protocols.rag.golden.checks import sample_lists_for_human_check
 
-    lists = sample_check(run, out, sampling)
+    lists = sample_lists_for_human_check(run, out, sampling)
     passages = sum(len(final.passages) for final in lists)
     typer.echo(f"{len(lists):,} questions with {passages:,} passages are in {out}.")
     if sampling.blind:
@@ -243,16 +243,16 @@ def sample(
 def score(
     run: GoldenRun,
     file: Annotated[Path, typer.Argument(help="The edited file.")],
-    sampling: Sampling,
+    sampling: HumanCheckSampling,
     shown: PrintOptions,
 ) -> None:
     """Compare a person's edited file with the judge.
 
     Example: embassay rag check score runs/golden check.csv
     """
-    from embassay.protocols.rag.golden.checks import score_file
+    from embassay.protocols.rag.golden.checks import score_edited_check_file
 
-    check = score_file(run, file, seed=sampling.seed)
+    check = score_edited_check_file(run, file, seed=sampling.seed)
     if shown.json:
         from dataclasses import asdict
 
@@ -260,62 +260,64 @@ def score(
 
         typer.echo(to_json(asdict(check)))
         return
-    _show_check(check, shown.wide)
-    _say_own(run)
+    _show_human_check(check, shown.wide)
+    _warn_of_engine_claims(run)
 
 
-def _say_own(run: Path) -> None:
+def _warn_of_engine_claims(run: Path) -> None:
     """What the engine claims is another matter: say so, and where it claims nothing."""
-    from embassay.protocols.rag.golden.summary import read_golden
+    from embassay.protocols.rag.golden.summary import read_golden_record
     from embassay.protocols.rag.golden.trust import judge_warnings
-    from embassay.report.rag.golden import say_doubts
+    from embassay.report.rag.golden import say_judge_doubts
 
     if not (record := run / "golden.json").exists():
         return
-    golden = read_golden(record)
+    golden = read_golden_record(record)
     for text in judge_warnings(golden):
         typer.echo(f"\n{text}")
     if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
         typer.echo(
             "\nThis shows how close the judge is to people. The run's own claims are only about the judge."
         )
-    if doubt := say_doubts(golden):
+    if doubt := say_judge_doubts(golden):
         typer.echo(doubt)
 
 
-def _show_check(check: HumanCheck, wide: bool) -> None:
+def _show_human_check(check: HumanCheck, wide: bool) -> None:
     from embassay.cli.terminal import show_table
 
-    typer.echo(_check_verdict(check))
-    if _is_untouched(check):
+    typer.echo(_describe_check_verdict(check))
+    if _is_check_file_untouched(check):
         return
     typer.echo()
-    show_table(["Order and grades", "Person against judge", "95%", "n"], list(_check_rows(check)), wide=wide)
+    show_table(
+        ["Order and grades", "Person against judge", "95%", "n"], list(_build_check_rows(check)), wide=wide
+    )
     if check.table:
         typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
         rows = [[str(grade), *map(str, check.table[grade - 1])] for grade in (5, 4, 3, 2, 1)]
         show_table(["", "1", "2", "3", "4", "5"], rows, wide=wide)
-    _show_corrected(check, wide)
+    _show_corrected_grades(check, wide)
     for remark in check.remarks[:_REMARKS]:
         typer.echo(f"- {remark.query_id}, {remark.doc_id}: {remark.text}")
     if len(check.remarks) > _REMARKS:
         typer.echo(f"- and {len(check.remarks) - _REMARKS} more remarks, see --json")
 
 
-def _show_corrected(check: HumanCheck, wide: bool) -> None:
+def _show_corrected_grades(check: HumanCheck, wide: bool) -> None:
     """What the person would say of all lists, and where the judge is off."""
     if not check.corrected:
         return
     from embassay.cli.terminal import show_blocks
-    from embassay.report.rag.decision import quantities_blocks
+    from embassay.report.rag.decision import judged_quantity_blocks
 
     typer.echo()
-    show_blocks(quantities_blocks(check.corrected, check.off, "All final lists"), wide)
+    show_blocks(judged_quantity_blocks(check.corrected, check.off, "All final lists"), wide)
 
 
-def _check_verdict(check: HumanCheck) -> str:
+def _describe_check_verdict(check: HumanCheck) -> str:
     head = f"{check.queries:,} questions, {check.items:,} passages"
-    if _is_untouched(check):
+    if _is_check_file_untouched(check):
         return f"{head}: nothing was changed. If someone looked at all of it, all of it is confirmed."
     parts = [f"{check.moved:,} moved", f"{check.changed:,} with another grade"]
     if check.remarks:
@@ -323,15 +325,15 @@ def _check_verdict(check: HumanCheck) -> str:
     return f"{head}: {', '.join(parts)}."
 
 
-def _is_untouched(check: HumanCheck) -> bool:
+def _is_check_file_untouched(check: HumanCheck) -> bool:
     """Whether the file is as it was written: figures of it would be of the judge against himself."""
     return not (check.moved or check.changed or check.remarks or check.blind)
 
 
-def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
+def _build_check_rows(check: HumanCheck) -> Iterator[list[str]]:
     from embassay.protocols.kernel import tables as numbers
 
-    def row(name: str, figure: Estimate, *, percent: bool = False) -> list[str]:
+    def format_estimate_row(name: str, figure: Estimate, *, percent: bool = False) -> list[str]:
         if figure.value is None:
             return [name, "n/a", figure.reason, f"{figure.n:,}"]
         value = numbers.format_percent(figure.value, 1) if percent else numbers.format_score(figure.value, 2)
@@ -346,13 +348,13 @@ def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
             ]
         return [name, value, numbers.format_interval(figure.low, figure.high, 2), f"{figure.n:,}"]
 
-    yield row("Kendall's tau, mean over questions", check.tau)
-    yield row("Pairs in the opposite order", check.swapped, percent=True)
+    yield format_estimate_row("Kendall's tau, mean over questions", check.tau)
+    yield format_estimate_row("Pairs in the opposite order", check.swapped, percent=True)
     if check.distance is not None:
         yield ["Places between the two, median", f"{check.distance:g}", "", ""]
-    yield row("Same grade", check.exact, percent=True)
-    yield row("Same or next grade", check.within_one, percent=True)
-    yield row("Weighted kappa of grades", check.kappa)
+    yield format_estimate_row("Same grade", check.exact, percent=True)
+    yield format_estimate_row("Same or next grade", check.within_one, percent=True)
+    yield format_estimate_row("Weighted kappa of grades", check.kappa)
 
 
 @add_record_options(wide=False)
@@ -361,20 +363,20 @@ def prompts(shown: PrintOptions) -> None:
 
     Example: embassay rag prompts
     """
-    from embassay.protocols.rag.judges.chat import KINDS, judge_prompt
+    from embassay.protocols.rag.judges.chat import KINDS, load_judge_prompt
 
     if shown.json:
         from json import dumps
 
-        typer.echo(dumps([judge_prompt(kind).as_dict() for kind in KINDS], ensure_ascii=False))
+        typer.echo(dumps([load_judge_prompt(kind).as_dict() for kind in KINDS], ensure_ascii=False))
         return
     for kind in KINDS:
-        text = judge_prompt(kind)
+        text = load_judge_prompt(kind)
         typer.echo(f"{text.identity}\n\n{text.text}\n")
 
 
 @dataclass(frozen=True)
-class JudgeOptions:
+class JudgeComparisonOptions:
     """Judges of one golden set, the people beside them, and what is made of them."""
 
     judges: tuple[str, ...] = option(
@@ -387,12 +389,12 @@ class JudgeOptions:
     panel: Literal["median", "dawid_skene"] = option(
         "median", "How to combine the grades: by the median, or by the Dawid-Skene model."
     )
-    seed: int = repeat_option(RunRequest, "seed")
+    seed: int = redeclare_option(RunRequest, "seed")
     out: Path | None = option(None, "Folder of tables and the panel's qrels. Default: none.", group=OUTPUT)
 
 
 @add_record_options()
-def judges(asked: JudgeOptions, shown: PrintOptions) -> None:
+def judges(asked: JudgeComparisonOptions, shown: PrintOptions) -> None:
     """Compare judges of one golden set, and combine them in a panel.
 
     Shows how far they agree with each other and with people, and what each costs.
@@ -401,10 +403,10 @@ def judges(asked: JudgeOptions, shown: PrintOptions) -> None:
     """
     from embassay.protocols.rag.golden import panel as panels
 
-    read = [panels.read_judge(judge, asked.grades) for judge in asked.judges]
-    people = None if asked.people is None else panels.read_judge(asked.people, asked.grades)
-    panel = panels.make_panel(read, people, seed=asked.seed)
-    written = None if asked.out is None else panels.write_panel(asked.out, panel, asked.panel)
+    read = [panels.read_judge_grades(judge, asked.grades) for judge in asked.judges]
+    people = None if asked.people is None else panels.read_judge_grades(asked.people, asked.grades)
+    panel = panels.compare_judge_panel(read, people, seed=asked.seed)
+    written = None if asked.out is None else panels.write_judge_panel(asked.out, panel, asked.panel)
     if shown.json:
         from embassay.runs.folder import to_json
 
@@ -413,7 +415,7 @@ def judges(asked: JudgeOptions, shown: PrintOptions) -> None:
     from embassay.cli.terminal import show_table
 
     typer.echo(panels.panel_verdict(panel))
-    for titles, rows in panels.panel_views(panel):
+    for titles, rows in panels.list_terminal_panel_tables(panel):
         typer.echo("")
         show_table(titles, rows, wide=shown.wide, numbers=True)
     if written is not None:

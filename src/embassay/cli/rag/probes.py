@@ -18,14 +18,14 @@ from embassay.cli.options import (
 )
 from embassay.protocols.kernel.request import OUTPUT, option
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsRequest
-from embassay.protocols.rag.probes.tail import TailRequest
+from embassay.protocols.rag.probes.tail import RecallTailRequest
 
 if TYPE_CHECKING:
-    from embassay.cli.session import Display
+    from embassay.cli.session import DisplayOptions
 
 
 @dataclass(frozen=True)
-class TailOutput(PrintOptions):
+class TailProbeOptions(PrintOptions):
     """Where a comparison with exact search is kept."""
 
     out: Path | None = option(
@@ -52,7 +52,7 @@ def names(request: NamesRequest, running: WorkerOptions) -> None:
 
     Example: embassay rag probe names -s minilm
     """
-    _run_named(request, running, "names")
+    _run_named_probe(request, running, "names")
 
 
 @app.command("noise")
@@ -65,7 +65,7 @@ def noise(request: NoiseRequest, running: WorkerOptions) -> None:
 
     Example: embassay rag probe noise -s minilm --rewriter rules
     """
-    _run_named(request, running, "noise")
+    _run_named_probe(request, running, "noise")
 
 
 @app.command("versions")
@@ -79,16 +79,16 @@ def versions(request: VersionsRequest, running: WorkerOptions) -> None:
 
     Example: embassay rag probe versions -s minilm -d my-data
     """
-    from embassay.cli.session import run_session
+    from embassay.cli.session import run_protocol_session
     from embassay.protocols.rag.probes.versions import VersionsProbe
 
-    run_session(VersionsProbe(), request, running, "versions")
+    run_protocol_session(VersionsProbe(), request, running, "versions")
 
 
 @app.command("tail")
 @stopping_at_memory
 @add_record_options()
-def tail(request: TailRequest, shown: TailOutput) -> None:
+def tail(request: RecallTailRequest, shown: TailProbeOptions) -> None:
     """Which questions does an approximate index fail?
 
     Compares an index's lists with exact search, question by question: mean, 5th percentile and minimum recall, also
@@ -98,10 +98,10 @@ def tail(request: TailRequest, shown: TailOutput) -> None:
     """
     from embassay.cli.terminal import print_rendered, show_table
     from embassay.protocols.kernel.tables import write_tables
-    from embassay.protocols.rag.probes.tail import measure_tails
+    from embassay.protocols.rag.probes.tail import measure_recall_tails
     from embassay.runs.folder import to_json, write_atomic
 
-    tails = measure_tails(request)
+    tails = measure_recall_tails(request)
     if shown.out is not None:
         shown.out.mkdir(parents=True, exist_ok=True)
         write_tables(shown.out, [tails.table()])
@@ -113,44 +113,44 @@ def tail(request: TailRequest, shown: TailOutput) -> None:
         return
     for sentence in tails.sentences():
         print_rendered(sentence)
-    printed = tails.table().printed()
+    printed = tails.table().format_for_printing()
     print_rendered("")
     show_table(printed.heads, [list(row) for row in printed.body], wide=shown.wide)
     for note in (printed.note, *(f"{note}." for note in tails.notes)):
         print_rendered(f"\n{note}")
 
 
-def _run_named(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
-    from embassay.cli.session import Display
+def _run_named_probe(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
+    from embassay.cli.session import DisplayOptions
 
-    display, out = Display(running.json, running.wide), running.out or make_default_folder(name)
+    display, out = DisplayOptions(running.json, running.wide), running.out or make_default_folder(name)
     if running.dry_run:
         plan_probe(request, out, display)
     else:
-        run_probe(request, out, display, workers=running.crew(), max_usd=running.max_cost)
+        run_probe(request, out, display, workers=running.choose_cell_workers(), max_usd=running.max_cost)
 
 
 def run_probe(
     request: NamesRequest | NoiseRequest,
     out: Path,
-    display: Display,
+    display: DisplayOptions,
     *,
     report: bool = True,
     **arguments: Any,
 ) -> None:
     """Carry out a request."""
-    from embassay.cli.session import carry_out, show_run
-    from embassay.protocols.rag.probes.protocol import Probe
+    from embassay.cli.session import run_and_show, show_run
+    from embassay.protocols.rag.probes.protocol import NameOrNoiseProbe
     from embassay.report.rag.probes import probe_view
 
-    do = partial(Probe().carry_out, request)
+    do = partial(NameOrNoiseProbe().carry_out, request)
     show = partial(show_run, view=lambda run, _: probe_view(run))
-    carry_out(do, out, display=display, report=report, show=show, **arguments)
+    run_and_show(do, out, display=display, report=report, show=show, **arguments)
 
 
-def plan_probe(request: NamesRequest | NoiseRequest, out: Path, display: Display) -> None:
+def plan_probe(request: NamesRequest | NoiseRequest, out: Path, display: DisplayOptions) -> None:
     """Show what a request would take."""
-    from embassay.cli.session import show_plan
-    from embassay.protocols.rag.probes.protocol import Probe
+    from embassay.cli.session import show_run_plan
+    from embassay.protocols.rag.probes.protocol import NameOrNoiseProbe
 
-    show_plan(partial(Probe().foreseen, request, out=out), display)
+    show_run_plan(partial(NameOrNoiseProbe().forecast_request_cost, request, out=out), display)

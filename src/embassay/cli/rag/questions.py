@@ -14,7 +14,7 @@ from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.questions.options import QuestionsRequest
 
 if TYPE_CHECKING:
-    from embassay.cli.session import Display, RunOnDisk
+    from embassay.cli.session import DisplayOptions, RunOnDisk
 
 
 @add_record_options()
@@ -25,19 +25,19 @@ def questions(request: QuestionsRequest, running: RunOptions) -> None:
 
     Example: embassay rag questions --corpus docs --llm ollama:gemma3:27b
     """
-    from embassay.cli.session import run_session
+    from embassay.cli.session import run_protocol_session
     from embassay.protocols.rag.questions.protocol import QuestionAttempt
 
-    run_session(
-        QuestionAttempt(), request, running, "questions", show=_show_questions, check=_check_questions
+    run_protocol_session(
+        QuestionAttempt(), request, running, "questions", show=_show_questions, check=_check_question_run
     )
 
 
-def _check_questions(run: RunOnDisk, out: Path) -> None:
+def _check_question_run(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed, DataError if there is no question."""
-    from embassay.cli.session import check_cells
+    from embassay.cli.session import check_failed_cells
 
-    check_cells(run, out)
+    check_failed_cells(run, out)
     if not (out / "export" / "queries.jsonl").read_text("utf-8").strip():
         raise DataError(
             "There is no question about these documents", path=run.path,
@@ -46,7 +46,7 @@ def _check_questions(run: RunOnDisk, out: Path) -> None:
         )  # fmt: skip
 
 
-def _show_questions(path: Path, display: Display, report: bool) -> None:
+def _show_questions(path: Path, display: DisplayOptions, report: bool) -> None:
     """The results as JSON, or the tables and where the set is."""
     from embassay.cli.session import show_run
     from embassay.report.rag.questions import questions_view
@@ -63,13 +63,13 @@ def answer(request: AnswerRequest, running: RunOptions) -> None:
 
     Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
     """
-    from embassay.cli.session import run_session
+    from embassay.cli.session import run_protocol_session
     from embassay.protocols.rag.answers.protocol import AnswerAttempt
 
-    run_session(AnswerAttempt(), request, running, "answers", report=False, show=_show_answers)
+    run_protocol_session(AnswerAttempt(), request, running, "answers", report=False, show=_show_answers)
 
 
-def _show_answers(path: Path, display: Display, report: bool) -> None:
+def _show_answers(path: Path, display: DisplayOptions, report: bool) -> None:
     """Every figure of every run, with its interval."""
     del report
     from embassay.runs.folder import RunFolder, to_json

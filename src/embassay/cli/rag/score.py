@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import MatrixOptions, PrintOptions, RunOptions, add_record_options
-from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
+from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
 from embassay.protocols.rag.sessions import SessionsRequest
 
@@ -35,9 +35,9 @@ class ScorePrintOptions(PrintOptions):
         None, "Print every query's values; --json has them by default.", group=OUTPUT
     )
     out: Path | None = option(None, "Folder of the results. Default: none.", group=OUTPUT)
-    max_cost: float | None = repeat_option(RunOptions, "max_cost")
-    matrix: bool = repeat_option(MatrixOptions, "matrix")
-    dry_run: bool = repeat_option(
+    max_cost: float | None = redeclare_option(RunOptions, "max_cost")
+    matrix: bool = redeclare_option(MatrixOptions, "matrix")
+    dry_run: bool = redeclare_option(
         RunOptions,
         "dry_run",
         help="Ask each --retriever one question, show its answer and the total cost, and stop.",
@@ -69,12 +69,14 @@ def score(
     """
     asked = decision.keywords
     if searches.keywords.get("sessions"):
-        _check_sessions(scoring.keywords, until_decided)
+        _check_session_options(scoring.keywords, until_decided)
         _score_sessions(searches(), printing)
         return
     if until_decided:
-        _check_decidable(scoring.keywords)
-        measure = _deciding_measure(scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ()))
+        _check_has_runs_to_decide(scoring.keywords)
+        measure = _choose_deciding_measure(
+            scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ())
+        )
         run_decision(
             decision(measure=measure), printing.out, json=printing.json, wide=printing.wide,
             max_usd=printing.max_cost
@@ -83,13 +85,13 @@ def score(
     _reject_until_decided_options({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
     request = scoring()
     if printing.dry_run:
-        for line in plan_asking(request):
+        for line in preview_retriever_asking(request):
             typer.echo(line)
         return
     _score_runs(request, printing, asked.get("price"))
 
 
-def _check_sessions(asked: Mapping[str, Any], until_decided: bool) -> None:
+def _check_session_options(asked: Mapping[str, Any], until_decided: bool) -> None:
     """UsageError for what sessions have no use for."""
     from embassay.errors import UsageError
 
@@ -107,54 +109,54 @@ def _check_sessions(asked: Mapping[str, Any], until_decided: bool) -> None:
 
 def _score_sessions(request: SessionsRequest, printing: ScorePrintOptions) -> None:
     """Score sessions of many searches, and show or write them."""
-    from embassay.cli.progress import make_listener
+    from embassay.cli.progress import make_progress_listener
     from embassay.cli.terminal import show_blocks, show_table
-    from embassay.document.blocks import Care
+    from embassay.document.blocks import CautionNotes
     from embassay.protocols.rag.sessions import score_sessions, write_sessions
     from embassay.runs.folder import to_json
 
     if printing.dry_run:
-        for line in plan_replay(request):
+        for line in preview_session_replay(request):
             typer.echo(line)
         return
-    heard = make_listener() if request.retrievers else None
+    heard = make_progress_listener() if request.retrievers else None
     try:
         scored = score_sessions(request, printing.out, listener=heard, max_usd=printing.max_cost)
     finally:
         if heard is not None:
-            heard.over()
+            heard.announce_run_end()
     if printing.out is not None:
-        write_sessions(scored, request, printing.out, _command_line())
+        write_sessions(scored, request, printing.out, _format_command_line())
     if printing.json:
         typer.echo(to_json({"results": [row.as_dict() for row in scored.rows], "notes": list(scored.notes)}))
         return
     for table in scored.tables():
-        printed = table.printed()
+        printed = table.format_for_printing()
         typer.echo(f"{printed.title}\n")
         show_table(printed.heads, list(printed.body), wide=printing.wide)
         typer.echo(f"\n{printed.note}\n")
-    show_blocks([Care(tuple(f"{note}." for note in scored.notes))], printing.wide)
+    show_blocks([CautionNotes(tuple(f"{note}." for note in scored.notes))], printing.wide)
     if printing.out is not None:
-        typer.echo(f"\nReport: {_write_page(printing.out)}")
+        typer.echo(f"\nReport: {_write_report_page(printing.out)}")
 
 
-def plan_replay(request: SessionsRequest) -> Iterator[str]:
+def preview_session_replay(request: SessionsRequest) -> Iterator[str]:
     """What each retriever answers to the first recorded query, and how many there are to ask."""
     from embassay.data.judged_runs import CorpusTexts
     from embassay.errors import UsageError
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.scoring.inputs import parse_named_path
-    from embassay.protocols.rag.sessions import prepare_questions, read_sessions
+    from embassay.protocols.rag.sessions import prepare_recorded_queries, read_sessions
 
     if not request.retrievers:
         raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
     recorded = read_sessions(parse_named_path(request.sessions[0])[1])
-    questions = prepare_questions(request, recorded)
+    questions = prepare_recorded_queries(request, recorded)
     documents = {doc: "" for calls in recorded.values() for call in calls for doc in call.documents}
     yield from try_retrievers(request.retrievers, questions, CorpusTexts(documents, {}))
 
 
-def plan_asking(request: ScoreRequest) -> Iterator[str]:
+def preview_retriever_asking(request: ScoreRequest) -> Iterator[str]:
     """What each retriever answers to the first question, how that is read, and how many questions there are to ask."""
     from embassay.errors import UsageError
     from embassay.protocols.live.runs import AskedQuestions, try_retrievers
@@ -172,20 +174,22 @@ def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float
 
     out, per_query = printing.out, printing.per_query
     if not printing.json:
-        run_score(
+        run_scoring(
             request, out, per_query=bool(per_query), wide=printing.wide, report=True, price=price,
             max_usd=printing.max_cost
         )  # fmt: skip
         if printing.matrix:
-            from embassay.cli.session import show_matrix
+            from embassay.cli.session import show_rank_matrix
 
-            show_matrix(out, wide=printing.wide)
+            show_rank_matrix(out, wide=printing.wide)
         return
-    scored = score_request(request, out, _command_line(), max_usd=printing.max_cost)
-    _print_json(scored, None if out is None else _write_page(out), per_query=per_query is not False)
+    scored = score_request(request, out, _format_command_line(), max_usd=printing.max_cost)
+    _print_score_json(
+        scored, None if out is None else _write_report_page(out), per_query=per_query is not False
+    )
 
 
-def _check_decidable(asked: Mapping[str, Any]) -> None:
+def _check_has_runs_to_decide(asked: Mapping[str, Any]) -> None:
     """UsageError where there are no run files to decide between."""
     from embassay.errors import UsageError
 
@@ -198,7 +202,7 @@ def _check_decidable(asked: Mapping[str, Any]) -> None:
         raise UsageError("There are no runs to decide between.", mend="Name each with --run FILE.")
 
 
-def _deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
+def _choose_deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     """The measure that decides. UsageError for several: each would be another question."""
     from embassay.errors import UsageError
 
@@ -246,7 +250,7 @@ def run_decision(
         typer.echo(f"Or in the browser: embassay hume serve {out} --until-decided -a ann -a bob")
 
 
-def run_score(
+def run_scoring(
     request: ScoreRequest,
     out: Path | None,
     *,
@@ -257,70 +261,79 @@ def run_score(
     max_usd: float | None = None,
 ) -> None:
     """Carry out a request and print it as text, with a `report` of its own where there is a folder, or without."""
-    from embassay.cli.progress import make_listener
+    from embassay.cli.progress import make_progress_listener
     from embassay.protocols.rag.scoring.protocol import score_request
 
-    heard = make_listener() if request.retrievers else None
+    heard = make_progress_listener() if request.retrievers else None
     try:
-        scored = score_request(request, out, _command_line(), listener=heard, max_usd=max_usd)
+        scored = score_request(request, out, _format_command_line(), listener=heard, max_usd=max_usd)
     finally:
         if heard is not None:
-            heard.over()
-    _show_scored(scored, per_query=per_query, wide=wide, price=price)
+            heard.announce_run_end()
+    _show_scoring(scored, per_query=per_query, wide=wide, price=price)
     if out is not None and report:
-        typer.echo(f"\nReport: {_write_page(out)}")
+        typer.echo(f"\nReport: {_write_report_page(out)}")
 
 
-def _write_page(out: Path) -> Path:
+def _write_report_page(out: Path) -> Path:
     from embassay.report import write_report
 
     return write_report(out)
 
 
-def _command_line() -> str:
+def _format_command_line() -> str:
     return shlex.join(["embassay", *sys.argv[1:]])
 
 
-def _show_scored(scored: FinishedScoring, *, per_query: bool, wide: bool, price: float | None = None) -> None:
+def _show_scoring(
+    scored: FinishedScoring, *, per_query: bool, wide: bool, price: float | None = None
+) -> None:
     from embassay.cli.terminal import show_blocks, show_table
-    from embassay.report.rag.decision import undecided_blocks
-    from embassay.report.rag.tables import per_query_lines, score_view
+    from embassay.report.rag.decision import undecided_runs_blocks
+    from embassay.report.rag.tables import score_view, write_per_query_lines
 
     show_blocks(score_view(scored.record, wide), wide)
     if scored.by_tag is not None:
         typer.echo(f"\n{scored.by_tag.title}\n")
-        show_table(*_table_rows(scored.by_tag), wide=wide)
+        show_table(*_build_table_rows(scored.by_tag), wide=wide)
     if scored.corrections is not None:
         from embassay.report.rag.decision import corrections_view
 
         typer.echo("")
         show_blocks(corrections_view(scored.corrections, scored.record.headline, price), wide)
-    elif bought := list(undecided_blocks(scored.record, price)):
+    elif bought := list(undecided_runs_blocks(scored.record, price)):
         typer.echo("")
         show_blocks(bought, wide)
     if per_query:
         typer.echo("")
-        for line in per_query_lines(scored.per_query()):
+        for line in write_per_query_lines(scored.as_per_query_frame()):
             typer.echo(line)
 
 
-def _table_rows(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
+def _build_table_rows(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
     """Tag, run, value, difference and queries, with intervals."""
     from embassay.protocols.kernel import tables as numbers
 
-    def shown(value: Any, low: Any, high: Any) -> str:
+    def format_with_interval(value: Any, low: Any, high: Any) -> str:
         if value is None:
             return numbers.NONE
         return numbers.format_score(value) + ("" if low is None else f" {numbers.format_interval(low, high)}")
 
     heads = [table.columns[place].name for place in (0, 1, 2, 6, 5)]
     rows = [
-        [str(row[0]), str(row[1]), shown(*row[2:5]), shown(*row[6:9]), f"{row[5]:,}"] for row in table.rows
+        [
+            str(row[0]),
+            str(row[1]),
+            format_with_interval(*row[2:5]),
+            format_with_interval(*row[6:9]),
+            f"{row[5]:,}",
+        ]
+        for row in table.rows
     ]
     return heads, rows
 
 
-def _print_json(scored: FinishedScoring, report: Path | None, *, per_query: bool) -> None:
+def _print_score_json(scored: FinishedScoring, report: Path | None, *, per_query: bool) -> None:
     """One object; the many values per query are written by columns, which is ten times as fast."""
     import json
 
@@ -336,5 +349,5 @@ def _print_json(scored: FinishedScoring, report: Path | None, *, per_query: bool
         titles = [column.name for column in scored.by_tag.columns]
         rest["by_tag"] = [dict(zip(titles, row, strict=True)) for row in scored.by_tag.rows]
     head = to_json({"results": [row.as_dict() for row in result_rows(scored.record)]})[:-1]
-    values = scored.per_query().write_json() if per_query else json.dumps([])
+    values = scored.as_per_query_frame().write_json() if per_query else json.dumps([])
     typer.echo(f'{head}, "per_query": {values}, {to_json(rest)[1:]}')

@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import MatrixOptions, RunOptions, add_record_options, make_default_folder
-from embassay.protocols.kernel.request import SPEED, RunRequest, label_price, option, repeat_option
-from embassay.protocols.live import Asked
+from embassay.protocols.kernel.request import (
+    SPEED,
+    RunRequest,
+    declare_label_price_option,
+    option,
+    redeclare_option,
+)
+from embassay.protocols.live import RetrieverOption
 
 if TYPE_CHECKING:
-    from embassay.cli.session import Display
+    from embassay.cli.session import DisplayOptions
     from embassay.protocols.rag.sweep.config import SweepRequest
 
 Config = Annotated[
@@ -30,13 +36,13 @@ Config = Annotated[
 class SweepOverrides:
     """What takes the place of the config's where it is given: datasets, queries per dataset, the seed, and rules."""
 
-    datasets: tuple[str, ...] = repeat_option(
+    datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(), help="A retrieval set, instead of the config's.", value="DATA"
     )
-    limit: int | None = repeat_option(
+    limit: int | None = redeclare_option(
         RunRequest, "limit", help="Maximum queries per dataset, drawn at random."
     )
-    seed: int | None = repeat_option(
+    seed: int | None = redeclare_option(
         RunRequest, "seed", default=None, help="Random seed. Default: the config's."
     )
     sla_ms: float | None = option(None, "Best quality within this many milliseconds per query.", least=0)
@@ -45,8 +51,8 @@ class SweepOverrides:
     )
     target: float | None = option(None, "Fastest and cheapest with at least this quality.")
     exclude_self: bool = option(False, "Leave out a query's own document.", name="--exclude-self")
-    retrievers: tuple[str, ...] = repeat_option(
-        Asked,
+    retrievers: tuple[str, ...] = redeclare_option(
+        RetrieverOption,
         "retrievers",
         help="A retriever to include as one stack, with its time and price: SPEC or NAME=SPEC.",
     )
@@ -57,8 +63,8 @@ class SweepRunOptions(RunOptions):
     """How a sweep is carried out."""
 
     force: bool = option(False, "Repeat finished measurements.", name="--force", group=SPEED)
-    price: float | None = label_price()
-    matrix: bool = repeat_option(MatrixOptions, "matrix")
+    price: float | None = declare_label_price_option()
+    matrix: bool = redeclare_option(MatrixOptions, "matrix")
 
 
 ONCE = ("--force",)
@@ -73,21 +79,21 @@ def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> No
 
     Example: embassay rag sweep sweep.yaml --sla-ms 200
     """
-    from embassay.cli.session import Display, show_matrix
+    from embassay.cli.session import DisplayOptions, show_rank_matrix
     from embassay.protocols.rag.sweep.config import read_config
     from embassay.protocols.rag.sweep.protocol import override_request
 
     request = override_request(read_config(config), **vars(asked))
-    display = Display(running.json, running.wide)
+    display = DisplayOptions(running.json, running.wide)
     if running.dry_run:
-        _show_plan(request, display)
+        _show_sweep_plan(request, display)
         if request.retriever and not running.json:
             _try_retrievers(request)
         return
     out = running.out or make_default_folder("sweep")
     run_sweep(request, out, display, force=running.force, max_usd=running.max_cost, price=running.price)
     if running.matrix and not running.json:
-        show_matrix(out, wide=running.wide)
+        show_rank_matrix(out, wide=running.wide)
 
 
 def _try_retrievers(request: SweepRequest) -> None:
@@ -110,7 +116,7 @@ def _try_retrievers(request: SweepRequest) -> None:
 def run_sweep(
     request: SweepRequest,
     out: Path,
-    display: Display,
+    display: DisplayOptions,
     *,
     report: bool = True,
     max_usd: float | None = None,
@@ -118,15 +124,19 @@ def run_sweep(
     **how: Any,
 ) -> None:
     """Carry out a request, and say what more labels would cost at a `price` each; `how` is what `Sweeping` takes."""
-    from embassay.cli.session import carry_out
+    from embassay.cli.session import run_and_show
     from embassay.protocols.rag.sweep.protocol import SweepAttempt
 
     do = partial(SweepAttempt(**how).carry_out, request)
-    show = _show_sweep if price is None else partial(_show_sweep, labels=_mean_labels(request), price=price)
-    carry_out(do, out, display=display, report=report, once=ONCE, show=show, max_usd=max_usd)
+    show = (
+        _show_sweep
+        if price is None
+        else partial(_show_sweep, labels=_average_labels_per_query(request), price=price)
+    )
+    run_and_show(do, out, display=display, report=report, once=ONCE, show=show, max_usd=max_usd)
 
 
-def _mean_labels(request: SweepRequest) -> float:
+def _average_labels_per_query(request: SweepRequest) -> float:
     """How many judged passages a query has, over the datasets."""
     from embassay.protocols.rag.sweep.evidence import open_collection
 
@@ -135,14 +145,14 @@ def _mean_labels(request: SweepRequest) -> float:
     return sum(map(len, grades)) / max(len(grades), 1)
 
 
-def _show_plan(request: SweepRequest, display: Display) -> None:
+def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
     """What would be measured and what it takes; nothing is sent."""
-    from embassay.protocols.rag.sweep.forecasts import forecast_of
+    from embassay.protocols.rag.sweep.forecasts import forecast_sweep
     from embassay.runs.forecast import describe_forecasts, forecast_table
-    from embassay.systems.remote import NoCalls, open_without_keys
+    from embassay.systems.remote import NoCallsLedger, open_without_keys
 
     with open_without_keys():
-        forecast = forecast_of(request, NoCalls())
+        forecast = forecast_sweep(request, NoCallsLedger())
     if display.json:
         import json
 
@@ -152,12 +162,12 @@ def _show_plan(request: SweepRequest, display: Display) -> None:
 
     show_table(*forecast_table(forecast.work), wide=display.wide, numbers=True)
     typer.echo("")
-    for line in (*forecast.in_words(), *describe_forecasts(forecast.work)):
+    for line in (*forecast.describe_forecast(), *describe_forecasts(forecast.work)):
         typer.echo(line)
 
 
 def _show_sweep(
-    path: Path, display: Display, report: bool, *, labels: float = 0.0, price: float | None = None
+    path: Path, display: DisplayOptions, report: bool, *, labels: float = 0.0, price: float | None = None
 ) -> None:
     """The results as JSON, or the recommendation and what stands behind it; nothing where all has failed."""
     from embassay.protocols.rag.sweep.findings import read_findings
@@ -167,7 +177,7 @@ def _show_sweep(
     measured = (path / FILE).exists()
     written = write_report(path) if report and measured else None
     if display.json:
-        _print_json(path, written)
+        _print_sweep_json(path, written)
         return
     if measured:
         from embassay.cli.terminal import show_blocks
@@ -177,7 +187,7 @@ def _show_sweep(
         show_blocks(sweep_view(findings, path, display.wide, labels, price), display.wide)
 
 
-def _print_json(path: Path, written: Path | None) -> None:
+def _print_sweep_json(path: Path, written: Path | None) -> None:
     import json
 
     from embassay.protocols.rag.sweep.protocol import read_sweep

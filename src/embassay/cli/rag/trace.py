@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, add_record_options
-from embassay.protocols.kernel.request import OUTPUT, SPEED, option, repeat_option
+from embassay.protocols.kernel.request import OUTPUT, SPEED, option, redeclare_option
 from embassay.protocols.rag.trace.options import TraceRequest
 
 
@@ -27,12 +27,12 @@ class TracePrinting(PrintOptions):
     max_cost: float | None = option(
         None, "Stop before a reranker costs more than this.", least=0, value="USD", group=SPEED
     )
-    out: Path | None = repeat_option(
+    out: Path | None = redeclare_option(
         RunOptions,
         "out",
         help="Folder of the trace and its report; the same command resumes it. Default: none.",
     )
-    dry_run: bool = repeat_option(
+    dry_run: bool = redeclare_option(
         RunOptions, "dry_run", help="With -d: show what would be searched and reranked, and stop."
     )
 
@@ -46,11 +46,11 @@ def trace(request: TraceRequest, printing: TracePrinting) -> None:
     Example: embassay rag trace --qrels qrels.tsv --search words=bm25.trec --search vectors=dense.trec
     --stage fused=fused.trec --stage reranked=final.trec
     """
-    from embassay.cli.progress import make_listener
+    from embassay.cli.progress import make_progress_listener
     from embassay.cli.terminal import show_blocks
     from embassay.protocols.kernel.session import SilentListener
     from embassay.protocols.rag.trace.pipeline import run_trace
-    from embassay.protocols.rag.trace.protocol import keep_trace, plan_trace
+    from embassay.protocols.rag.trace.protocol import describe_trace_plan, trace_into_folder
     from embassay.report import write_report
     from embassay.report.rag.trace import trace_view
     from embassay.runs.folder import to_json
@@ -58,18 +58,18 @@ def trace(request: TraceRequest, printing: TracePrinting) -> None:
 
     out = printing.out
     if printing.dry_run:
-        for line in plan_trace(request, out):
+        for line in describe_trace_plan(request, out):
             typer.echo(line)
         return
-    heard = make_listener() if request.dataset else SilentListener()
+    heard = make_progress_listener() if request.dataset else SilentListener()
     try:
         if out is None:
             traced = run_trace(request, ledger=Ledger(max_usd=printing.max_cost), listener=heard)
         else:
             command = shlex.join(["embassay", *sys.argv[1:]])
-            traced = keep_trace(request, out, command, listener=heard, max_usd=printing.max_cost)
+            traced = trace_into_folder(request, out, command, listener=heard, max_usd=printing.max_cost)
     finally:
-        heard.over()
+        heard.announce_run_end()
     written = None if out is None else write_report(out)
     if printing.json:
         typer.echo(to_json(traced.as_dict(), indent=1))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AskingOptions(PrintOptions):
+class AskingCostOptions(PrintOptions):
     """What asking may cost."""
 
     max_cost: float | None = option(
@@ -43,7 +43,7 @@ class FingerprintTarget:
 
 
 @add_record_options()
-def record(request: RecordRequest, target: FingerprintTarget, asking: AskingOptions) -> None:
+def record(request: RecordRequest, target: FingerprintTarget, asking: AskingCostOptions) -> None:
     """Record how a system answers now: a fingerprint to check against.
 
     Sends fixed texts, and some of your own, several times. The file contains the texts that were sent. After an
@@ -51,34 +51,41 @@ def record(request: RecordRequest, target: FingerprintTarget, asking: AskingOpti
 
     Example: embassay watch record -s minilm --corpus docs/ --queries questions.csv --out minilm.json
     """
-    from embassay.protocols.watch.answers import partial_of
+    from embassay.protocols.watch.answers import find_partial_folder
     from embassay.protocols.watch.plan import plan_recording
-    from embassay.protocols.watch.recording import record_to_file
+    from embassay.protocols.watch.recording import record_fingerprint_to_file
     from embassay.runs.folder import to_json
 
     if asking.dry_run:
-        _show_plan(lambda: plan_recording(request), asking)
+        _show_asking_plan(lambda: plan_recording(request), asking)
         return
     if target.out.exists() and not target.replace:
         raise UsageError(
             f"{target.out} exists, and later checks depend on it.",
             mend="Add --replace, or name another --out.",
         )
-    if partial_of(target.out).is_dir():
+    if find_partial_folder(target.out).is_dir():
         typer.echo(
-            f"Resumes from the answers in {partial_of(target.out)}; remove it to start over.", err=True
+            f"Resumes from the answers in {find_partial_folder(target.out)}; remove it to start over.",
+            err=True,
         )
-    with _show_progress(asking, f"Answers so far are kept in {partial_of(target.out)}.") as heard:
-        made = record_to_file(request, target.out, max_usd=asking.max_cost, listener=heard)
+    with _show_asking_progress(
+        asking, f"Answers so far are kept in {find_partial_folder(target.out)}."
+    ) as heard:
+        made = record_fingerprint_to_file(request, target.out, max_usd=asking.max_cost, listener=heard)
     shown = {
         "file": str(target.out), **made.facts(), "system": made.fingerprint.system,
-        "items": len(made.fingerprint.items), "repeats": made.fingerprint.repeats,
+        "items": len(made.fingerprint.items), "repeats": made.fingerprint.repeat_count,
         "failed": dict(made.fingerprint.failed)
     }  # fmt: skip
     if asking.json:
         typer.echo(to_json(shown, indent=1))
         return
-    noise = "always the same answers" if not made.fingerprint.varies else "answers vary from call to call"
+    noise = (
+        "always the same answers"
+        if not made.fingerprint.has_varied_answers
+        else "answers vary from call to call"
+    )
     typer.echo(f"{target.out}: {shown['items']:,} items of {shown['system']}, {noise}.")
     typer.echo(f"Check it with: embassay watch check {target.out}")
 
@@ -89,7 +96,7 @@ def check(
         Path, typer.Argument(help="The file written by `embassay watch record`.", metavar="FILE")
     ],
     request: CheckRequest,
-    asking: AskingOptions,
+    asking: AskingCostOptions,
 ) -> None:
     """Check whether a system still answers as recorded.
 
@@ -101,37 +108,37 @@ def check(
     """
     from embassay.protocols.watch.check import check_fingerprint
     from embassay.protocols.watch.fingerprint import read_fingerprint
-    from embassay.protocols.watch.history import append_check, history_of
-    from embassay.protocols.watch.plan import pace_of, plan_check
-    from embassay.protocols.watch.verdicts import as_junit, as_markdown, is_failed
-    from embassay.report.watch.checks import check_view
+    from embassay.protocols.watch.history import append_check, find_history_file
+    from embassay.protocols.watch.plan import plan_check, read_recorded_pace
+    from embassay.protocols.watch.verdicts import format_as_junit, format_as_markdown, is_check_failed
+    from embassay.report.watch.checks import watch_check_view
     from embassay.runs.folder import to_json, write_atomic
 
     fingerprint = read_fingerprint(file)
-    history = request.history or history_of(file)
+    history = request.history or find_history_file(file)
     if asking.dry_run:
-        pace = pace_of(history, fingerprint)
-        _show_plan(lambda: tuple(plan_check(fingerprint, request, pace)), asking)
+        pace = read_recorded_pace(history, fingerprint)
+        _show_asking_plan(lambda: tuple(plan_check(fingerprint, request, pace)), asking)
         return
-    with _show_progress(asking) as heard:
+    with _show_asking_progress(asking) as heard:
         made = check_fingerprint(
             fingerprint, request, history=history, ledger=_open_ledger(asking), listener=heard
         )
     append_check(history, made)
     if request.junit is not None:
-        write_atomic(request.junit, as_junit(made))
+        write_atomic(request.junit, format_as_junit(made))
     if request.markdown is not None:
-        write_atomic(request.markdown, as_markdown(made))
+        write_atomic(request.markdown, format_as_markdown(made))
     if asking.json:
         typer.echo(to_json(made.as_dict(), indent=1))
     else:
-        _show(check_view(made), asking)
-    if is_failed(made, request.fail_on):
+        _print_blocks(watch_check_view(made), asking)
+    if is_check_failed(made, request.fail_on):
         raise typer.Exit(1)
 
 
 @add_record_options()
-def compare(request: CompareRequest, asking: AskingOptions) -> None:
+def compare(request: CompareRequest, asking: AskingCostOptions) -> None:
     """Compare two systems that should be one model.
 
     Reports whether they are equal, close or different, and for which texts.
@@ -144,23 +151,23 @@ def compare(request: CompareRequest, asking: AskingOptions) -> None:
     from embassay.runs.folder import to_json
 
     if asking.dry_run:
-        _show_plan(lambda: plan_comparison(request), asking)
+        _show_asking_plan(lambda: plan_comparison(request), asking)
         return
-    with _show_progress(asking) as heard:
+    with _show_asking_progress(asking) as heard:
         told = compare_systems(request, ledger=_open_ledger(asking), listener=heard)
     if asking.json:
         typer.echo(to_json(told.as_dict(), indent=1))
     else:
-        _show(conformance_view(told), asking)
+        _print_blocks(conformance_view(told), asking)
 
 
 @contextmanager
-def _show_progress(asking: AskingOptions, kept: str = "") -> Iterator[SilentListener]:
+def _show_asking_progress(asking: AskingCostOptions, kept: str = "") -> Iterator[SilentListener]:
     """A listener that shows what is asked; and, where something is kept, a signal that ends it in one line."""
-    from embassay.cli.progress import make_listener
+    from embassay.cli.progress import make_progress_listener
     from embassay.cli.session import stop_on_signal
 
-    heard = make_listener(asking.json)
+    heard = make_progress_listener(asking.json)
     try:
         command = shlex.join(["embassay", *sys.argv[1:]])
         with stop_on_signal(kept, command) if kept else nullcontext():
@@ -169,14 +176,14 @@ def _show_progress(asking: AskingOptions, kept: str = "") -> Iterator[SilentList
         getattr(heard, "stop", lambda: None)()
 
 
-def _open_ledger(asking: AskingOptions) -> Any:
+def _open_ledger(asking: AskingCostOptions) -> Any:
     from embassay.systems.remote import Ledger
 
     return Ledger(max_usd=asking.max_cost)
 
 
-def _show_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingOptions) -> None:
-    from embassay.report.watch.checks import plan_view
+def _show_asking_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingCostOptions) -> None:
+    from embassay.report.watch.checks import watch_plan_view
     from embassay.runs.folder import to_json
     from embassay.systems.remote import open_without_keys
 
@@ -185,10 +192,10 @@ def _show_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingOptions)
     if asking.json:
         typer.echo(to_json({"plan": [step.as_dict() for step in steps]}, indent=1))
     else:
-        _show(plan_view(steps), asking)
+        _print_blocks(watch_plan_view(steps), asking)
 
 
-def _show(blocks: Iterable[Block], asking: AskingOptions) -> None:
+def _print_blocks(blocks: Iterable[Block], asking: AskingCostOptions) -> None:
     from embassay.cli.terminal import show_blocks
 
     show_blocks(blocks, asking.wide)

@@ -16,9 +16,9 @@ class Catalogue(Registry[Dataset]):
 
     def _load_plugins(self) -> None:
         if not self._plugins_loaded:
-            from embassay.data.catalogue.entries import register_all
+            from embassay.data.catalogue.entries import register_all_datasets
 
-            register_all(self)
+            register_all_datasets(self)
         super()._load_plugins()
 
 
@@ -32,6 +32,6 @@ DATASETS.add(
 )
 DATASETS.add(
     "hub",
-    "embassay.data.catalogue.hub:open_repository",
+    "embassay.data.catalogue.hub:open_hub_repository",
     "hub:ORG/NAME, one table of any dataset on the Hugging Face hub",
 )

@@ -16,12 +16,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from embassay.data.catalogue import DATASETS
 from embassay.data.dataset import Dataset
-from embassay.data.rows import Source, find_nearest_name
-from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, TASKS, axis_columns
-from embassay.data.tables import FORMATS, known_suffix
+from embassay.data.rows import RowSource, find_nearest_name
+from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, TASKS, find_axis_columns
+from embassay.data.tables import FORMATS, find_known_suffix
 from embassay.data.yaml import read_yaml
 from embassay.errors import UsageError
-from embassay.limits import bounded_entries
+from embassay.limits import list_bounded_entries
 from embassay.registry import Registry
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ LARGE = 200_000
 """Rows above which a table of the hub is streamed, not downloaded whole."""
 
 
-def _as_list(value: Any) -> Any:
+def _wrap_text_in_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Names = Annotated[list[str], BeforeValidator(_as_list)]
+Names = Annotated[list[str], BeforeValidator(_wrap_text_in_list)]
 """One name or several; of several, the first that is there counts."""
 
 
@@ -69,17 +69,17 @@ class TableRecord(CatalogueRecord):
     """Whether the split was asked for by name, so that no other will do."""
 
     @property
-    def is_of_a_set(self) -> bool:
+    def is_of_retrieval_set(self) -> bool:
         """Whether it is one of the tables of a retrieval set."""
         return self.part in (*RETRIEVAL_PARTS, "top_ranked")
 
     @property
-    def splits(self) -> tuple[str, ...]:
+    def split_names(self) -> tuple[str, ...]:
         """The splits on the hub, all of which are read; by default the one called like the part."""
         return tuple(self.split) or (self.part,)
 
     @property
-    def targets(self) -> tuple[str, ...]:
+    def canonical_columns(self) -> tuple[str, ...]:
         """The canonical columns it gives: those that its shapes need, and what it maps besides."""
         lists = OTHERWISE if self.nested else {}
         needed = [
@@ -200,7 +200,7 @@ class EntryRecord(CatalogueRecord):
         """The tasks of all protocols that use it."""
         return tuple(dict.fromkeys(task for tasks in self.protocols.values() for task in tasks))
 
-    def config(self, table: TableRecord, lang: str) -> tuple[str, ...]:
+    def list_hub_configs(self, table: TableRecord, lang: str) -> tuple[str, ...]:
         """The configurations on the hub that may hold a table, the likeliest first."""
         if not lang or not self.langs:
             return tuple(table.config)
@@ -208,7 +208,7 @@ class EntryRecord(CatalogueRecord):
 
 
 @cache
-def all_entries() -> Mapping[str, EntryRecord]:
+def read_all_entries() -> Mapping[str, EntryRecord]:
     """Name -> record, in the order of the files: sts, classification, clustering, and so on."""
 
     files = sorted(Path(__file__).parent.glob("*.yaml"))
@@ -218,24 +218,24 @@ def all_entries() -> Mapping[str, EntryRecord]:
 
 def find_entry(name: str) -> EntryRecord:
     """The record called `name`; UsageError, with the nearest name, for a dataset without one."""
-    if name not in all_entries():
-        near = find_nearest_name(name, all_entries())
+    if name not in read_all_entries():
+        near = find_nearest_name(name, read_all_entries())
         raise UsageError(
             f"The dataset {name!r} has no record.",
             mend=f"{f'Did you mean {near}? ' if near else ''}`embassay data list` shows all.",
         )
-    return all_entries()[name]
+    return read_all_entries()[name]
 
 
-def register_all(registry: Registry[Dataset]) -> None:
+def register_all_datasets(registry: Registry[Dataset]) -> None:
     """Give the registry a factory for every record, nothing of which is opened."""
-    from embassay.data.catalogue.hub import open_entry
+    from embassay.data.catalogue.hub import open_catalogue_entry
 
-    for record in all_entries().values():
+    for record in read_all_entries().values():
         lang = record.lang or "mul"
         registry.add(
             record.name,
-            partial(open_entry, record),
+            partial(open_catalogue_entry, record),
             record.title,
             lang=lang,
             shapes=" ".join(record.all_shapes),
@@ -246,7 +246,7 @@ def register_all(registry: Registry[Dataset]) -> None:
 VARIABLE = "EMBASSAY_DATA"
 
 
-def mirror_folder() -> Path:
+def find_mirror_folder() -> Path:
     """`$EMBASSAY_DATA`, or the platform's folder for data of users."""
     chosen = os.environ.get(VARIABLE)
     if chosen:
@@ -256,7 +256,7 @@ def mirror_folder() -> Path:
     return user_data_path("embassay") / "data"
 
 
-def table_files(
+def find_table_files(
     folder: Path, part: str, split: str, langs: tuple[str, ...]
 ) -> Mapping[str, tuple[Path, ...]]:
     """Language -> the files of the table `part` in `folder`; one key "" where languages are not apart.
@@ -264,23 +264,25 @@ def table_files(
     `part.SUFFIX`; or in the folder `part`: `LANG.SUFFIX` for each of `langs`, or `SPLIT.SUFFIX`, or all files
     in the order of their names. Empty where there is nothing of it.
     """
-    if single := named_table(folder, part):
+    if single := find_table_in_folder(folder, part):
         return {"": (single,)}
     inside = folder / part
     if not inside.is_dir():
         return {}
-    by_lang = {lang: (path,) for lang in langs if (path := named_table(inside, lang))}
+    by_lang = {lang: (path,) for lang in langs if (path := find_table_in_folder(inside, lang))}
     if by_lang:
         return by_lang
-    if single := named_table(inside, split):
+    if single := find_table_in_folder(inside, split):
         return {"": (single,)}
     shards = tuple(
-        path for path in sorted(bounded_entries(inside.iterdir(), inside)) if known_suffix(path.name)
+        path
+        for path in sorted(list_bounded_entries(inside.iterdir(), inside))
+        if find_known_suffix(path.name)
     )
     return {"": shards} if shards else {}
 
 
-def named_table(folder: Path, stem: str) -> Path | None:
+def find_table_in_folder(folder: Path, stem: str) -> Path | None:
     """The table of that name in a folder, in whatever format."""
     return next((path for suffix in FORMATS if (path := folder / (stem + suffix)).is_file()), None)
 
@@ -303,9 +305,9 @@ class DatasetOverview:
     revision: str = ""
 
 
-def list_overviews(protocol: str = "", task: str = "") -> Iterator[DatasetOverview]:
+def list_dataset_overviews(protocol: str = "", task: str = "") -> Iterator[DatasetOverview]:
     """One per dataset that the protocol uses for the task; the sample, which serves all, is always among them."""
-    known = all_entries()
+    known = read_all_entries()
     for dataset in DATASETS:
         record = known.get(dataset.name)
         if record is None:
@@ -315,38 +317,40 @@ def list_overviews(protocol: str = "", task: str = "") -> Iterator[DatasetOvervi
             yield DatasetOverview(
                 dataset.name, where, 0, (), dataset.summary, shapes=shapes, lang=facts.get("lang", "")
             )
-        elif _is_used(record, protocol, task):
-            yield make_overview(record)
+        elif _is_used_for_task(record, protocol, task):
+            yield make_dataset_overview(record)
 
 
-def make_overview(record: EntryRecord) -> DatasetOverview:
+def make_dataset_overview(record: EntryRecord) -> DatasetOverview:
     """The record in one line."""
     return DatasetOverview(
-        record.name, find_reading_place(record), record.size, record.tasks, record.title, tuple(record.protocols),
+        record.name, find_dataset_location(record), record.size, record.tasks, record.title, tuple(record.protocols),
         record.all_shapes,
         record.lang or " ".join(record.langs), record.licence, record.hub, record.revision
     )  # fmt: skip
 
 
-def find_reading_place(record: EntryRecord) -> str:
+def find_dataset_location(record: EntryRecord) -> str:
     """Where it would be read from now; looks at names of files and folders only."""
-    folder = mirror_folder() / record.name
+    folder = find_mirror_folder() / record.name
     if folder.is_dir():
-        return "mirror" if _is_whole(record, folder) else "part of mirror"
+        return "mirror" if _is_mirror_complete(record, folder) else "part of mirror"
     if not record.hub:
         return "by hand"
-    return "cache" if any(path.is_dir() for path in _cache_folders(record.hub)) else "hub"
+    return "cache" if any(path.is_dir() for path in _list_hub_cache_folders(record.hub)) else "hub"
 
 
-def _is_whole(record: EntryRecord, folder: Path) -> bool:
+def _is_mirror_complete(record: EntryRecord, folder: Path) -> bool:
     """Whether every table is there in every language, or every shape in a file of its own."""
     langs = tuple(record.langs)
-    by_language = [table_files(folder, table.part, table.splits[0], langs) for table in record.all_tables]
+    by_language = [
+        find_table_files(folder, table.part, table.split_names[0], langs) for table in record.all_tables
+    ]
     tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in by_language)
-    return tables or all(table_files(folder, shape, "", ()) for shape in record.all_shapes)
+    return tables or all(find_table_files(folder, shape, "", ()) for shape in record.all_shapes)
 
 
-def _cache_folders(repo: str) -> Iterator[Path]:
+def _list_hub_cache_folders(repo: str) -> Iterator[Path]:
     """The folders that the libraries of the hub would keep `repo` in; they are not asked, as that loads them."""
     home = Path(
         os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
@@ -355,7 +359,7 @@ def _cache_folders(repo: str) -> Iterator[Path]:
     yield Path(datasets).expanduser() / repo.replace("/", "___")
 
 
-def _is_used(record: EntryRecord, protocol: str, task: str) -> bool:
+def _is_used_for_task(record: EntryRecord, protocol: str, task: str) -> bool:
     used = [tasks for by, tasks in record.protocols.items() if protocol in ("", by)]
     return any(task in ("", *tasks) for tasks in used)
 
@@ -393,35 +397,41 @@ class DatasetCard:
                 yield "  " + "  ".join(f"{name}={value}" for name, value in row.items())
 
 
-def make_card(spec: str) -> DatasetCard:
+def make_dataset_card(spec: str) -> DatasetCard:
     """The card of a catalogue name or a path. Only `hub:` reads from the network.
 
     UsageError for a spec that is neither.
     """
-    from embassay.data.catalogue.hub import mirror_layout
+    from embassay.data.catalogue.hub import describe_mirror_layout
 
     name = re.split("[:?]", spec, maxsplit=1)[0]
-    record = all_entries().get(name)
-    at_hand = record is None or "mirror" in find_reading_place(record)
-    dataset = _open_spec(spec) if at_hand else None
-    facts = _known_facts(record) if record else {}
+    record = read_all_entries().get(name)
+    at_hand = record is None or "mirror" in find_dataset_location(record)
+    dataset = _open_dataset_spec(spec) if at_hand else None
+    facts = _collect_dataset_facts(record) if record else {}
     shapes = dataset.shapes() if dataset else record.all_shapes if record else ()
-    facts |= {"shapes": " ".join(shapes), "tasks": _name_tasks(shapes)}
+    facts |= {"shapes": " ".join(shapes), "tasks": _name_tasks_of_shapes(shapes)}
     if dataset:
         facts["language"] = " ".join(dataset.langs) or dataset.lang
-    rows = {part: _top_rows(part, dataset.parts[part]) for part in _shown_shapes(dataset)} if dataset else {}
-    return DatasetCard(name if record else spec, facts, tuple(mirror_layout(record)) if record else (), rows)
+    rows = (
+        {part: _read_first_rows(part, dataset.parts[part]) for part in _list_shown_shapes(dataset)}
+        if dataset
+        else {}
+    )
+    return DatasetCard(
+        name if record else spec, facts, tuple(describe_mirror_layout(record)) if record else (), rows
+    )
 
 
-def _open_spec(spec: str) -> Dataset:
+def _open_dataset_spec(spec: str) -> Dataset:
     from embassay.data.sources import open_dataset
 
     return open_dataset(spec)
 
 
-def _known_facts(record: EntryRecord) -> dict[str, str]:
+def _collect_dataset_facts(record: EntryRecord) -> dict[str, str]:
     pinned = record.revision if record.is_pinned else f"{record.revision} (not pinned: it may change)"
-    folder = mirror_folder() / record.name
+    folder = find_mirror_folder() / record.name
     come_from = {
         "mirror": str(folder),
         "part of mirror": f"{folder}, which contains part of it",
@@ -431,7 +441,7 @@ def _known_facts(record: EntryRecord) -> dict[str, str]:
     }
     facts = {
         "what": record.title,
-        "read from": come_from[find_reading_place(record)],
+        "read from": come_from[find_dataset_location(record)],
         "hub": f"{record.hub} at {pinned}" if record.hub else "",
         "licence": record.licence,
         "language": record.lang or " ".join(record.langs),
@@ -444,26 +454,26 @@ def _known_facts(record: EntryRecord) -> dict[str, str]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _name_tasks(shapes: tuple[str, ...]) -> str:
+def _name_tasks_of_shapes(shapes: tuple[str, ...]) -> str:
     return " ".join(dict.fromkeys(TASKS[shape] for shape in shapes if shape in TASKS))
 
 
-def _shown_shapes(dataset: Dataset) -> list[str]:
+def _list_shown_shapes(dataset: Dataset) -> list[str]:
     retrieval = () if dataset.missing("retrieval") else RETRIEVAL_PARTS
     return [*(shape for shape in dataset.shapes() if shape != "retrieval"), *retrieval]
 
 
-def _top_rows(part: str, source: Source) -> list[dict[str, str]]:
+def _read_first_rows(part: str, source: RowSource) -> list[dict[str, str]]:
     needed = {*(PARTS.get(part) or SHAPES[part]), *OTHERWISE.get(part, ()), "id", "set", "lang"}
-    axes = axis_columns(source.columns()).values() if part == "ratings" else ()
+    axes = find_axis_columns(source.columns()).values() if part == "ratings" else ()
     columns = [name for name in source.columns() if name in needed or name in axes]
     rows = islice(source.rows(columns), ROWS)
     return [
-        {name: _cut_value(value) for name in columns if (value := row.cells.get(name)) is not None}
+        {name: _truncate_cell_value(value) for name in columns if (value := row.cells.get(name)) is not None}
         for row in rows
     ]
 
 
-def _cut_value(value: Any) -> str:
+def _truncate_cell_value(value: Any) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from embassay.data.catalogue.entries import EntryRecord, TableRecord, mirror_folder, table_files
+from embassay.data.catalogue.entries import EntryRecord, TableRecord, find_mirror_folder, find_table_files
 from embassay.data.dataset import Dataset
-from embassay.data.retrieval import Gains
-from embassay.data.rows import Origin, Row, Source
+from embassay.data.retrieval import GainTable
+from embassay.data.rows import Row, RowOrigin, RowSource
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
-from embassay.data.sources import assemble_parts, split_table_by_shape
+from embassay.data.sources import assemble_dataset_parts, split_table_by_shape
 from embassay.data.tables import FORMATS
 from embassay.data.tables import open_table as open_table
 from embassay.data.views import (
@@ -33,9 +33,9 @@ from embassay.data.views import (
     ConstantView,
     FilteredView,
     PrefixedView,
+    SourceView,
     TitledView,
-    View,
-    distinct_columns,
+    drop_repeated_columns,
 )
 from embassay.errors import AbsentData, DataError, UsageError
 
@@ -61,7 +61,7 @@ class HubAddress:
         return f"{self.repo}{config} {'+'.join(self.splits)} at {self.revision[:12]}"
 
 
-def hub_splits(place: HubAddress, *, streamed: bool) -> list[Any]:
+def open_hub_splits(place: HubAddress, *, streamed: bool) -> list[Any]:
     """The splits at `place` as objects of `datasets`: the one function that talks to the hub.
 
     HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE mean what they mean to `datasets`. AbsentData without
@@ -77,10 +77,10 @@ def hub_splits(place: HubAddress, *, streamed: bool) -> list[Any]:
         ) from None
     datasets.disable_progress_bars()
     with _stay_offline_without_network():
-        return _load_tables(datasets, place, streamed)
+        return _load_hub_tables(datasets, place, streamed)
 
 
-def _load_tables(datasets: Any, place: HubAddress, streamed: bool) -> list[Any]:
+def _load_hub_tables(datasets: Any, place: HubAddress, streamed: bool) -> list[Any]:
     at: dict[str, Any] = {"path": place.repo, "revision": place.revision}
     config = place.configs[0] if place.configs else None
     if len(place.configs) > 1:
@@ -102,7 +102,7 @@ def _stay_offline_without_network() -> Iterator[None]:
     from huggingface_hub.utils import logging
 
     proxied = {"http", "https", "all"} & urllib.request.getproxies().keys()
-    if hub.HF_HUB_OFFLINE or proxied or _is_known(urlsplit(hub.ENDPOINT).hostname):
+    if hub.HF_HUB_OFFLINE or proxied or _can_resolve_host(urlsplit(hub.ENDPOINT).hostname):
         yield
         return
     before = datasets.config.HF_HUB_OFFLINE, logging.get_verbosity()
@@ -115,7 +115,7 @@ def _stay_offline_without_network() -> Iterator[None]:
         logging.set_verbosity(before[1])
 
 
-def _is_known(host: str | None) -> bool:
+def _can_resolve_host(host: str | None) -> bool:
     try:
         return bool(socket.getaddrinfo(host, None))
     except OSError:
@@ -145,20 +145,20 @@ class HubTable:
         """What tells it from other tables."""
         return f"hub:{json.dumps(asdict(self.place))}"
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """Itself."""
         return (self,)
 
     def columns(self) -> tuple[str, ...]:
         """The wanted columns that it has."""
-        return self._columns
+        return self._column_names
 
     @cached_property
-    def _columns(self) -> tuple[str, ...]:
-        first = self._splits[0]
+    def _column_names(self) -> tuple[str, ...]:
+        first = self._opened_splits[0]
         names = first.column_names
         if names is None:
-            names = [key for row in self._guarded(islice(first, 1)) for key in row]
+            names = [key for row in self._translate_hub_errors(islice(first, 1)) for key in row]
         return tuple(name for name in names if self._wanted is None or name in self._wanted)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -173,9 +173,13 @@ class HubTable:
         # Of the cells and not of a file: the hub may pack the same rows anew.
         digest = hashlib.sha256(self.address.encode())
         # One split can skip files unread; over several the rows must be counted.
-        alone = len(self._splits) == 1
-        rows = self._splits[0].skip(skip) if alone else islice(chain(*self._splits), skip, None)
-        for row in self._guarded(rows):
+        alone = len(self._opened_splits) == 1
+        rows = (
+            self._opened_splits[0].skip(skip)
+            if alone
+            else islice(chain(*self._opened_splits), skip, None)
+        )
+        for row in self._translate_hub_errors(rows):
             cells = {name: row.get(name) for name in names}
             digest.update(json.dumps(list(cells.values()), default=str).encode())
             yield cells
@@ -191,22 +195,22 @@ class HubTable:
         return self._digest
 
     @cached_property
-    def _splits(self) -> list[Any]:
+    def _opened_splits(self) -> list[Any]:
         try:
-            return hub_splits(self.place, streamed=self.streamed)
+            return open_hub_splits(self.place, streamed=self.streamed)
         except AbsentData:
             # Its message already says what is missing; below, it would be said to be out of reach.
             raise
         except Exception as error:
-            raise self._unreachable(error) from error
+            raise self._make_unreachable_error(error) from error
 
-    def _guarded(self, rows: Iterable[Any]) -> Iterator[Any]:
+    def _translate_hub_errors(self, rows: Iterable[Any]) -> Iterator[Any]:
         try:
             yield from rows
         except Exception as error:
-            raise self._unreachable(error) from error
+            raise self._make_unreachable_error(error) from error
 
-    def _unreachable(self, error: Exception) -> AbsentData:
+    def _make_unreachable_error(self, error: Exception) -> AbsentData:
         # Network, hub and file formats fail in dozens of classes; all mean that this table cannot be had now.
         reason = f"{type(error).__name__}: {error}".partition("\n")[0][:160]
         return AbsentData(
@@ -218,7 +222,7 @@ class HubTable:
 
 
 @dataclass(frozen=True)
-class MappedSource(View):
+class MappedSource(SourceView):
     """Canonical names: `paths` is target -> where it may be, a dot leading into a nested cell.
 
     The first place that holds something counts, row by row; then a column called like the target, in the tables
@@ -232,44 +236,50 @@ class MappedSource(View):
     def columns(self) -> tuple[str, ...]:
         """The targets that can be read, and the source's own columns."""
         names = self.source.columns()
-        targets = distinct_columns((*self.paths, *(ALIASES if self._is_of_a_set else ())))
-        readable = tuple(target for target in targets if self._roots(target, names))
-        hidden = set() if self._is_of_a_set or "id" in self.paths else {"id"}
-        return tuple(name for name in distinct_columns((*readable, *names)) if name not in hidden)
+        targets = drop_repeated_columns((*self.paths, *(ALIASES if self._is_of_retrieval_set else ())))
+        readable = tuple(target for target in targets if self._list_root_columns(target, names))
+        hidden = set() if self._is_of_retrieval_set or "id" in self.paths else {"id"}
+        return tuple(name for name in drop_repeated_columns((*readable, *names)) if name not in hidden)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under canonical names."""
         names = self.source.columns()
-        roots = distinct_columns(root for target in columns for root in self._roots(target, names))
-        places = {target: self._places(target) for target in columns}
+        roots = drop_repeated_columns(
+            root for target in columns for root in self._list_root_columns(target, names)
+        )
+        places = {target: self._list_possible_places(target) for target in columns}
         for path, line, cells in self.source.rows(roots):
-            yield Row(path, line, {target: _first_value(cells, where) for target, where in places.items()})
+            yield Row(
+                path, line, {target: _find_first_value(cells, where) for target, where in places.items()}
+            )
 
     @property
-    def _is_of_a_set(self) -> bool:
+    def _is_of_retrieval_set(self) -> bool:
         return self.part in RETRIEVAL_PARTS or self.part == "top_ranked"
 
-    def _places(self, target: str) -> tuple[str, ...]:
-        alias = (ALIASES[target],) if self._is_of_a_set and target in ALIASES else ()
+    def _list_possible_places(self, target: str) -> tuple[str, ...]:
+        alias = (ALIASES[target],) if self._is_of_retrieval_set and target in ALIASES else ()
         return (*self.paths.get(target, ()), target, *alias)
 
-    def _roots(self, target: str, own: Sequence[str]) -> tuple[str, ...]:
-        roots = (place if place in own else place.partition(".")[0] for place in self._places(target))
+    def _list_root_columns(self, target: str, own: Sequence[str]) -> tuple[str, ...]:
+        roots = (
+            place if place in own else place.partition(".")[0] for place in self._list_possible_places(target)
+        )
         return tuple(root for root in roots if root in own)
 
 
-def _first_value(cells: Mapping[str, Any], places: tuple[str, ...]) -> Any:
+def _find_first_value(cells: Mapping[str, Any], places: tuple[str, ...]) -> Any:
     for path in places:
-        value = cells[path] if path in cells else _nested_value(cells, path)
+        value = cells[path] if path in cells else _read_nested_value(cells, path)
         if value is not None and value != "":
             return value
     return None
 
 
-def _nested_value(cell: Any, place: str) -> Any:
+def _read_nested_value(cell: Any, place: str) -> Any:
     """What `place` leads to in nested cells, None where it leads nowhere.
 
-    >>> _nested_value({"info": {"tags": ["a", "b"]}}, "info.tags.1")
+    >>> _read_nested_value({"info": {"tags": ["a", "b"]}}, "info.tags.1")
     'b'
     """
     for step in place.split("."):
@@ -282,7 +292,7 @@ def _nested_value(cell: Any, place: str) -> Any:
     return cell
 
 
-def open_repository(
+def open_hub_repository(
     target: str,
     *,
     mapping: Mapping[str, str],
@@ -325,7 +335,7 @@ def fetch_tables(record: EntryRecord, advance: Advance) -> list[FetchedTable]:
     A file appears when it is whole. DataError for what no hub holds, a hub that does not answer, and, once all
     is written, for a pinned revision whose rows are not as many as the record says.
     """
-    folder = mirror_folder() / record.name
+    folder = find_mirror_folder() / record.name
     if not record.hub:
         raise DataError(
             f"the dataset {record.name!r} is not on a hub",
@@ -333,16 +343,16 @@ def fetch_tables(record: EntryRecord, advance: Advance) -> list[FetchedTable]:
             mend=record.by_hand,
         )
     done: dict[str, FetchedTable] = {}
-    for table, lang, source in hub_tables(record, tuple(record.langs), streamed=True):
+    for table, lang, source in list_hub_tables(record, tuple(record.langs), streamed=True):
         name = f"{table.part}/{lang}" if lang else table.part
         if name not in done:
-            files = table_files(folder, table.part, table.splits[0], tuple(record.langs)).get(lang)
+            files = find_table_files(folder, table.part, table.split_names[0], tuple(record.langs)).get(lang)
             if files:
                 done[name] = FetchedTable(record.name, name, files[0], None)
                 continue
             path = folder / f"{name}.jsonl.gz"
             try:
-                rows = _fetch_file(source, path, _count_rows(advance, record, name, table.rows))
+                rows = _fetch_table_file(source, path, _make_row_counter(advance, record, name, table.rows))
             except OSError as error:
                 raise DataError(
                     "the mirror cannot be written", path=path, found=str(error),
@@ -350,18 +360,18 @@ def fetch_tables(record: EntryRecord, advance: Advance) -> list[FetchedTable]:
                 ) from error  # fmt: skip
             done[name] = FetchedTable(record.name, name, path, rows)
     fetched = list(done.values())
-    _note_origin(record, folder, fetched)
-    _check_counts(record, fetched)
+    _write_origin_json(record, folder, fetched)
+    _check_row_counts(record, fetched)
     return fetched
 
 
-def _count_rows(
+def _make_row_counter(
     advance: Advance, record: EntryRecord, name: str, expected: int | None
 ) -> Callable[[int], None]:
     return lambda rows: advance(f"{record.name} {name}", rows, None if record.langs else expected)
 
 
-def _fetch_file(source: HubTable, path: Path, advance: Callable[[int], None]) -> int:
+def _fetch_table_file(source: HubTable, path: Path, advance: Callable[[int], None]) -> int:
     """Write the file; how many rows it has. Whole pieces wait beside it, in a folder named for what they are of."""
     origin = hashlib.sha256(source.address.encode()).hexdigest()[:8]
     pieces = path.with_name(f".{path.name.removesuffix('.jsonl.gz')}.{origin}.part")
@@ -369,22 +379,22 @@ def _fetch_file(source: HubTable, path: Path, advance: Callable[[int], None]) ->
     whole = sorted(pieces.glob("*.gz"))
     rows = len(whole) * PIECE
     advance(rows)
-    for piece in _cut_pieces(source.read(skip=rows)):
-        _write_piece(pieces / f"{len(whole):06}.gz", piece)
+    for piece in _split_rows_into_pieces(source.read(skip=rows)):
+        _write_row_piece(pieces / f"{len(whole):06}.gz", piece)
         whole.append(pieces / f"{len(whole):06}.gz")
         rows += len(piece)
         advance(rows)
-    _join_pieces(whole, path)
+    _concatenate_gzip_pieces(whole, path)
     shutil.rmtree(pieces)
     return rows
 
 
-def _cut_pieces(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _split_rows_into_pieces(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
     while piece := list(islice(rows, PIECE)):
         yield piece
 
 
-def _write_piece(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_row_piece(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     part = path.with_suffix(".new")
     # Without name and time in its head: the same rows are the same bytes.
     with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
@@ -393,7 +403,7 @@ def _write_piece(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     part.replace(path)
 
 
-def _join_pieces(pieces: list[Path], path: Path) -> None:
+def _concatenate_gzip_pieces(pieces: list[Path], path: Path) -> None:
     """One file of all pieces: gzip files one after the other are a gzip file."""
     part = path.with_name(f".{path.name}.new")
     with part.open("wb") as stream:
@@ -403,7 +413,7 @@ def _join_pieces(pieces: list[Path], path: Path) -> None:
     part.replace(path)
 
 
-def _note_origin(record: EntryRecord, folder: Path, fetched: list[FetchedTable]) -> None:
+def _write_origin_json(record: EntryRecord, folder: Path, fetched: list[FetchedTable]) -> None:
     """`origin.json` beside the tables: what they are, for whoever finds them."""
     new = {table.table: table.rows for table in fetched if table.rows is not None}
     if not new:
@@ -420,7 +430,7 @@ def _note_origin(record: EntryRecord, folder: Path, fetched: list[FetchedTable])
     path.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
-def _check_counts(record: EntryRecord, fetched: list[FetchedTable]) -> None:
+def _check_row_counts(record: EntryRecord, fetched: list[FetchedTable]) -> None:
     if not record.is_pinned or any(done.rows is None for done in fetched):
         return
     for table in record.all_tables:
@@ -429,17 +439,17 @@ def _check_counts(record: EntryRecord, fetched: list[FetchedTable]) -> None:
             raise DataError(
                 f"{record.name}: the table {table.part!r} was fetched, but does not match its record",
                 expected=f"{table.rows:,} rows", found=f"{rows:,}",
-                mend=f"Remove {mirror_folder() / record.name / table.part}* and fetch again; if the hub really has "
-                    "these bytes, the record is wrong: please report it."
+                mend=f"Remove {find_mirror_folder() / record.name / table.part}* and fetch again; if the hub "
+                    "really has these bytes, the record is wrong: please report it."
             )  # fmt: skip
 
 
 PAGE = "docs/data.md"
-Tables = Mapping[str, list[tuple[list[str], Source]]]
+Tables = Mapping[str, list[tuple[list[str], RowSource]]]
 """Language ("" where they are not apart) -> tables, each with the parts it plays."""
 
 
-def open_entry(
+def open_catalogue_entry(
     record: EntryRecord, *, split: str | None = None, grades: str | None = None, lang: str = ""
 ) -> Dataset:
     """The dataset of `record`, from `<mirror>/<name>` if that folder exists.
@@ -448,12 +458,16 @@ def open_entry(
     UsageError for a language it does not have; DataError where it is neither in the mirror nor to be had.
     """
     langs = _choose_langs(record, lang)
-    record = record if split is None else _with_split(record, split)
-    folder = mirror_folder() / record.name
-    tables = _mirror_tables(record, folder, langs) if folder.is_dir() else _open_on_hub(record, folder, langs)
-    parts: dict[str, list[Source]] = {}
+    record = record if split is None else _replace_test_split(record, split)
+    folder = find_mirror_folder() / record.name
+    tables = (
+        _open_mirror_tables(record, folder, langs)
+        if folder.is_dir()
+        else _open_hub_tables(record, folder, langs)
+    )
+    parts: dict[str, list[RowSource]] = {}
     for code, listed in tables.items():
-        for part, source in assemble_parts(listed).items():
+        for part, source in assemble_dataset_parts(listed).items():
             parts.setdefault(part, []).append(_select_language(source, code))
     return Dataset(
         record.name,
@@ -462,34 +476,38 @@ def open_entry(
             for part, sources in parts.items()
         },
         record.lang or (lang if len(langs) == 1 else ""),
-        Gains() if grades is None else Gains.from_grades(grades),
+        GainTable() if grades is None else GainTable.from_grades(grades),
         {
             "tables": [table.model_dump(exclude={"rows", "exact"}) for table in record.all_tables],
             **{"split": split, "grades": grades, "lang": lang},
         },
-        notes=_absent_langs(record, langs, tables),
+        notes=_find_absent_languages(record, langs, tables),
         group=record.group,
         tasks={protocol: tuple(tasks) for protocol, tasks in record.protocols.items()},
     )
 
 
-def hub_tables(
+def list_hub_tables(
     record: EntryRecord, langs: tuple[str, ...], *, streamed: bool = False
 ) -> Iterator[tuple[TableRecord, str, HubTable]]:
     """Every table of the record on the hub, once per language that is a configuration of its own."""
-    instead = _say_mirror(record, mirror_folder() / record.name)
+    instead = _advise_mirror_files(record, find_mirror_folder() / record.name)
     for table in record.all_tables:
         for lang in langs if record.langs else ("",):
-            only = table.is_of_a_set and not table.exact
-            place = HubAddress(record.hub, record.revision, record.config(table, lang), table.splits, only)
+            only = table.is_of_retrieval_set and not table.exact
+            place = HubAddress(
+                record.hub, record.revision, record.list_hub_configs(table, lang), table.split_names, only
+            )
             yield (
                 table,
                 lang,
-                HubTable(place, wanted_columns(table), streamed=streamed or table.is_large, instead=instead),
+                HubTable(
+                    place, list_wanted_columns(table), streamed=streamed or table.is_large, instead=instead
+                ),
             )
 
 
-def wanted_columns(record: TableRecord) -> frozenset[str]:
+def list_wanted_columns(record: TableRecord) -> frozenset[str]:
     """The columns of a table that can matter: what its map names, canonical names, and BEIR's for them."""
     mapped = {name for places in record.map.values() for name in places}
     canonical = {name for parts in (SHAPES, OTHERWISE, PARTS) for needed in parts.values() for name in needed}
@@ -499,11 +517,11 @@ def wanted_columns(record: TableRecord) -> frozenset[str]:
     )
 
 
-def mirror_layout(record: EntryRecord) -> list[str]:
+def describe_mirror_layout(record: EntryRecord) -> list[str]:
     """The files of the record's folder in a mirror, with their columns: what to put there by hand."""
     lines: dict[str, list[str]] = {}
     for table in record.all_tables:
-        names = [table.map[name][0] if name in table.map else name for name in table.targets]
+        names = [table.map[name][0] if name in table.map else name for name in table.canonical_columns]
         lines.setdefault(table.part, []).extend(
             name for name in names if name not in lines.get(table.part, [])
         )
@@ -523,7 +541,7 @@ def _choose_langs(record: EntryRecord, lang: str) -> tuple[str, ...]:
     return tuple(code for code in every if code in chosen)
 
 
-def _with_split(record: EntryRecord, split: str) -> EntryRecord:
+def _replace_test_split(record: EntryRecord, split: str) -> EntryRecord:
     """The record with `split` in the place of its test split; what trains and what is searched stay."""
     stays = {"train", "corpus", "queries", "top_ranked"}
     tables = []
@@ -535,12 +553,14 @@ def _with_split(record: EntryRecord, split: str) -> EntryRecord:
     return record.model_copy(update={"layout": "", "tables": tables})
 
 
-def _mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
-    tables: dict[str, list[tuple[list[str], Source]]] = {}
+def _open_mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
+    tables: dict[str, list[tuple[list[str], RowSource]]] = {}
     theirs = {table.part for table in record.all_tables}
     ours = [TableRecord(part=name, shapes=[name]) for name in record.all_shapes if name not in theirs]
     for table_record in (*record.all_tables, *ours):
-        by_lang = table_files(folder, table_record.part, table_record.splits[0], tuple(record.langs))
+        by_lang = find_table_files(
+            folder, table_record.part, table_record.split_names[0], tuple(record.langs)
+        )
         for lang, files in by_lang.items():
             if lang and lang not in langs:
                 continue
@@ -552,35 +572,35 @@ def _mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) ->
     if not tables:
         raise AbsentData(
             f"the mirror of {record.name!r} holds none of its tables", path=folder,
-            expected="; ".join(mirror_layout(record)) + f" or another of {', '.join(FORMATS)}",
+            expected="; ".join(describe_mirror_layout(record)) + f" or another of {', '.join(FORMATS)}",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
             mend=f"`embassay data fetch {record.name}` fills it; or fill it by hand (see {PAGE})."
         )  # fmt: skip
     return tables
 
 
-def _open_on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
+def _open_hub_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     if not record.hub:
         raise AbsentData(
             f"the dataset {record.name!r} is not on a hub", expected=f"the folder {folder}",
-            mend=f"{record.by_hand} {_say_mirror(record, folder)}"
+            mend=f"{record.by_hand} {_advise_mirror_files(record, folder)}"
         )  # fmt: skip
-    tables: dict[str, list[tuple[list[str], Source]]] = {}
+    tables: dict[str, list[tuple[list[str], RowSource]]] = {}
     by_address: dict[str, HubTable] = {}
-    for table, lang, source in hub_tables(record, langs):
+    for table, lang, source in list_hub_tables(record, langs):
         same = by_address.setdefault(source.address, source)
         tables.setdefault(lang, []).append((table.shapes, _map_columns(table, same)))
     return tables
 
 
-def _map_columns(record: TableRecord, source: Source) -> Source:
+def _map_columns(record: TableRecord, source: RowSource) -> RowSource:
     paths = {target: tuple(places) for target, places in record.map.items()}
     mapped = MappedSource(source, paths, record.part)
     titled = "title" in record.map or "corpus" in record.shapes
     return TitledView(mapped) if titled and "title" in mapped.columns() else mapped
 
 
-def _select_language(source: Source, lang: str) -> Source:
+def _select_language(source: RowSource, lang: str) -> RowSource:
     if not lang:
         return source
     # Without sets of their own the texts of a language are one: clusters must not follow language.
@@ -588,7 +608,7 @@ def _select_language(source: Source, lang: str) -> Source:
     return ConstantView(PrefixedView(source, lang), {"lang": lang, **apart})
 
 
-def _absent_langs(record: EntryRecord, langs: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
+def _find_absent_languages(record: EntryRecord, langs: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
     if not record.langs or "" in tables:
         return ()
     absent = [lang for lang in langs if lang not in tables]
@@ -597,5 +617,5 @@ def _absent_langs(record: EntryRecord, langs: tuple[str, ...], tables: Tables) -
     )
 
 
-def _say_mirror(record: EntryRecord, folder: Path) -> str:
-    return f"Fill the folder {folder} with {'; '.join(mirror_layout(record))}: see {PAGE}."
+def _advise_mirror_files(record: EntryRecord, folder: Path) -> str:
+    return f"Fill the folder {folder} with {'; '.join(describe_mirror_layout(record))}: see {PAGE}."

@@ -50,7 +50,7 @@ class DatasetAmounts:
     other: float = 0.0
 
 
-def choose_shape(record: EntryRecord) -> str:
+def choose_dataset_shape(record: EntryRecord) -> str:
     """The shape that stands for all that a dataset can give."""
     shapes = record.all_shapes
     return next(shape for shape in (*_OTHERS, "summarised", *shapes) if shape in shapes)
@@ -58,18 +58,20 @@ def choose_shape(record: EntryRecord) -> str:
 
 def _is_single_table(record: EntryRecord) -> bool:
     """Whether a row of its one table is an item with all its texts."""
-    return choose_shape(record) not in _OTHERS or (
+    return choose_dataset_shape(record) not in _OTHERS or (
         not record.layout and not record.rows and len(record.tables) == 1
     )
 
 
-def count_items(record: EntryRecord, langs: Iterable[str] = (), limit: int | None = None) -> DatasetAmounts:
+def count_dataset_items(
+    record: EntryRecord, langs: Iterable[str] = (), limit: int | None = None
+) -> DatasetAmounts:
     """What of a dataset is in some of its languages (by default all), with `limit` items of each language and set at
     most: documents of a corpus (all relevant ones stay), queries to rerank, texts, pairs."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang,)
     most = float("inf") if limit is None else limit * record.sets
-    shape = choose_shape(record)
-    by_lang = [_items_of_lang(record, shape, lang) for lang in chosen]
+    shape = choose_dataset_shape(record)
+    by_lang = [_count_items_in_language(record, shape, lang) for lang in chosen]
     main = sum(min(items, most) for items in by_lang)
     share = len(chosen) / max(1, len(record.langs))
     if _is_single_table(record):
@@ -80,29 +82,31 @@ def count_items(record: EntryRecord, langs: Iterable[str] = (), limit: int | Non
         )
         return DatasetAmounts(main, min(train * share, most * len(chosen)))
     if shape == "reranking":
-        candidates = _corpus_size(record) * share * main / max(1, sum(by_lang))
+        candidates = _count_corpus_documents(record) * share * main / max(1, sum(by_lang))
         return DatasetAmounts(candidates, main)
-    documents = _corpus_size(record) * share
+    documents = _count_corpus_documents(record) * share
     kept = documents if limit is None else max(limit, record.relevant or documents)
     return DatasetAmounts(min(documents, kept), record.size * share)
 
 
-def _items_of_lang(record: EntryRecord, shape: str, lang: str) -> float:
+def _count_items_in_language(record: EntryRecord, shape: str, lang: str) -> float:
     if shape == "summaries":
         return record.all_tables[0].rows or record.size
     return record.by_lang.get(lang) or record.size / max(1, len(record.langs))
 
 
-def _corpus_size(record: EntryRecord) -> float:
+def _count_corpus_documents(record: EntryRecord) -> float:
     known = next((table.rows for table in record.all_tables if table.part == "corpus"), None)
     return known or record.size * sum(record.each.values())
 
 
-def write_miniature(record: EntryRecord, langs: Iterable[str], size: DatasetAmounts, folder: Path) -> Path:
+def write_miniature_dataset(
+    record: EntryRecord, langs: Iterable[str], size: DatasetAmounts, folder: Path
+) -> Path:
     """Write a dataset of `size` into `folder`; the path by which it is opened."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang or "en",)
     author = _MiniatureWriter(record, chosen)
-    shape = choose_shape(record)
+    shape = choose_dataset_shape(record)
     main, other = int(size.main), int(size.other)
     if _is_single_table(record):
         return _write_rows(
@@ -110,11 +114,15 @@ def write_miniature(record: EntryRecord, langs: Iterable[str], size: DatasetAmou
         )
     place = folder / record.name
     if shape == "classification":
-        _write_rows(place / "train.jsonl", (author.labelled("train", number) for number in range(other)))
-        _write_rows(place / "test.jsonl", (author.labelled("test", number) for number in range(main)))
+        _write_rows(
+            place / "train.jsonl", (author.make_labelled_row("train", number) for number in range(other))
+        )
+        _write_rows(
+            place / "test.jsonl", (author.make_labelled_row("test", number) for number in range(main))
+        )
         return place
-    _write_rows(place / "corpus.jsonl", (author.text_of("corpus", number) for number in range(main)))
-    _write_rows(place / "queries.jsonl", (author.text_of("queries", number) for number in range(other)))
+    _write_rows(place / "corpus.jsonl", (author.make_text_row("corpus", number) for number in range(main)))
+    _write_rows(place / "queries.jsonl", (author.make_text_row("queries", number) for number in range(other)))
     pairs = [(f"queries{number % other}", f"corpus{number}") for number in range(main)]
     judged = pairs if shape == "reranking" else pairs[: 3 * other]
     _write_rows(
@@ -152,47 +160,50 @@ class _MiniatureWriter:
     def row(self, shape: str, number: int) -> dict[str, Any]:
         """A row of a table that is the whole dataset."""
         low, high = self.record.gold or (0, 4)
-        turn = self._turn(number)
+        turn = self._find_row_within_language(number)
         facts: dict[str, dict[str, Any]] = {
             "pairs": {"score": low + (high - low) * (turn % 5) / 4},
             "labelled_pairs": {"label": turn % 2},
             "labelled": {"label": f"topic {turn % 4}"},
             "comparisons": {"choice": turn % 2},
         }
-        row = {"id": str(number), "lang": self._lang(number), **facts.get(shape, {})}
+        row = {"id": str(number), "lang": self._choose_row_language(number), **facts.get(shape, {})}
         for column in self.record.chars:
-            row[column] = self._cell(column, number)
+            row[column] = self._make_cell_value(column, number)
         if shape == "summaries":
             machines = self.record.each["summaries"]
             row["relevance"] = [low + (high - low) * (place % 5) / 4 for place in range(machines)]
         return row
 
-    def labelled(self, side: str, number: int) -> dict[str, Any]:
+    def make_labelled_row(self, side: str, number: int) -> dict[str, Any]:
         """A row of one side of a classification."""
-        return {**self.text_of(side, number), "label": f"topic {self._turn(number) % 4}"}
+        return {
+            **self.make_text_row(side, number),
+            "label": f"topic {self._find_row_within_language(number) % 4}",
+        }
 
-    def text_of(self, part: str, number: int) -> dict[str, Any]:
+    def make_text_row(self, part: str, number: int) -> dict[str, Any]:
         """A row with a text as long as those of a part."""
-        text = self._text(part, number, self.record.chars.get(part, 100))
-        return {"id": f"{part}{number}", "text": text, "lang": self._lang(number)}
+        text = self._make_filler_text(part, number, self.record.chars.get(part, 100))
+        return {"id": f"{part}{number}", "text": text, "lang": self._choose_row_language(number)}
 
-    def _cell(self, column: str, number: int) -> str | list[str]:
+    def _make_cell_value(self, column: str, number: int) -> str | list[str]:
         length = self.record.chars[column]
         several = self.record.each.get(column)
         if several is None:
-            return self._text(column, number, length)
-        return [self._text(f"{column} {place}", number, length) for place in range(several)]
+            return self._make_filler_text(column, number, length)
+        return [self._make_filler_text(f"{column} {place}", number, length) for place in range(several)]
 
-    def _turn(self, number: int) -> int:
+    def _find_row_within_language(self, number: int) -> int:
         """Which row of its language it is: every language has all labels and scores."""
         return number // len(self.langs)
 
-    def _lang(self, number: int) -> str:
+    def _choose_row_language(self, number: int) -> str:
         return self.langs[number % len(self.langs)]
 
-    def _text(self, what: str, number: int, length: float) -> str:
+    def _make_filler_text(self, what: str, number: int, length: float) -> str:
         """Words of about as many tokens as a text of `length` characters has, no two texts alike."""
-        wanted = length * token_density(self._lang(number))
+        wanted = length * estimate_token_density(self._choose_row_language(number))
         salt = sum(map(ord, what))
         first = (number * 7 + salt) % len(_SENTENCES)
         told = " ".join((*_SENTENCES[first:], *_SENTENCES[:first]))
@@ -205,10 +216,11 @@ class _MiniatureWriter:
         return text
 
 
-def token_density(lang: str) -> float:
+def estimate_token_density(lang: str) -> float:
     """Tokens of cl100k in a character of a language, in units of English's.
 
-    >>> token_density("en"), token_density("de"), token_density("zh"), token_density("en-ar")
+    >>> (estimate_token_density("en"), estimate_token_density("de"), estimate_token_density("zh"),
+    ... estimate_token_density("en-ar"))
     (1.0, 1.5, 5.0, 3.3)
     """
     from langcodes import Language

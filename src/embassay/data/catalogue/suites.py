@@ -20,12 +20,12 @@ from embassay.data.catalogue.entries import (
     EntryRecord,
     Names,
     Protocol,
-    all_entries,
+    find_dataset_location,
     find_entry,
-    find_reading_place,
+    read_all_entries,
 )
-from embassay.data.rows import LIKE, find_nearest_name, show_value
-from embassay.data.sources import chosen_tasks
+from embassay.data.rows import LIKE, find_nearest_name, format_value_for_error
+from embassay.data.sources import split_tasks_from_spec
 from embassay.data.yaml import read_yaml
 from embassay.errors import DataError, UsageError
 
@@ -48,7 +48,7 @@ class MemberRecord(CatalogueRecord):
     title: str = ""
 
     @model_validator(mode="after")
-    def _is_one_of_two(self) -> MemberRecord:
+    def _check_dataset_or_suite(self) -> MemberRecord:
         if bool(self.dataset) == bool(self.suite):
             raise ValueError("either dataset or suite")
         if self.suite and (self.lang or self.split or self.group or self.title):
@@ -68,7 +68,7 @@ class SuiteRecord(CatalogueRecord):
 
 
 @dataclass(frozen=True)
-class Member:
+class SuiteMember:
     """A dataset of a suite, with all that is said of it. No tasks: those of its record, or its columns."""
 
     dataset: str
@@ -81,7 +81,7 @@ class Member:
     @property
     def record(self) -> EntryRecord | None:
         """Its record in the catalogue; None for a path."""
-        return all_entries().get(self.dataset)
+        return read_all_entries().get(self.dataset)
 
     @property
     def set(self) -> str:
@@ -101,16 +101,16 @@ class Member:
         """For `--json`, with the languages, the split and the group that its record adds."""
         record = self.record
         langs = self.langs or tuple(record.langs or [record.lang] if record else ())
-        splits = {table.part: list(table.splits) for table in record.all_tables} if record else {}
+        splits = {table.part: list(table.split_names) for table in record.all_tables} if record else {}
         return {
             "dataset": self.dataset, "title": self.title, "tasks": list(self.tasks), "langs": list(langs),
-            "split": self.split or _scored_split(splits), "group": "" if self.set == self.dataset else self.set,
+            "split": self.split or _find_scored_split(splits), "group": "" if self.set == self.dataset else self.set,
             # A file that somebody added to a suite has no record in the catalogue.
-            "place": find_reading_place(record) if record else "file"
+            "place": find_dataset_location(record) if record else "file"
         }  # fmt: skip
 
 
-def _scored_split(splits: Mapping[str, Sequence[str]]) -> str:
+def _find_scored_split(splits: Mapping[str, Sequence[str]]) -> str:
     """The split that is scored: of judgements, or of the one table that is neither trained on nor searched."""
     parts = [
         part for part in ("qrels", *splits) if part in splits and part not in ("train", "corpus", "queries")
@@ -126,8 +126,8 @@ class Suite:
     title: str
     source: str
     protocol: str
-    members: tuple[Member, ...]
-    within: Mapping[str, tuple[Member, ...]] = field(default_factory=dict)
+    members: tuple[SuiteMember, ...]
+    within: Mapping[str, tuple[SuiteMember, ...]] = field(default_factory=dict)
     """Name -> members of every suite that it is made of, itself included."""
 
     @property
@@ -135,10 +135,10 @@ class Suite:
         """What it counts: datasets, those of a group as one."""
         return tuple(dict.fromkeys(member.set for member in self.members))
 
-    def of_tasks(self, tasks: Iterable[str]) -> Suite:
+    def narrow_to_tasks(self, tasks: Iterable[str]) -> Suite:
         """What it has for some tasks; UsageError if that is nothing."""
         wanted = tuple(tasks)
-        members = tuple(narrow_members(self.members, wanted))
+        members = tuple(narrow_members_to_tasks(self.members, wanted))
         if not members:
             known = dict.fromkeys(task for member in self.members for task in member.tasks)
             alike = ((name, task) for name in wanted if (task := find_nearest_name(name, known, LIKE)))
@@ -151,7 +151,7 @@ class Suite:
         return replace(self, members=members)
 
 
-def narrow_members(members: Iterable[Member], tasks: Sequence[str]) -> Iterator[Member]:
+def narrow_members_to_tasks(members: Iterable[SuiteMember], tasks: Sequence[str]) -> Iterator[SuiteMember]:
     """The members for one of the tasks, with those tasks alone; one that names no task stays as it is."""
     for member in members:
         common = tuple(task for task in member.tasks if task in tasks)
@@ -160,7 +160,7 @@ def narrow_members(members: Iterable[Member], tasks: Sequence[str]) -> Iterator[
 
 
 @cache
-def all_suites() -> Mapping[str, Suite]:
+def read_all_suites() -> Mapping[str, Suite]:
     """Name -> suite of a paper, in the order of the files."""
     files = sorted((Path(__file__).parent / "suites").glob("*.yaml"))
     written = [SuiteRecord.model_validate(facts) for file in files for facts in read_yaml(file)]
@@ -174,12 +174,12 @@ def find_suite(source: str) -> Suite | None:
     `?tasks=` keeps some of its tasks. DataError for a file that is not what it should be, UsageError for a suite or a
     dataset in it that nobody knows.
     """
-    named, tasks = chosen_tasks(source)
-    suite = all_suites().get(named) or _read_own(Path(named).expanduser())
-    return suite.of_tasks(tasks) if suite and tasks else suite
+    named, tasks = split_tasks_from_spec(source)
+    suite = read_all_suites().get(named) or _read_own_suite(Path(named).expanduser())
+    return suite.narrow_to_tasks(tasks) if suite and tasks else suite
 
 
-def find_members(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
+def find_records_and_members(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
     """The records of names of datasets and suites, each once, and the members of suites that are files of one's own.
 
     UsageError, with the nearest name, for one that is neither.
@@ -188,7 +188,7 @@ def find_members(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
     files: list[str] = []
     for name in names:
         suite = find_suite(name)
-        for member in suite.members if suite else (Member(name),):
+        for member in suite.members if suite else (SuiteMember(name),):
             if suite and member.record is None:
                 files.append(member.dataset)
             else:
@@ -196,16 +196,18 @@ def find_members(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
     return list(records.values()), files
 
 
-def merge_members(members: Iterable[Member]) -> tuple[Member, ...]:
+def merge_members(members: Iterable[SuiteMember]) -> tuple[SuiteMember, ...]:
     """Each dataset once, for the tasks and in the languages of all; the first with a title or a group gives it."""
-    by_split: dict[tuple[str, str], Member] = {}
+    by_split: dict[tuple[str, str], SuiteMember] = {}
     for member in members:
         before = by_split.get((member.dataset, member.split))
-        by_split[member.dataset, member.split] = member if before is None else _merge_two(before, member)
+        by_split[member.dataset, member.split] = (
+            member if before is None else _merge_two_members(before, member)
+        )
     return tuple(by_split.values())
 
 
-def _merge_two(first: Member, second: Member) -> Member:
+def _merge_two_members(first: SuiteMember, second: SuiteMember) -> SuiteMember:
     return replace(
         first,
         tasks=_join_names(first.tasks, second.tasks),
@@ -220,7 +222,7 @@ def _join_names(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, .
     return tuple(dict.fromkeys((*first, *second))) if first and second else ()
 
 
-def _read_own(path: Path) -> Suite | None:
+def _read_own_suite(path: Path) -> Suite | None:
     if path.suffix not in _SUFFIXES or not path.is_file():
         return None
     content = read_yaml(path)
@@ -229,8 +231,8 @@ def _read_own(path: Path) -> Suite | None:
     try:
         record = SuiteRecord.model_validate(content)
     except ValidationError as error:
-        raise _first_fault(path, error) from error
-    if record.name in all_suites() or record.name in all_entries():
+        raise _make_first_fault_error(path, error) from error
+    if record.name in read_all_suites() or record.name in read_all_entries():
         raise DataError(
             f"the name {record.name!r} belongs to a suite or dataset in the catalogue", path=path,
             mend="Give the suite another name."
@@ -238,7 +240,7 @@ def _read_own(path: Path) -> Suite | None:
     return _make_suite(record, {record.name: record}, path)
 
 
-def _first_fault(path: Path, error: ValidationError) -> DataError:
+def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
     """The first fault in one line: where, what was expected, what was found."""
     fault = error.errors(include_url=False)[0]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
@@ -252,61 +254,63 @@ def _first_fault(path: Path, error: ValidationError) -> DataError:
         return DataError(f"the field {where} is missing.", path=path, mend="Add it.")
     if fault["type"] in ("model_type", "too_short"):
         return DataError(
-            f"{where} is not right", path=path, found=show_value(fault["input"]),
+            f"{where} is not right", path=path, found=format_value_for_error(fault["input"]),
             expected="a mapping" if fault["type"] == "model_type" else "one member or more",
             mend="A member is written - {dataset: my.jsonl}, or - {suite: NAME}."
         )  # fmt: skip
     expected = (
         fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
     )
-    given = "" if fault["type"] == "value_error" else show_value(fault["input"])
+    given = "" if fault["type"] == "value_error" else format_value_for_error(fault["input"])
     return DataError(f"{where or 'the suite'} is invalid", path=path, expected=expected, found=given)
 
 
 def _make_suite(record: SuiteRecord, records: Mapping[str, SuiteRecord], path: Path | None) -> Suite:
-    within: dict[str, tuple[Member, ...]] = {}
-    members = _read_members(record, records, path, within, ())
+    within: dict[str, tuple[SuiteMember, ...]] = {}
+    members = _resolve_suite_members(record, records, path, within, ())
     return Suite(
         record.name, record.title or record.name, record.source, record.protocol or "", members, within
     )
 
 
-def _read_members(
+def _resolve_suite_members(
     record: SuiteRecord,
     records: Mapping[str, SuiteRecord],
     path: Path | None,
-    within: dict[str, tuple[Member, ...]],
+    within: dict[str, tuple[SuiteMember, ...]],
     above: tuple[str, ...],
-) -> tuple[Member, ...]:
-    members: list[Member] = []
+) -> tuple[SuiteMember, ...]:
+    members: list[SuiteMember] = []
     for member in record.members:
         tasks = tuple(member.tasks or record.tasks)
         if member.dataset:
-            name = _resolve_name(member, path)
-            langs = _known_langs(name, member.lang, path)
-            members.append(Member(name, tasks, langs, member.split, member.group, member.title))
+            name = _resolve_dataset_name(member, path)
+            langs = _check_known_languages(name, member.lang, path)
+            members.append(SuiteMember(name, tasks, langs, member.split, member.group, member.title))
             continue
         if member.suite in (record.name, *above):
             raise DataError(f"the suite {member.suite!r} contains itself", path=path, mend="Take it out.")
         if member.suite in records:
-            inner = _read_members(records[member.suite], records, path, within, (record.name, *above))
+            inner = _resolve_suite_members(
+                records[member.suite], records, path, within, (record.name, *above)
+            )
         else:
-            paper = _find_suite(member.suite, path)
+            paper = _find_suite_by_name(member.suite, path)
             inner = paper.members
             within.update(paper.within)
-        members += narrow_members(inner, tasks) if tasks else inner
+        members += narrow_members_to_tasks(inner, tasks) if tasks else inner
     within[record.name] = merge_members(members)
     return within[record.name]
 
 
-def _resolve_name(record: MemberRecord, path: Path | None) -> str:
+def _resolve_dataset_name(record: MemberRecord, path: Path | None) -> str:
     """A name of the catalogue as it is, a path from the folder of the file. DataError for neither."""
-    if record.dataset in all_entries():
+    if record.dataset in read_all_entries():
         return record.dataset
     file = Path(record.dataset).expanduser()
     file = file if file.is_absolute() or path is None else path.parent / file
     if path is None or not file.exists():
-        near = find_nearest_name(record.dataset, all_entries())
+        near = find_nearest_name(record.dataset, read_all_entries())
         raise DataError(
             f"there is no dataset {record.dataset!r}", path=path, expected="a catalogue name, or a path relative to "
                 "this file's folder", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all."
@@ -319,8 +323,8 @@ def _resolve_name(record: MemberRecord, path: Path | None) -> str:
     return str(file)
 
 
-def _known_langs(name: str, langs: Sequence[str], path: Path | None) -> tuple[str, ...]:
-    record = all_entries().get(name)
+def _check_known_languages(name: str, langs: Sequence[str], path: Path | None) -> tuple[str, ...]:
+    record = read_all_entries().get(name)
     every = (record.langs or [record.lang]) if record else langs
     for lang in langs:
         if lang not in every:
@@ -331,11 +335,11 @@ def _known_langs(name: str, langs: Sequence[str], path: Path | None) -> tuple[st
     return tuple(lang for lang in every if lang in langs)
 
 
-def _find_suite(name: str, path: Path | None) -> Suite:
-    if name not in all_suites():
-        near = find_nearest_name(name, all_suites())
+def _find_suite_by_name(name: str, path: Path | None) -> Suite:
+    if name not in read_all_suites():
+        near = find_nearest_name(name, read_all_suites())
         raise DataError(
             f"there is no suite {name!r}", path=path,
             mend=f"{f'Did you mean {near}? ' if near else ''}`embassay list suites` shows all."
         )  # fmt: skip
-    return all_suites()[name]
+    return read_all_suites()[name]

@@ -6,7 +6,7 @@ Everything is read by the readers that a run uses, so a check and a run cannot d
 """
 
 from embassay.data.check.figures import NearDuplicateRule
-from embassay.data.check.files import Report
-from embassay.data.check.inspection import Check
+from embassay.data.check.files import DataCheckReport
+from embassay.data.check.inspection import DataCheck
 
-__all__ = ["Check", "NearDuplicateRule", "Report"]
+__all__ = ["DataCheck", "DataCheckReport", "NearDuplicateRule"]

@@ -15,28 +15,28 @@ from numpy.typing import ArrayLike, NDArray
 from embassay.contracts import Tokenizer
 from embassay.data.check.files import (
     AlikeRows,
-    Lengths,
     NumberSpread,
     RepeatedRows,
     SideOverlap,
+    TextLengthSummary,
     ValueBalance,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.rows import Row, Source, collect_faults, plain_text
+from embassay.data.rows import Row, RowSource, collect_faults, format_plain_text
 from embassay.data.shapes import RETRIEVAL_PARTS
-from embassay.data.views import distinct_columns
+from embassay.data.views import drop_repeated_columns
 from embassay.errors import DataError, UsageError
 from embassay.records import (
     Classification,
-    Comparisons,
     JudgedSummaries,
     LabelledPairs,
     LabelledTexts,
     Paraphrases,
-    Ratings,
     RerankingSet,
     RetrievalSet,
     ScoredPairs,
+    SummaryComparisons,
+    SummaryRatings,
 )
 
 Advance = Callable[[int, int], None]
@@ -102,10 +102,10 @@ def hash_shingles(text: str, unit: Unit) -> NDArray[np.uint64]:
     return np.unique(_mix_bits(hashes))
 
 
-def hash_overlap(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
+def compute_hash_jaccard(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
     """Shared shingles over all, of two results of `hash_shingles`; 1 for two blank texts.
 
-    >>> hash_overlap(hash_shingles("a b c d", "words"), hash_shingles("a b c e", "words"))
+    >>> compute_hash_jaccard(hash_shingles("a b c d", "words"), hash_shingles("a b c e", "words"))
     0.3333333333333333
     """
     if not len(one) and not len(other):
@@ -138,20 +138,22 @@ class TextSketches:
         earlier, later = every if earlier is None else earlier, every if later is None else later
         alike: list[NearPair] = []
         tries = np.full(len(self._texts), TRIES)
-        rows = _rows_in_band(self._near.threshold)
+        rows = _choose_rows_per_band(self._near.threshold)
         for number, band in enumerate(_hash_bands(self._signatures, rows), 1):
             for first, second in _pair_in_bands(band, earlier, later):
                 worth = tries[second] > 0
-                pairs = self._credible(first[worth], second[worth])
+                pairs = self._filter_pairs_by_signature(first[worth], second[worth])
                 tries[pairs[:, 1]] -= 1
-                confirmed = self._confirmed(pairs.tolist())
+                confirmed = self._confirm_near_pairs(pairs.tolist())
                 # One companion is enough to call a text a repeat.
                 tries[[pair.second for pair in confirmed]] = 0
                 alike += confirmed
             advance(number, PERMUTATIONS // rows)
         return sorted(alike, key=lambda pair: pair.second)
 
-    def _credible(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _filter_pairs_by_signature(
+        self, first: NDArray[np.int64], second: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Pairs, shape (n, 2), that the signatures do not already rule out."""
         threshold = self._near.threshold
         # The share of equal hashes is binomial: so many standard errors below the threshold still count.
@@ -163,14 +165,16 @@ class TextSketches:
         ]
         return np.concatenate(likely)
 
-    def _confirmed(self, pairs: list[list[int]]) -> list[NearPair]:
+    def _confirm_near_pairs(self, pairs: list[list[int]]) -> list[NearPair]:
         """Those whose texts are alike enough."""
 
         @lru_cache(maxsize=16)
-        def shingled(position: int) -> NDArray[np.uint64]:
+        def hash_shingles_at(position: int) -> NDArray[np.uint64]:
             return hash_shingles(self._texts[position], self._near.unit)
 
-        compared = (NearPair(a, b, hash_overlap(shingled(a), shingled(b))) for a, b in pairs)
+        compared = (
+            NearPair(a, b, compute_hash_jaccard(hash_shingles_at(a), hash_shingles_at(b))) for a, b in pairs
+        )
         return [pair for pair in compared if pair.jaccard >= self._near.threshold]
 
 
@@ -191,7 +195,7 @@ def _sign_texts(texts: Sequence[str], unit: Unit, advance: Advance) -> NDArray[n
     return table
 
 
-def _rows_in_band(threshold: float) -> int:
+def _choose_rows_per_band(threshold: float) -> int:
     """The most rows a band can have for a pair at the threshold to be found with probability `FOUND`."""
     fitting = (
         rows
@@ -284,55 +288,57 @@ class RepeatSearch:
             else None
         )
 
-    def repeats(self, side: str | None = None) -> RepeatedRows:
+    def find_repeated_rows(self, side: str | None = None) -> RepeatedRows:
         """Rows that repeat an earlier one, of all or of one `side`."""
         rows = [row for row, where in enumerate(self._rows.sides) if side in (None, where)]
         first: dict[int, int] = {}
         again = [(first[same], row) for row in rows if first.setdefault(same := self._same[row], row) != row]
         labels = self._rows.labels
-        mask = self._mask(rows)
-        near = self._near(mask, mask)
+        mask = self._make_row_mask(rows)
+        near = self._find_near_duplicates(mask, mask)
         return RepeatedRows(
             self._rows.table,
             len(rows),
             len(again),
             None if near is None else len(near),
             sum(labels[earlier] != labels[later] for earlier, later in again),
-            self._examples(again, near, first, first),
+            self._collect_alike_examples(again, near, first, first),
         )
 
     def overlap(self, of: str, within: str) -> SideOverlap:
         """Rows of the side `of` that are also, or nearly, on the side `within`."""
-        in_within, in_of = self._firsts(within), self._firsts(of)
+        in_within, in_of = self._map_text_to_first_row(within), self._map_text_to_first_row(of)
         rows = [row for row, side in enumerate(self._rows.sides) if side == of]
         same = [(in_within[self._same[row]], row) for row in rows if self._same[row] in in_within]
-        alone = self._mask([row for text, row in in_of.items() if text not in in_within])
-        near = self._near(self._mask(list(in_within.values())), alone)
+        alone = self._make_row_mask([row for text, row in in_of.items() if text not in in_within])
+        near = self._find_near_duplicates(self._make_row_mask(list(in_within.values())), alone)
         nearly = None
         if near is not None:
             alike = {pair.second for pair in near}
             nearly = sum(self._same[row] in alike for row in rows)
-        examples = self._examples(same, near, in_within, in_of)
+        examples = self._collect_alike_examples(same, near, in_within, in_of)
         return SideOverlap(self._rows.table, of, within, len(rows), len(same), nearly, examples)
 
-    def overlaps(self) -> tuple[SideOverlap, ...]:
+    def measure_all_overlaps(self) -> tuple[SideOverlap, ...]:
         """Every two sides: what is tested on against what is trained on, else the later against the earlier."""
-        sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_split_order)
+        sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_rank_split_side)
         return tuple(self.overlap(of, within) for within, of in combinations(sides, 2))
 
-    def _near(self, earlier: NDArray[np.bool_], later: NDArray[np.bool_]) -> list[NearPair] | None:
+    def _find_near_duplicates(
+        self, earlier: NDArray[np.bool_], later: NDArray[np.bool_]
+    ) -> list[NearPair] | None:
         if self._sketches is None:
             return None
         return self._sketches.pairs(
             earlier, later, lambda done, total: self._say("comparing texts", done, total)
         )
 
-    def _mask(self, rows: Sequence[int]) -> NDArray[np.bool_]:
+    def _make_row_mask(self, rows: Sequence[int]) -> NDArray[np.bool_]:
         mask = np.zeros(len(self._first), np.bool_)
         mask[[self._same[row] for row in rows]] = True
         return mask
 
-    def _firsts(self, side: str) -> dict[int, int]:
+    def _map_text_to_first_row(self, side: str) -> dict[int, int]:
         """Text -> the first row of the side that has it."""
         firsts: dict[int, int] = {}
         for row, where in enumerate(self._rows.sides):
@@ -340,27 +346,27 @@ class RepeatSearch:
                 firsts.setdefault(self._same[row], row)
         return firsts
 
-    def _examples(
+    def _collect_alike_examples(
         self,
         same: Sequence[tuple[int, int]],
         near: Sequence[NearPair] | None,
         firsts: dict[int, int],
         seconds: dict[int, int],
     ) -> tuple[AlikeRows, ...]:
-        exact = [self._alike(earlier, later, 1.0, True) for earlier, later in same[:EXAMPLES]]
+        exact = [self._make_alike_rows(earlier, later, 1.0, True) for earlier, later in same[:EXAMPLES]]
         alike = [
-            self._alike(firsts[pair.first], seconds[pair.second], pair.jaccard, False)
+            self._make_alike_rows(firsts[pair.first], seconds[pair.second], pair.jaccard, False)
             for pair in (near or ())[:EXAMPLES]
         ]
         return (*exact, *alike)
 
-    def _alike(self, first: int, second: int, jaccard: float, exact: bool) -> AlikeRows:
+    def _make_alike_rows(self, first: int, second: int, jaccard: float, exact: bool) -> AlikeRows:
         ids, texts = self._rows.ids, self._rows.texts
         shown = [" ".join(texts[row].split())[:_SHOWN] for row in (first, second)]
         return AlikeRows(ids[first], ids[second], jaccard, exact, *shown)
 
 
-def _split_order(side: str) -> int:
+def _rank_split_side(side: str) -> int:
     """What is trained on first, what is tested on last."""
     return -1 if side.lower() in _TRAINED else int(side.lower() in _TESTED)
 
@@ -388,7 +394,7 @@ class TableTexts:
     labels: list[str] = field(default_factory=list)
     cut: bool = False
 
-    def remark(self) -> str:
+    def describe_omitted_part(self) -> str:
         """What a check of it leaves out; empty where that is nothing."""
         if not self.cut:
             return ""
@@ -403,21 +409,21 @@ class TableTexts:
         return TableRows(self.name, self.ids, self.rows, self.sides, self.labels)
 
 
-def text_tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[TableTexts]:
+def read_text_tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[TableTexts]:
     """The tables of a dataset that hold texts, each once; `read` is told how many rows have been read."""
-    for name, source in _text_sources(dataset).items():
+    for name, source in _find_text_sources(dataset).items():
         table = TableTexts(name)
         with collect_faults(lambda _error: None):  # the loading of shapes has met them
             try:
-                _fill_table(table, source, read)
+                _read_rows_into_table(table, source, read)
             except DataError:
                 continue
         yield table
 
 
-def measure_lengths(
+def measure_text_lengths(
     table: TableTexts, tokenizer: Tokenizer | None, say: Callable[[int, int], None]
-) -> Iterator[Lengths]:
+) -> Iterator[TextLengthSummary]:
     """Characters and tokens of each column; words, between white space, without a tokenizer."""
     counted_in = tokenizer.name if tokenizer else "words"
     for column, texts in table.columns.items():
@@ -429,17 +435,21 @@ def measure_lengths(
             pieces: Any = tokenizer.encode_batch(batch) if tokenizer else (text.split() for text in batch)
             counts.extend(map(len, pieces))
             say(len(counts), len(texts))
-        yield Lengths(
-            table.name, column, spread_of([len(text) for text in texts]), spread_of(counts), counted_in
+        yield TextLengthSummary(
+            table.name,
+            column,
+            summarize_number_spread([len(text) for text in texts]),
+            summarize_number_spread(counts),
+            counted_in,
         )
 
 
-def _text_sources(dataset: Dataset) -> dict[str, Source]:
+def _find_text_sources(dataset: Dataset) -> dict[str, RowSource]:
     """Name -> table with texts; one that gives the same columns of some of the files of another is left out."""
     taken: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
-    named: dict[str, Source] = {}
+    named: dict[str, RowSource] = {}
     parts = {part: source for part, source in dataset.parts.items() if part != "qrels"}
-    reach = {part: frozenset(o.address for o in source.origins()) for part, source in parts.items()}
+    reach = {part: frozenset(o.address for o in source.list_origins()) for part, source in parts.items()}
     for part in sorted(parts, key=lambda part: -len(reach[part])):
         with collect_faults(lambda _error: None):
             columns = frozenset(parts[part].columns()) & {*COLUMNS}
@@ -450,14 +460,14 @@ def _text_sources(dataset: Dataset) -> dict[str, Source]:
     return named
 
 
-def _fill_table(table: TableTexts, source: Source, read: Callable[[int], None]) -> None:
+def _read_rows_into_table(table: TableTexts, source: RowSource, read: Callable[[int], None]) -> None:
     available = source.columns()
     label = next((name for name in _LABELS if name in available), "")
     names = [name for name in COLUMNS if name in available]
-    columns = distinct_columns((*(name for name in ("id", "split", label) if name in available), *names))
+    columns = drop_repeated_columns((*(name for name in ("id", "split", label) if name in available), *names))
     held = 0
     for number, row in enumerate(source.rows(columns), 1):
-        cells = {name: _cell_texts(row, name) for name in names}
+        cells = {name: _list_cell_texts(row, name) for name in names}
         for name, texts in cells.items():
             table.columns.setdefault(name, []).extend(texts)
         joined = "\n".join(text for texts in cells.values() for text in texts)
@@ -466,7 +476,7 @@ def _fill_table(table: TableTexts, source: Source, read: Callable[[int], None]) 
             table.ids.append(str(number if key is None else key))
             table.rows.append(joined)
             table.sides.append(str(row.cells.get("split") or ""))
-            table.labels.append(plain_text(row.cells.get(label)) if label else "")
+            table.labels.append(format_plain_text(row.cells.get(label)) if label else "")
         held += len(joined)
         if held > HELD:
             table.cut = True
@@ -475,7 +485,7 @@ def _fill_table(table: TableTexts, source: Source, read: Callable[[int], None]) 
             read(number)
 
 
-def _cell_texts(row: Row, column: str) -> list[str]:
+def _list_cell_texts(row: Row, column: str) -> list[str]:
     value = row.cells.get(column)
     values = value if isinstance(value, list) else [value]
     return [text for text in values if isinstance(text, str) and text.strip()]
@@ -486,10 +496,10 @@ SCALES = ((0, 1), (-1, 1), (1, 5), (0, 5), (0, 10), (0, 100))
 """Scales that people rate on."""
 
 
-def spread_of(values: ArrayLike) -> NumberSpread:
+def summarize_number_spread(values: ArrayLike) -> NumberSpread:
     """Least, median, 95th percentile, greatest and mean of at least one number; NaN does not count.
 
-    >>> spread_of([1, 2, 3, float("nan")]).median
+    >>> summarize_number_spread([1, 2, 3, float("nan")]).median
     2.0
     """
     numbers = np.asarray(values, np.float64)
@@ -507,7 +517,7 @@ def count_values(values: Iterable[object]) -> ValueBalance:
     return ValueBalance(dict(Counter(map(_format_value, values)).most_common()))
 
 
-def data_figures(data: Any) -> Figures:
+def summarize_data_values(data: Any) -> Figures:
     """Name -> spread or balance, by what kind of record `data` is; empty where there is nothing but texts."""
     make = _FIGURES.get(type(data))
     return make(data) if make else {}
@@ -538,65 +548,75 @@ def describe_odd_scores(data: Any) -> Iterator[str]:
     for name, values in columns.items():
         if off := find_off_scale_scores(values):
             (low, high), count = off
-            most = spread_of(values)
+            most = summarize_number_spread(values)
             yield (
                 f"{name}: {count:,} of {most.n:,} values lie outside {low} to {high}, where the others are; they "
                 f"range from {most.least:g} to {most.most:g}."
             )
 
 
-def _label_figures(data: LabelledTexts) -> Figures:
-    sets = {"texts per set": spread_of(list(Counter(data.sets).values()))} if len(set(data.sets)) > 1 else {}
+def _summarize_labelled_texts(data: LabelledTexts) -> Figures:
+    sets = (
+        {"texts per set": summarize_number_spread(list(Counter(data.sets).values()))}
+        if len(set(data.sets)) > 1
+        else {}
+    )
     return {"labels": count_values(data.labels), **sets}
 
 
-def _class_figures(data: Classification) -> Figures:
+def _summarize_classification(data: Classification) -> Figures:
     return {
         "labels to train on": count_values(data.train.labels),
         "labels to test on": count_values(data.test.labels),
     }
 
 
-def _retrieval_figures(data: RetrievalSet) -> Figures:
+def _summarize_retrieval_set(data: RetrievalSet) -> Figures:
     gains = [gain for grades in data.qrels.values() for gain in grades.values()]
     return {
-        "judgements per query": spread_of([len(grades) for grades in data.qrels.values()]),
-        "relevant documents per query": spread_of(
+        "judgements per query": summarize_number_spread([len(grades) for grades in data.qrels.values()]),
+        "relevant documents per query": summarize_number_spread(
             [sum(gain > 0 for gain in grades.values()) for grades in data.qrels.values()]
         ),
         "gains": count_values(gains),
     }
 
 
-def _reranking_figures(data: RerankingSet) -> Figures:
+def _summarize_reranking_set(data: RerankingSet) -> Figures:
     return {
-        "candidates per query": spread_of([len(row) for row in data.relevance]),
-        "relevant candidates per query": spread_of([int((row > 0).sum()) for row in data.relevance]),
+        "candidates per query": summarize_number_spread([len(row) for row in data.relevance]),
+        "relevant candidates per query": summarize_number_spread(
+            [int((row > 0).sum()) for row in data.relevance]
+        ),
         "gains": count_values(np.concatenate(data.relevance).tolist()),
     }
 
 
-def _summary_figures(data: JudgedSummaries) -> Figures:
+def _summarize_judged_summaries(data: JudgedSummaries) -> Figures:
     return {
-        "people's summaries per text": spread_of([len(row) for row in data.references]),
-        "rated summaries per text": spread_of([len(row) for row in data.summaries]),
-        "relevance": spread_of(np.concatenate(data.relevance)),
+        "people's summaries per text": summarize_number_spread([len(row) for row in data.references]),
+        "rated summaries per text": summarize_number_spread([len(row) for row in data.summaries]),
+        "relevance": summarize_number_spread(np.concatenate(data.relevance)),
     }
 
 
 _FIGURES: Mapping[type, Callable[[Any], Figures]] = {
-    LabelledTexts: _label_figures,
-    Classification: _class_figures,
+    LabelledTexts: _summarize_labelled_texts,
+    Classification: _summarize_classification,
     LabelledPairs: lambda data: {"labels": count_values(data.labels.tolist())},
-    Comparisons: lambda data: {"choices": count_values(data.choice.tolist())},
-    ScoredPairs: lambda data: {"score": spread_of(data.scores)},
-    Ratings: lambda data: {
-        axis: spread_of(values) for axis, values in data.axes.items() if not np.isnan(values).all()
+    SummaryComparisons: lambda data: {"choices": count_values(data.choice.tolist())},
+    ScoredPairs: lambda data: {"score": summarize_number_spread(data.scores)},
+    SummaryRatings: lambda data: {
+        axis: summarize_number_spread(values)
+        for axis, values in data.axes.items()
+        if not np.isnan(values).all()
     },
-    RetrievalSet: _retrieval_figures,
-    RerankingSet: _reranking_figures,
-    JudgedSummaries: _summary_figures,
-    Paraphrases: lambda data: {"paraphrases per text": spread_of([len(row) for row in data.wordings])},
+    RetrievalSet: _summarize_retrieval_set,
+    RerankingSet: _summarize_reranking_set,
+    JudgedSummaries: _summarize_judged_summaries,
+    Paraphrases: lambda data: {
+        "paraphrases per text": summarize_number_spread([len(row) for row in data.wordings])
+    },
 }
 
 

@@ -17,18 +17,18 @@ from embassay.data.lines import (
     USUAL,
     DelimitedTable,
     TableReading,
-    check_rows,
+    check_row_limit,
     choose_quoting,
     detect_delimiter,
     is_number,
-    open_file,
+    open_unpacked_file,
 )
 from embassay.data.rows import collect_faults
 from embassay.data.shapes import CALLED
-from embassay.data.tables import known_suffix, table_of
+from embassay.data.tables import find_known_suffix, open_one_of_tables
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_lines, is_pipe
-from embassay.records import Skipped
+from embassay.limits import is_pipe, read_bounded_lines
+from embassay.records import SkippedItems
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class DocumentFiles:
     characters: int
     chunk: int
     overlap: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedItems, ...]
     encodings: Mapping[str, int]
     suffixes: Mapping[str, int]
     stated: Mapping[str, int]
@@ -118,7 +118,7 @@ class ValueBalance:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeCheck:
     """A shape whose columns are there: the `tasks` it serves, how many items a run would get, and what it is like.
 
     It is `ready` when nothing stops a run.
@@ -128,13 +128,13 @@ class Shape:
     tasks: tuple[str, ...]
     ready: bool
     items: int
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
     warnings: tuple[str, ...] = ()
     figures: Mapping[str, NumberSpread | ValueBalance] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class NearMiss:
+class NearMissShape:
     """A shape that a `--map` would give."""
 
     shape: str
@@ -144,7 +144,7 @@ class NearMiss:
 
 
 @dataclass(frozen=True)
-class Lengths:
+class TextLengthSummary:
     """How long the texts of a column are; `tokens` are those of `counted_in`."""
 
     table: str
@@ -195,7 +195,7 @@ class SideOverlap:
 
 
 @dataclass(frozen=True)
-class Report:
+class DataCheckReport:
     """All that a check of `path` finds. It is `usable` when at least one shape is ready. `command` is the next one to
     try, where another `--map` would read it better."""
 
@@ -203,11 +203,11 @@ class Report:
     usable: bool
     langs: tuple[str, ...]
     files: tuple[CheckedFile, ...]
-    shapes: tuple[Shape, ...]
-    near_misses: tuple[NearMiss, ...]
+    shapes: tuple[ShapeCheck, ...]
+    near_misses: tuple[NearMissShape, ...]
     faults: tuple[Fault, ...]
     remarks: tuple[str, ...]
-    lengths: tuple[Lengths, ...]
+    lengths: tuple[TextLengthSummary, ...]
     repeats: tuple[RepeatedRows, ...]
     overlaps: tuple[SideOverlap, ...]
     threshold: float | None
@@ -237,7 +237,7 @@ class FaultCollector:
 
     def add(self, error: DataError, shape: str = "") -> None:
         """Take a fault, found while reading `shape` (empty: the file itself)."""
-        key = (str(error.path), _strip_values(error.what), error.expected)
+        key = (str(error.path), _strip_row_values(error.what), error.expected)
         # A traceback holds the frames, and those the rows, of every fault.
         entry = self._entries.setdefault(key, _FaultPlaces(error.with_traceback(None)))
         entry.places[error.line, error.what] = None
@@ -248,7 +248,7 @@ class FaultCollector:
         """Whether anything stops a run with this shape."""
         return any(shape in entry.shapes for entry in self._entries.values())
 
-    def faults(self) -> tuple[Fault, ...]:
+    def list_faults(self) -> tuple[Fault, ...]:
         """One record per kind of fault, in the order they came up."""
         return tuple(_make_fault(entry) for entry in self._entries.values())
 
@@ -267,10 +267,11 @@ def _make_fault(entry: _FaultPlaces) -> Fault:
     )
 
 
-def _strip_values(what: str) -> str:
+def _strip_row_values(what: str) -> str:
     """What is wrong without the ids, values and numbers of one row; a column's name stays.
 
-    >>> _strip_values("id '7' appears twice, first on line 2."), _strip_values("the value of 'label' cannot be used")
+    >>> (_strip_row_values("id '7' appears twice, first on line 2."),
+    ... _strip_row_values("the value of 'label' cannot be used"))
     ('id _ appears twice, first on line _.', "the value of 'label' cannot be used")
     """
     return what if what.startswith("the value of") else re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "_", what)
@@ -284,7 +285,7 @@ _WANTED = {*CALLED, *(name for names in CALLED.values() for name in names)}
 _BOM = b"\xef\xbb\xbf"
 
 
-def describe_file(
+def profile_data_file(
     path: Path, found: Callable[[DataError], None], read: Callable[[int], None], reading: TableReading = USUAL
 ) -> CheckedFile:
     """The facts of the file at `path`, as far as it can be read, by `reading` if it is of lines and marks; what cannot
@@ -295,7 +296,7 @@ def describe_file(
     columns: dict[str, _ColumnCells] = {}
     rows, blank, over = 0, 0, 0
     try:
-        source = table_of(path, reading)
+        source = open_one_of_tables(path, reading)
         if isinstance(source, DelimitedTable):
             quotes = choose_quoting(path, source.delimiter, source.reading.quoting)
             blank, over = quotes.blank, 0 if quotes.quoting == "none" else len(quotes.over)
@@ -310,28 +311,35 @@ def describe_file(
                     read(rows)
     except DataError as error:
         found(error)
-    suffix = known_suffix(path.name)
+    suffix = find_known_suffix(path.name)
     text = bool(suffix) and suffix != ".parquet"
     encoding, ends = _name_encoding(path) if text else ("", "")
     facts = tuple(cells.column(name) for name, cells in columns.items())
     return CheckedFile(
-        str(path), _format_name(suffix), encoding, ends, path.stat().st_size, rows, facts, blank, over
+        str(path), _name_file_format(suffix), encoding, ends, path.stat().st_size, rows, facts, blank, over
     )
 
 
-def advise_reading(path: Path, reading: TableReading) -> tuple[TableReading, tuple[str, ...]]:
+def advise_table_reading(path: Path, reading: TableReading) -> tuple[TableReading, tuple[str, ...]]:
     """How a table of lines and marks is better read than by `reading`, and why; what is given stays as it is."""
     notes: list[str] = []
     try:
-        source = table_of(path, reading)
+        source = open_one_of_tables(path, reading)
     except (DataError, UsageError):
-        mark = "" if known_suffix(path.name) or path.suffix.lower() == ".json" else detect_delimiter(path)
+        mark = (
+            "" if find_known_suffix(path.name) or path.suffix.lower() == ".json" else detect_delimiter(path)
+        )
         return (replace(reading, delimiter=mark), ()) if mark else (reading, ())
     if not isinstance(source, DelimitedTable):
         return reading, ()
     # The mark first, then the quotes, then the header: each is read with what was found before it.
     mark = detect_delimiter(path)
-    if not reading.delimiter and mark and MARKS[mark] != source.delimiter and _is_other(path, source, mark):
+    if (
+        not reading.delimiter
+        and mark
+        and MARKS[mark] != source.delimiter
+        and _has_other_delimiter(path, source, mark)
+    ):
         current = next(name for name, sign in MARKS.items() if sign == source.delimiter)
         notes.append(f"{path.name}: its fields are separated by {mark}s, not by {current}s.")
         reading = replace(reading, delimiter=mark)
@@ -344,7 +352,7 @@ def advise_reading(path: Path, reading: TableReading) -> tuple[TableReading, tup
         )
         reading = replace(reading, quoting="none")
         source = DelimitedTable(path, source.delimiter, reading)
-    if source.offer:
+    if source.header_advice:
         notes.append(
             f"{path.name}: its first line looks like data, not column names; read as a header, it would be lost."
         )
@@ -352,7 +360,7 @@ def advise_reading(path: Path, reading: TableReading) -> tuple[TableReading, tup
     return reading, tuple(notes)
 
 
-def _is_other(path: Path, source: DelimitedTable, mark: str) -> bool:
+def _has_other_delimiter(path: Path, source: DelimitedTable, mark: str) -> bool:
     """Whether the first line is one field as it is read, or the lines agree on another mark and not on this one."""
     with collect_faults(lambda _error: None):
         try:
@@ -365,7 +373,7 @@ def _is_other(path: Path, source: DelimitedTable, mark: str) -> bool:
     return mark == "tab" and choose_quoting(path, "\t").plain
 
 
-def remark_on_file(file: CheckedFile) -> Iterator[str]:
+def list_file_oddities(file: CheckedFile) -> Iterator[str]:
     """What is odd about a file and how to mend it, beyond what a run would say."""
     path = Path(file.path)
     if not file.format:
@@ -403,7 +411,7 @@ class _ColumnCells:
             self.words += _count_words(value) if isinstance(value, str) else 1
             if len(self.values) <= COUNTED:
                 self.values.add(value if isinstance(value, str) else repr(value))
-            self.example = self.example or _show_example(value)
+            self.example = self.example or _format_example_value(value)
 
     def column(self, name: str) -> ColumnProfile:
         """The record of it."""
@@ -438,13 +446,13 @@ def _name_value_kind(value: Any, text_only: bool) -> str:
     return named.get(type(value), type(value).__name__)
 
 
-def _show_example(value: Any) -> str:
+def _format_example_value(value: Any) -> str:
     if isinstance(value, dict):
         return f"keys {', '.join(map(str, value))}"[:_SHOWN]
     return " ".join(str(value).split())[:_SHOWN]
 
 
-def _format_name(suffix: str) -> str:
+def _name_file_format(suffix: str) -> str:
     names = {
         "jsonl": "JSON Lines", "csv": "CSV", "tsv": "TSV", "txt": "text", "parquet": "Parquet", "": ""
     }  # fmt: skip
@@ -457,9 +465,9 @@ def _name_encoding(path: Path) -> tuple[str, str]:
     ends: Counter[str] = Counter()
     first, wrong, at, line = b"", 0, 0, b""
     try:
-        check_rows(path)
-        with open_file(path) as stream:
-            for number, raw in enumerate(bounded_lines(stream, path), 1):
+        check_row_limit(path)
+        with open_unpacked_file(path) as stream:
+            for number, raw in enumerate(read_bounded_lines(stream, path), 1):
                 first = first or raw[:4]
                 ends["CRLF" if raw.endswith(b"\r\n") else "LF" if raw.endswith(b"\n") else "none"] += 1
                 if not _is_utf8(raw):

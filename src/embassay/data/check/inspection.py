@@ -17,45 +17,45 @@ from embassay.data.check.figures import (
     Said,
     TableRows,
     TableTexts,
-    data_figures,
     describe_odd_scores,
-    measure_lengths,
-    text_tables,
+    measure_text_lengths,
+    read_text_tables,
+    summarize_data_values,
 )
 from embassay.data.check.files import (
     CheckedFile,
     ColumnProfile,
+    DataCheckReport,
     DocumentFiles,
     FaultCollector,
-    Lengths,
-    NearMiss,
+    NearMissShape,
     RepeatedRows,
-    Report,
-    Shape,
+    ShapeCheck,
     SideOverlap,
-    advise_reading,
-    describe_file,
-    remark_on_file,
+    TextLengthSummary,
+    advise_table_reading,
+    list_file_oddities,
+    profile_data_file,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.documents.passages import Folder
-from embassay.data.language import can_identify, detect_language
-from embassay.data.lines import MARKS, TableReading, split_mapping
+from embassay.data.documents.passages import DocumentFolder
+from embassay.data.language import can_identify_language, detect_language
+from embassay.data.lines import MARKS, TableReading, split_reading_from_mapping
 from embassay.data.rows import FileOrigin, collect_faults, find_nearest_name
 from embassay.data.shapes import (
     CALLED,
     RETRIEVAL_PARTS,
     SHAPES,
-    missing_by_layout,
-    missing_columns,
-    table_shapes,
-    usual_names,
+    find_missing_by_layout,
+    find_missing_columns,
+    list_possible_shapes,
+    match_usual_columns,
 )
-from embassay.data.sources import chosen_tasks, open_dataset, prefer_own_path
-from embassay.data.tables import known_suffix, table_of
+from embassay.data.sources import open_dataset, prefer_own_path, split_tasks_from_spec
+from embassay.data.tables import find_known_suffix, open_one_of_tables
 from embassay.data.views import TitledView
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_walk
+from embassay.limits import walk_bounded_folder
 
 TASKS: Mapping[str, tuple[str, ...]] = {
     "documents": ("sage sensitivity",),
@@ -88,7 +88,7 @@ Facts = Mapping[str, ColumnProfile]
 
 def find_near_misses(
     columns: Sequence[str], mapping: Mapping[str, str], facts: Facts = MappingProxyType({})
-) -> tuple[NearMiss, ...]:
+) -> tuple[NearMissShape, ...]:
     """The shapes that the table would have if other columns of it were read as those that are missing.
 
     `columns` are what can be asked for, `mapping` is the `--map` so far. A column that serves the shape
@@ -98,16 +98,18 @@ def find_near_misses(
     >>> [(miss.shape, miss.mend) for miss in find_near_misses(["body", "topic"], {})]
     [('documents', '--map text=body'), ('labelled', '--map text=body,label=topic')]
     """
-    missing = {shape: missing_columns(shape, columns) for shape in table_shapes(columns)}
+    missing = {shape: find_missing_columns(shape, columns) for shape in list_possible_shapes(columns)}
     mended = tuple(
-        NearMiss(shape, TASKS[shape], tuple(offer), f"--map {write_mapping({**mapping, **offer})}")
+        NearMissShape(shape, TASKS[shape], tuple(offer), f"--map {format_map_options({**mapping, **offer})}")
         for shape, offer in guess_columns(columns, mapping, facts).items()
     )
     if mended or not all(missing.values()):
         return mended
     least = min(map(len, missing.values()))
     return tuple(
-        NearMiss(shape, TASKS[shape], names, "") for shape, names in missing.items() if len(names) == least
+        NearMissShape(shape, TASKS[shape], names, "")
+        for shape, names in missing.items()
+        if len(names) == least
     )
 
 
@@ -119,23 +121,25 @@ def guess_columns(
     if len(free) == 1 and set(free[0]) & set(MARKS.values()):
         return {}  # several names, between marks that were not seen
     if facts and all(name.isdecimal() for name in facts):
-        shape, likely = _by_content([facts[name] for name in free if name in facts])
+        shape, likely = _guess_shape_by_content([facts[name] for name in free if name in facts])
         return {shape: likely} if likely else {}
     offers = {}
-    for shape in table_shapes(columns):
-        ways = missing_by_layout(shape, columns)
-        matches = (_by_name(shape, missing, free, facts) for missing in ways if all(ways))
+    for shape in list_possible_shapes(columns):
+        ways = find_missing_by_layout(shape, columns)
+        matches = (_match_columns_by_name(shape, missing, free, facts) for missing in ways if all(ways))
         if offer := next(filter(None, matches), {}):
             offers[shape] = offer
     return offers
 
 
-def write_mapping(mapping: Mapping[str, str]) -> str:
+def format_map_options(mapping: Mapping[str, str]) -> str:
     """A mapping as `--map` takes it."""
     return ",".join(f"{target}={column}" for target, column in mapping.items())
 
 
-def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: Facts) -> dict[str, str]:
+def _match_columns_by_name(
+    shape: str, missing: Sequence[str], columns: Sequence[str], facts: Facts
+) -> dict[str, str]:
     """Missing column -> the column that may hold it; empty if one has none, or what they hold speaks against it."""
     matched: dict[str, str] = {}
     for target in missing:
@@ -144,7 +148,9 @@ def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: 
         lower = {name.lower(): name for name in columns if name not in taken}
         called = [lower[name] for name in CALLED.get(target, ()) if name in lower]
         near = lower.get(find_nearest_name(target, lower), "")
-        column = (_longest_column(called, facts) if target == "text" else next(iter(called), "")) or near
+        column = (
+            _pick_longest_text_column(called, facts) if target == "text" else next(iter(called), "")
+        ) or near
         if target == "label" and column in facts and not _is_repetitive(facts[column]):
             column = next(
                 (name for name in lower.values() if name in facts and _is_repetitive(facts[name])), column
@@ -162,7 +168,7 @@ def _is_repetitive(column: ColumnProfile) -> bool:
     return few and column.words <= _FEW_WORDS
 
 
-def _longest_column(called: Sequence[str], facts: Facts) -> str:
+def _pick_longest_text_column(called: Sequence[str], facts: Facts) -> str:
     """The first of these columns, unless another holds texts that are twice as long or longer."""
     if not called:
         return ""
@@ -175,7 +181,11 @@ def _longest_column(called: Sequence[str], facts: Facts) -> str:
 def _is_plausible_shape(shape: str, matched: Mapping[str, str], columns: Sequence[str], facts: Facts) -> bool:
     """Whether what the columns hold fits: a summary is shorter than its text, and where one column asks and another
     answers, a label is about both. No column may be of objects: columns are read from the top of a row."""
-    if any(_kind_share(facts[column], "object") > _MOSTLY for column in matched.values() if column in facts):
+    if any(
+        _compute_kind_share(facts[column], "object") > _MOSTLY
+        for column in matched.values()
+        if column in facts
+    ):
         return False
     if shape in ("summarised", "ratings") and {matched.get("text", "text"), "summary"} <= facts.keys():
         text, summary = facts[matched.get("text", "text")], facts[matched.get("summary", "summary")]
@@ -188,13 +198,15 @@ def _is_plausible_shape(shape: str, matched: Mapping[str, str], columns: Sequenc
     return True
 
 
-def _by_content(columns: Sequence[ColumnProfile]) -> tuple[str, dict[str, str]]:
+def _guess_shape_by_content(columns: Sequence[ColumnProfile]) -> tuple[str, dict[str, str]]:
     """The shape that columns without names seem to have, by what they hold, and which is what; nothing without a
     column of texts."""
     rows = max((sum(column.kinds.values()) for column in columns), default=0)
-    numbers = [column for column in columns if _kind_share(column, "number") > _MOSTLY and not column.binary]
+    numbers = [
+        column for column in columns if _compute_kind_share(column, "number") > _MOSTLY and not column.binary
+    ]
     binary = [column for column in columns if column.binary]
-    words = [column for column in columns if _kind_share(column, "text") > _MOSTLY]
+    words = [column for column in columns if _compute_kind_share(column, "text") > _MOSTLY]
     texts = [word for word in words if word.words > _FEW_WORDS] or sorted(
         words, key=lambda column: -column.words
     )[:1]
@@ -227,7 +239,7 @@ def _by_content(columns: Sequence[ColumnProfile]) -> tuple[str, dict[str, str]]:
     return "documents", {"text": texts[0].name} if texts else {}
 
 
-def _kind_share(column: ColumnProfile, kind: str) -> float:
+def _compute_kind_share(column: ColumnProfile, kind: str) -> float:
     filled = sum(column.kinds.values()) - column.kinds.get("empty", 0)
     return column.kinds.get(kind, 0) / filled if filled else 0.0
 
@@ -240,7 +252,7 @@ def _ignore_progress(doing: str, done: int, total: int) -> None:
 
 
 @dataclass
-class Check:
+class DataCheck:
     """A check of the data that `spec` names, with the options a run has besides.
 
     `against` names other data to look for the same texts in, `near` says what counts as almost equal (None: don't
@@ -257,49 +269,56 @@ class Check:
     tokenizer: Tokenizer | None = None
     say: Said = _ignore_progress
 
-    def report(self) -> Report:
+    def report(self) -> DataCheckReport:
         """All there is to say. UsageError for a spec or an option that means nothing, and DataError where
         `against` cannot be read; what is wrong with the data themselves is in the report."""
         stops = FaultCollector()
-        dataset = self._opened(stops)
+        dataset = self._try_open_dataset(stops)
         folder = find_document_folder(dataset)
-        paths, (reading, _) = [] if folder else self._paths(dataset), split_mapping(self.mapping)
-        files = tuple(describe_file(path, stops.add, self._reading(path.name), reading) for path in paths)
-        odd = [remark for file in files for remark in remark_on_file(file)]
-        better, notes = self._advice(files)
+        paths, (reading, _) = (
+            [] if folder else self._list_dataset_files(dataset),
+            split_reading_from_mapping(self.mapping),
+        )
+        files = tuple(
+            profile_data_file(path, stops.add, self._make_reading_notice(path.name), reading)
+            for path in paths
+        )
+        odd = [remark for file in files for remark in list_file_oddities(file)]
+        better, notes = self._advise_file_reading(files)
         odd += notes
-        usual = [self._usual([column.name for column in file.columns]) for file in files]
-        odd += [f"read without --map as {write_mapping(mapping)}" for mapping in usual if mapping]
-        shapes = tuple(self._shapes(dataset, stops, odd)) if dataset else ()
-        held = list(text_tables(dataset, self._reading("texts"))) if dataset else []
-        odd.extend(remark for table in held if (remark := table.remark()))
-        repeats, overlaps = self._repeated(held, odd)
+        usual = [self._match_usual_columns([column.name for column in file.columns]) for file in files]
+        odd += [f"read without --map as {format_map_options(mapping)}" for mapping in usual if mapping]
+        shapes = tuple(self._check_shapes(dataset, stops, odd)) if dataset else ()
+        held = list(read_text_tables(dataset, self._make_reading_notice("texts"))) if dataset else []
+        odd.extend(remark for table in held if (remark := table.describe_omitted_part()))
+        repeats, overlaps = self._find_repeats_and_overlaps(held, odd)
         usable = any(shape.ready for shape in shapes)
-        guessed = self._guessed(dataset, files, better)
-        return Report(
+        guessed = self._guess_file_columns(dataset, files, better)
+        return DataCheckReport(
             self.spec,
             usable,
-            _dataset_langs(dataset),
+            _list_dataset_languages(dataset),
             files,
             shapes,
-            self._near_misses(guessed, bool(stops.faults())),
-            stops.faults(),
+            self._list_near_misses(guessed, bool(stops.list_faults())),
+            stops.list_faults(),
             tuple(dict.fromkeys(odd)),
-            tuple(self._lengths(held)),
+            tuple(self._measure_lengths(held)),
             repeats,
             overlaps,
             self.near.threshold if self.near else None,
             f"embassay rag questions --corpus {quote(self.spec)}"
             if folder
-            else self._command(guessed, better, stops, usable=usable) or self._run(shapes, stops),
-            self._documents(folder) if folder else None,
+            else self._suggest_check_command(guessed, better, stops, usable=usable)
+            or self._suggest_run_command(shapes, stops),
+            self._summarize_documents(folder) if folder else None,
         )
 
-    def _documents(self, folder: Folder) -> DocumentFiles:
+    def _summarize_documents(self, folder: DocumentFolder) -> DocumentFiles:
         """What a folder of documents holds; the languages that documents seem to be in where that can be told."""
-        files, languages, looked_at = folder.contents, Counter[str](), 0
-        can_tell = can_identify()
-        for document in islice(folder.documents(), LOOKED_AT if can_tell else 0):
+        files, languages, looked_at = folder.folder_contents, Counter[str](), 0
+        can_tell = can_identify_language()
+        for document in islice(folder.read_documents(), LOOKED_AT if can_tell else 0):
             looked_at += 1
             languages[detect_language(document.text)] += 1
             self.say("telling languages", looked_at, min(len(files.ids), LOOKED_AT))
@@ -309,16 +328,18 @@ class Check:
             looked_at, files.notes
         )  # fmt: skip
 
-    def _advice(self, files: tuple[CheckedFile, ...]) -> tuple[TableReading, list[str]]:
+    def _advise_file_reading(self, files: tuple[CheckedFile, ...]) -> tuple[TableReading, list[str]]:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
-        asked, _ = split_mapping(self.mapping)
-        better = [advise_reading(Path(file.path), asked) for file in files]
-        notes = list(dict.fromkeys(line for path in files for line in _reading_notes(Path(path.path), asked)))
+        asked, _ = split_reading_from_mapping(self.mapping)
+        better = [advise_table_reading(Path(file.path), asked) for file in files]
+        notes = list(
+            dict.fromkeys(line for path in files for line in _list_reading_notes(Path(path.path), asked))
+        )
         if not better or len({reading for reading, _ in better}) > 1:
             return asked, notes
         return better[0][0], [*notes, *(line for _, lines in better for line in lines)]
 
-    def _guessed(
+    def _guess_file_columns(
         self, dataset: Dataset | None, files: tuple[CheckedFile, ...], better: TableReading
     ) -> _GuessedColumns | None:
         """What the columns of the file could be, as it is better read; None for what is none or several: of a
@@ -329,94 +350,101 @@ class Check:
             return None
         if len(files) > 1 and not any(Path(file.path).name.startswith("train.") for file in files):
             return None
-        reading, columns = split_mapping(self.mapping)
+        reading, columns = split_reading_from_mapping(self.mapping)
         first = files[0]
         if better != reading:
-            first = describe_file(Path(first.path), lambda _error: None, lambda _rows: None, better)
+            first = profile_data_file(Path(first.path), lambda _error: None, lambda _rows: None, better)
             columns = {} if better.header != reading.header else columns
         if not first.columns:
             return None
         names = tuple(column.name for column in first.columns)
-        columns = {**columns, **self._usual(names)}
+        columns = {**columns, **self._match_usual_columns(names)}
         mapped = {target: column for target, column in columns.items() if not column or column in names}
         named = tuple(name for name in dict.fromkeys((*mapped, *names)) if mapped.get(name, name))
         return _GuessedColumns(
-            (*named, "split") if len(files) > 1 else named, {**better.as_mapping(), **mapped},
+            (*named, "split") if len(files) > 1 else named, {**better.as_map_options(), **mapped},
             {column.name: column for column in first.columns}, len(files) > 1
         )  # fmt: skip
 
-    def _usual(self, columns: Sequence[str]) -> dict[str, str]:
+    def _match_usual_columns(self, columns: Sequence[str]) -> dict[str, str]:
         """What the columns of a table of pairs are taken for without being told."""
-        return usual_names(columns, split_mapping(self.mapping)[1])
+        return match_usual_columns(columns, split_reading_from_mapping(self.mapping)[1])
 
-    def _command(
+    def _suggest_check_command(
         self, guessed: _GuessedColumns | None, better: TableReading, stops: FaultCollector, *, usable: bool
     ) -> str:
         """The check to try next; empty where this one reads all that is there."""
         if guessed is None:
             return ""
         mapping = dict(guessed.mapping)
-        if any(fault.what.startswith("id ") and "twice" in fault.what for fault in stops.faults()):
+        if any(fault.what.startswith("id ") and "twice" in fault.what for fault in stops.list_faults()):
             mapping["id"] = ""
-        if not usable or better != split_mapping(self.mapping)[0]:
-            offers = {shape: columns for shape, columns in guessed.guesses().items() if shape in PREFERRED}
+        if not usable or better != split_reading_from_mapping(self.mapping)[0]:
+            offers = {
+                shape: columns for shape, columns in guessed.guess_by_shape().items() if shape in PREFERRED
+            }
             best = next((offers[shape] for shape in PREFERRED if shape in offers), {})
-            has = any(not missing_columns(shape, guessed.columns) for shape in table_shapes(guessed.columns))
+            has = any(
+                not find_missing_columns(shape, guessed.columns)
+                for shape in list_possible_shapes(guessed.columns)
+            )
             mapping |= best if best and (not has or guessed.only_sides) else {}
-        mapped = {**self.mapping, **self._usual(tuple(guessed.facts))}
+        mapped = {**self.mapping, **self._match_usual_columns(tuple(guessed.facts))}
         if mapping == mapped or any(set(",=") & set(column) for column in mapping.values()):
             return ""
-        return f"embassay data check {quote(self.spec)} --map {quote(write_mapping(mapping))}"
+        return f"embassay data check {quote(self.spec)} --map {quote(format_map_options(mapping))}"
 
-    def _run(self, shapes: Sequence[Shape], stops: FaultCollector) -> str:
+    def _suggest_run_command(self, shapes: Sequence[ShapeCheck], stops: FaultCollector) -> str:
         """The run to try on data that need nothing else; empty where something would stop it."""
         served = {task for shape in shapes if shape.ready for task in shape.tasks}
         rest = f"-s wordllama -s bm25 -d {quote(self.spec)}"
         if self.mapping:
-            rest += f" --map {quote(write_mapping(self.mapping))}"
-        if stops.faults():
+            rest += f" --map {quote(format_map_options(self.mapping))}"
+        if stops.list_faults():
             return ""
         if any(task.startswith("sage ") for task in served):
             return f"embassay sage run {rest}"
         return f"embassay pteb run {rest} --original-only" if any(" " in task for task in served) else ""
 
-    def _opened(self, stops: FaultCollector) -> Dataset | None:
+    def _try_open_dataset(self, stops: FaultCollector) -> Dataset | None:
         try:
             with collect_faults(lambda _error: None):  # the reading of the file meets the rows again
-                return self._open(self.spec, self.split)
+                return self._open_dataset(self.spec, self.split)
         except DataError as error:
             stops.add(error)
             return None
 
-    def _open(self, spec: str, split: str | None) -> Dataset:
+    def _open_dataset(self, spec: str, split: str | None) -> Dataset:
         return open_dataset(prefer_own_path(spec), mapping=self.mapping, split=split, grades=self.grades)
 
-    def _paths(self, dataset: Dataset | None) -> list[Path]:
+    def _list_dataset_files(self, dataset: Dataset | None) -> list[Path]:
         """The files of the dataset; of one that cannot be opened, those that lie there."""
         if dataset:
-            origins = [origin for source in dataset.parts.values() for origin in source.origins()]
+            origins = [origin for source in dataset.parts.values() for origin in source.list_origins()]
             return list(dict.fromkeys(origin.path for origin in origins if isinstance(origin, FileOrigin)))
-        path = Path(chosen_tasks(self.spec)[0]).expanduser()
+        path = Path(split_tasks_from_spec(self.spec)[0]).expanduser()
         if path.is_dir():
             return sorted(
                 file
-                for parent, _folders, names in bounded_walk(path)
+                for parent, _folders, names in walk_bounded_folder(path)
                 for name in names
-                if known_suffix(name) and (file := Path(parent, name)).is_file() and not _is_about(file)
+                if find_known_suffix(name)
+                and (file := Path(parent, name)).is_file()
+                and not _is_readme_file(file)
             )
         return [] if path.name.lower().endswith((".yaml", ".yml")) else [path]
 
-    def _reading(self, what: str) -> Callable[[int], None]:
+    def _make_reading_notice(self, what: str) -> Callable[[int], None]:
         return lambda rows: self.say(f"reading {what}", rows, 0)
 
-    def _shapes(self, dataset: Dataset, stops: FaultCollector, odd: list[str]) -> Iterator[Shape]:
+    def _check_shapes(self, dataset: Dataset, stops: FaultCollector, odd: list[str]) -> Iterator[ShapeCheck]:
         for shape in dataset.shapes():
             self.say(f"loading {shape}", 0, 0)
-            ready = _check_shape(dataset, shape, stops, odd)
+            ready = _check_dataset_shape(dataset, shape, stops, odd)
             # How files are read is said once, with what else there is to know of them.
             yield replace(ready, warnings=tuple(warning for warning in ready.warnings if warning not in odd))
 
-    def _near_misses(self, guessed: _GuessedColumns | None, stopped: bool) -> tuple[NearMiss, ...]:
+    def _list_near_misses(self, guessed: _GuessedColumns | None, stopped: bool) -> tuple[NearMissShape, ...]:
         """Of a table: the parts of a folder are known by the names of its files."""
         if guessed is None:
             return ()
@@ -427,34 +455,42 @@ class Check:
             if (miss.mend or not stopped) and (not guessed.only_sides or miss.shape == "classification")
         )
 
-    def _lengths(self, held: list[TableTexts]) -> Iterator[Lengths]:
+    def _measure_lengths(self, held: list[TableTexts]) -> Iterator[TextLengthSummary]:
         for table in held:
-            yield from measure_lengths(
+            yield from measure_text_lengths(
                 table, self.tokenizer, lambda done, total: self.say("counting tokens", done, total)
             )
 
-    def _repeated(
+    def _find_repeats_and_overlaps(
         self, held: list[TableTexts], odd: list[str]
     ) -> tuple[tuple[RepeatedRows, ...], tuple[SideOverlap, ...]]:
         """Repeats of every table, and what it shares: with `against`, else between its splits."""
         if self.against is not None:
-            return self._shared(
-                held, list(text_tables(self._open(self.against, None), self._reading("texts"))), odd
+            return self._find_shared_rows(
+                held,
+                list(
+                    read_text_tables(
+                        self._open_dataset(self.against, None), self._make_reading_notice("texts")
+                    )
+                ),
+                odd,
             )
         if self.split is not None and held:
             # Texts of the other splits are what those of this one may overlap with.
-            held = list(text_tables(self._open(self.spec, None), self._reading("texts")))
+            held = list(
+                read_text_tables(self._open_dataset(self.spec, None), self._make_reading_notice("texts"))
+            )
         compared = [RepeatSearch(table.texts(), self.near, self.say) for table in held]
         repeats = tuple(
-            comparison.repeats(self.split if self.split in table.sides else None)
+            comparison.find_repeated_rows(self.split if self.split in table.sides else None)
             for comparison, table in zip(compared, held, strict=True)
         )
-        overlaps = (overlap for comparison in compared for overlap in comparison.overlaps())
+        overlaps = (overlap for comparison in compared for overlap in comparison.measure_all_overlaps())
         return repeats, tuple(
             overlap for overlap in overlaps if self.split in (None, overlap.of, overlap.within)
         )
 
-    def _shared(
+    def _find_shared_rows(
         self, held: list[TableTexts], theirs: list[TableTexts], odd: list[str]
     ) -> tuple[tuple[RepeatedRows, ...], tuple[SideOverlap, ...]]:
         repeats, overlaps = [], []
@@ -464,9 +500,9 @@ class Check:
             if twin is None:
                 names = ", ".join(table.columns)
                 odd.append(f"{self.against}: no table with just {names}, to compare {table.name} with.")
-            joined = _join_sides(table, self.spec, twin, str(self.against))
+            joined = _join_table_sides(table, self.spec, twin, str(self.against))
             comparison = RepeatSearch(joined, self.near, self.say)
-            repeats.append(comparison.repeats(self.spec))
+            repeats.append(comparison.find_repeated_rows(self.spec))
             overlaps += [comparison.overlap(self.spec, str(self.against))] if twin else []
         return tuple(repeats), tuple(overlaps)
 
@@ -475,11 +511,11 @@ LOOKED_AT = 2_000
 """Documents whose language is looked for."""
 
 
-def find_document_folder(dataset: Dataset | None) -> Folder | None:
+def find_document_folder(dataset: Dataset | None) -> DocumentFolder | None:
     """The folder of documents that a dataset is; None where it is none."""
     part = dataset.parts.get("corpus") if dataset else None
     inside = part.source if isinstance(part, TitledView) else part
-    return inside if isinstance(inside, Folder) else None
+    return inside if isinstance(inside, DocumentFolder) else None
 
 
 @dataclass(frozen=True)
@@ -492,23 +528,25 @@ class _GuessedColumns:
     facts: Facts
     only_sides: bool
 
-    def guesses(self) -> dict[str, dict[str, str]]:
+    def guess_by_shape(self) -> dict[str, dict[str, str]]:
         """What other columns could be, by shape."""
         offers = guess_columns(self.columns, self.mapping, self.facts)
         return {name: own for name, own in offers.items() if not self.only_sides or name == "classification"}
 
 
-def _reading_notes(path: Path, reading: TableReading) -> tuple[str, ...]:
+def _list_reading_notes(path: Path, reading: TableReading) -> tuple[str, ...]:
     """What a run says of how the file is read."""
     try:
         return tuple(
-            note for origin in table_of(path, reading).origins() for note in getattr(origin, "notes", ())
+            note
+            for origin in open_one_of_tables(path, reading).list_origins()
+            for note in getattr(origin, "notes", ())
         )
     except (DataError, UsageError):
         return ()
 
 
-def _check_shape(dataset: Dataset, shape: str, stops: FaultCollector, odd: list[str]) -> Shape:
+def _check_dataset_shape(dataset: Dataset, shape: str, stops: FaultCollector, odd: list[str]) -> ShapeCheck:
     """What a run would get of `shape`; what stops it goes to `stops`."""
     try:
         with collect_faults(lambda error: stops.add(error, shape)):
@@ -516,25 +554,25 @@ def _check_shape(dataset: Dataset, shape: str, stops: FaultCollector, odd: list[
     except DataError as error:
         if error.what != _CONSEQUENCE or not stops.of(shape):
             stops.add(error, shape)
-        return Shape(shape, TASKS[shape], False, 0)
+        return ShapeCheck(shape, TASKS[shape], False, 0)
     odd.extend(describe_odd_scores(loaded.data))
-    return Shape(
+    return ShapeCheck(
         shape,
         TASKS[shape],
         not stops.of(shape),
         len(loaded.data),
         loaded.skipped,
         loaded.warnings,
-        data_figures(loaded.data),
+        summarize_data_values(loaded.data),
     )
 
 
-def _is_about(path: Path) -> bool:
+def _is_readme_file(path: Path) -> bool:
     """Whether a text file is about the others."""
     return path.name.lower().startswith(("readme", "licen", "notes."))
 
 
-def _dataset_langs(dataset: Dataset | None) -> tuple[str, ...]:
+def _list_dataset_languages(dataset: Dataset | None) -> tuple[str, ...]:
     if dataset is None or dataset.declared_lang:
         return (dataset.declared_lang,) if dataset else ()
     with collect_faults(lambda _error: None):
@@ -544,7 +582,7 @@ def _dataset_langs(dataset: Dataset | None) -> tuple[str, ...]:
             return ()
 
 
-def _join_sides(table: TableTexts, side: str, other: TableTexts | None, other_side: str) -> TableRows:
+def _join_table_sides(table: TableTexts, side: str, other: TableTexts | None, other_side: str) -> TableRows:
     """The rows of two tables, one after the other, each on a side of its own."""
     # Near repeats within one table and between two are found in one pass, over both.
     rows = [(table, side), *([(other, other_side)] if other else [])]

@@ -2,22 +2,22 @@
 
 from embassay.data.documents.passages import (
     Document,
-    Folder,
+    DocumentFolder,
     Passage,
     PlacedPassage,
     open_documents,
-    passage_places,
-    passage_texts,
-    passages_in,
+    read_passage_texts,
+    read_placed_passages,
+    split_into_passages,
 )
 
 __all__ = [
     "Document",
-    "Folder",
+    "DocumentFolder",
     "Passage",
     "PlacedPassage",
     "open_documents",
-    "passage_places",
-    "passage_texts",
-    "passages_in",
+    "read_passage_texts",
+    "read_placed_passages",
+    "split_into_passages",
 ]

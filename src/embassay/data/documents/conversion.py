@@ -20,11 +20,11 @@ from threading import Timer
 from typing import IO, cast
 
 from embassay.data.documents.folder import NEEDS
-from embassay.data.documents.markup import Prose, Unread, first_heading
+from embassay.data.documents.markup import ProseDocument, UnreadableDocument, find_first_heading
 from embassay.errors import DataError
-from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, bounded_entries
-from embassay.machine import cache_folder
-from embassay.parquet import close_pipes, end_process, keep_idle
+from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, list_bounded_entries
+from embassay.machine import find_cache_folder
+from embassay.parquet import close_idle_at_exit, close_pipes, end_process
 
 VERSION = "1"
 """Part of what conversions are kept under; raised when the same bytes give another text."""
@@ -34,35 +34,35 @@ _IMPATIENT = 3
 
 
 @cache
-def versions_of(kind: str) -> tuple[str, ...]:
+def list_converter_versions(kind: str) -> tuple[str, ...]:
     """What decides how a document of this kind reads, with versions."""
     needed = ("mammoth", "markdownify") if NEEDS.get(kind) == "markitdown" else ()
     packages = (*filter(None, (NEEDS.get(kind),)), *needed)
     return (VERSION, *(f"{name} {metadata.version(name)}" for name in packages))
 
 
-def convert_document(path: Path, kind: str) -> Prose:
+def convert_document(path: Path, kind: str) -> ProseDocument:
     """The document in `path`. Unread, with the reason, for one that is damaged, locked, without text, or takes more
     than the limits allow (CONVERTER, SECONDS, PROSE, TIMES)."""
-    cached = _conversion_file(path, kind)
-    reply = _read_kept(cached)
+    cached = _find_conversion_file(path, kind)
+    reply = _read_kept_conversion(cached)
     if reply is None:
-        reply = _make_request(path, kind)
+        reply = _make_conversion_request(path, kind)
         if kind in NEEDS or "refused" in reply:
-            _write_kept(cached, reply)
+            _write_kept_conversion(cached, reply)
     if "refused" in reply:
-        raise Unread(reply["refused"])
-    title = reply["title"] or (first_heading(reply["text"]) if kind != "PDF" else "")
-    return Prose(reply["text"], title, reply["lang"])
+        raise UnreadableDocument(reply["refused"])
+    title = reply["title"] or (find_first_heading(reply["text"]) if kind != "PDF" else "")
+    return ProseDocument(reply["text"], title, reply["lang"])
 
 
-def _make_request(path: Path, kind: str) -> dict[str, str]:
+def _make_conversion_request(path: Path, kind: str) -> dict[str, str]:
     request = {
         "path": str(path.absolute()), "kind": kind, "memory": CONVERTER.most, "seconds": SECONDS.most,
         "characters": PROSE.most, "times": TIMES.most
     }  # fmt: skip
     process = _idle.pop() if _idle else _ConverterProcess()
-    reply = process.ask_line(json.dumps(request), SECONDS.most)
+    reply = process.request_answer_line(json.dumps(request), SECONDS.most)
     if reply is None:
         process.close()
         return {"refused": "files that need more memory or time than allowed"}
@@ -81,7 +81,7 @@ class _ConverterProcess:
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment, encoding="utf-8"
         )  # fmt: skip
-        if self._answers.readline() != "ready\n":
+        if self._answer_stream.readline() != "ready\n":
             self.close()
             raise DataError(
                 "the process that converts documents cannot be started",
@@ -89,10 +89,10 @@ class _ConverterProcess:
             )
 
     @property
-    def _answers(self) -> IO[str]:
+    def _answer_stream(self) -> IO[str]:
         return cast(IO[str], self._process.stdout)
 
-    def ask_line(self, request: str, seconds: int) -> str | None:
+    def request_answer_line(self, request: str, seconds: int) -> str | None:
         """The line that it answers; None where it died or took too long."""
         # CPU seconds bound work; a process that only waits uses none, so there is a clock too.
         clock = Timer(_IMPATIENT * seconds, self._process.kill)
@@ -101,7 +101,7 @@ class _ConverterProcess:
             requests = cast(IO[str], self._process.stdin)
             requests.write(request + "\n")
             requests.flush()
-            line = self._answers.readline()
+            line = self._answer_stream.readline()
         except OSError:  # it died between two requests
             line = ""
         finally:
@@ -118,32 +118,34 @@ class _ConverterProcess:
 
 
 _idle: list[_ConverterProcess] = []
-keep_idle(_idle)
+close_idle_at_exit(_idle)
 
 
-def conversions_folder() -> Path:
+def find_conversions_folder() -> Path:
     """Where conversions are kept."""
-    return cache_folder() / "documents"
+    return find_cache_folder() / "documents"
 
 
-def _conversion_file(path: Path, kind: str) -> Path:
+def _find_conversion_file(path: Path, kind: str) -> Path:
     """The file of a conversion. Of a kind that takes no time only refusals are kept, which may take all the time that
     is allowed."""
-    how = json.dumps([kind, versions_of(kind), CONVERTER.most, SECONDS.most, PROSE.most, TIMES.most])
+    how = json.dumps(
+        [kind, list_converter_versions(kind), CONVERTER.most, SECONDS.most, PROSE.most, TIMES.most]
+    )
     digest = hashlib.sha256(how.encode())
     with path.open("rb") as stream:
         digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return conversions_folder() / f"{digest.hexdigest()[:32]}.json"
+    return find_conversions_folder() / f"{digest.hexdigest()[:32]}.json"
 
 
-def _read_kept(kept: Path) -> dict[str, str] | None:
+def _read_kept_conversion(kept: Path) -> dict[str, str] | None:
     try:
         return cast(dict[str, str], json.loads(kept.read_text("utf-8")))
     except (OSError, ValueError):
         return None
 
 
-def _write_kept(kept: Path, said: dict[str, str]) -> None:
+def _write_kept_conversion(kept: Path, said: dict[str, str]) -> None:
     """Keep a conversion where that can be: what is not kept is made again."""
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -164,10 +166,10 @@ def clear_conversions() -> int:
     return freed
 
 
-def open_kept_conversions() -> ConversionFolder:
+def summarize_kept_conversions() -> ConversionFolder:
     """What is kept of conversions."""
     sizes = [size for _, size in _list_conversions()]
-    return ConversionFolder(conversions_folder(), len(sizes), sum(sizes))
+    return ConversionFolder(find_conversions_folder(), len(sizes), sum(sizes))
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,6 @@ class ConversionFolder:
 
 
 def _list_conversions() -> list[tuple[Path, int]]:
-    folder = conversions_folder()
-    files = bounded_entries(folder.iterdir(), folder) if folder.is_dir() else []
+    folder = find_conversions_folder()
+    files = list_bounded_entries(folder.iterdir(), folder) if folder.is_dir() else []
     return [(path, path.stat().st_size) for path in files if path.suffix in (".json", ".part")]

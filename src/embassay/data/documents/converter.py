@@ -24,7 +24,7 @@ _SMALL = 2**26
 _PAGES = 50_000
 
 
-class Refused(Exception):
+class DocumentRefused(Exception):
     """Why a document is left out."""
 
 
@@ -42,18 +42,18 @@ def main() -> None:
     answers.flush()
     for line in sys.stdin:
         request = json.loads(line)
-        load_reader(request["kind"])
-        limit_process(request)
+        import_document_reader(request["kind"])
+        limit_process_resources(request)
         # Half of a surrogate pair, which no other program takes, can't be written either.
-        answers.write(json.dumps(answer_request(request)) + "\n")
+        answers.write(json.dumps(answer_conversion_request(request)) + "\n")
         answers.flush()
 
 
-def answer_request(asked: dict[str, Any]) -> dict[str, str]:
+def answer_conversion_request(asked: dict[str, Any]) -> dict[str, str]:
     """What is said to a request."""
     try:
         title, lang, text = _READERS[asked["kind"]](asked)
-    except Refused as refused:
+    except DocumentRefused as refused:
         return {"refused": str(refused)}
     except MemoryError:
         return {"refused": "files that need more memory than allowed"}
@@ -66,23 +66,33 @@ def answer_request(asked: dict[str, Any]) -> dict[str, str]:
         return {"refused": f"{asked['kind']} files that are damaged"}
     if len(text) > asked["characters"]:
         return {"refused": "files with more text than allowed"}
-    return {"text": _clean_text(text), "title": _clean_text(title), "lang": lang}
+    return {
+        "text": _remove_invalid_characters(text),
+        "title": _remove_invalid_characters(title),
+        "lang": lang,
+    }
 
 
-def _clean_text(text: str) -> str:
+def _remove_invalid_characters(text: str) -> str:
     """Without halves of surrogate pairs and NULs, which the libraries may give."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
 
 
 def _convert_html(asked: dict[str, Any]) -> tuple[str, str, str]:
-    from embassay.data.documents.markup import Unread, clean_text, declared_charset, decode_text, html_text
+    from embassay.data.documents.markup import (
+        UnreadableDocument,
+        clean_text,
+        decode_text,
+        extract_html_text,
+        find_declared_charset,
+    )
 
     content = Path(asked["path"]).read_bytes()
     try:
-        page = clean_text(decode_text(content, declared_charset(content))[0])
-    except Unread as unread:
-        raise Refused(str(unread)) from None
-    text, title, lang = html_text(page)
+        page = clean_text(decode_text(content, find_declared_charset(content))[0])
+    except UnreadableDocument as unread:
+        raise DocumentRefused(str(unread)) from None
+    text, title, lang = extract_html_text(page)
     return title, lang, text
 
 
@@ -97,27 +107,29 @@ def _convert_pdf(asked: dict[str, Any]) -> tuple[str, str, str]:
         document = pdfium.PdfDocument(asked["path"])
     except pdfium.PdfiumError as error:
         locked = "password" in str(error).lower()
-        raise Refused("PDF files that are locked" if locked else "PDF files that are damaged") from None
+        raise DocumentRefused(
+            "PDF files that are locked" if locked else "PDF files that are damaged"
+        ) from None
     pages, held = [], 0
     for number in range(min(len(document), _PAGES)):
         page = document[number]
         text = page.get_textpage().get_text_range()
         held += len(text)
         if held > asked["characters"]:
-            raise Refused("files with more text than allowed")
+            raise DocumentRefused("files with more text than allowed")
         pages.append(text)
         page.close()
     title = " ".join(str(document.get_metadata_dict().get("Title") or "").split())
     whole = _HYPHEN.sub("", _SOFT.sub("", "\n\n".join(pages))).replace("\r\n", "\n").replace("\r", "\n")
     if not whole.strip():
-        raise Refused("PDF files without text (scanned pages)")
+        raise DocumentRefused("PDF files without text (scanned pages)")
     # Programs write anything as the title; a true one stands on the first page.
     shown = title.casefold() in " ".join(pages[0].split()).casefold()
     return title if title and shown else "", "", whole
 
 
-def _convert_packed(asked: dict[str, Any]) -> tuple[str, str, str]:
-    check_package(asked)
+def _convert_zip_document(asked: dict[str, Any]) -> tuple[str, str, str]:
+    check_zip_expansion(asked)
     return _run_converter(asked)
 
 
@@ -131,21 +143,21 @@ def _run_converter(asked: dict[str, Any]) -> tuple[str, str, str]:
     return result.title or "", "", _NUMBERS.sub("", result.markdown)
 
 
-def check_package(asked: dict[str, Any]) -> None:
+def check_zip_expansion(asked: dict[str, Any]) -> None:
     """Refused for a ZIP file that unpacks to far more than text does, or that is none."""
     path = Path(asked["path"])
     try:
         with zipfile.ZipFile(path) as package:
             members = package.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
-        raise Refused(f"{asked['kind']} files that are damaged") from None
+        raise DocumentRefused(f"{asked['kind']} files that are damaged") from None
     # The first bit of a member's flags says that it is encrypted.
     if any(member.flag_bits & 1 for member in members):
-        raise Refused(f"{asked['kind']} files that are locked")
+        raise DocumentRefused(f"{asked['kind']} files that are locked")
     # The sizes are those that the archive states: nothing is unpacked to know them.
     size = sum(member.file_size for member in members)
     if len(members) > _MEMBERS or size > max(_SMALL, asked["times"] * path.stat().st_size):
-        raise Refused("files that unpack to far more data than any text would")
+        raise DocumentRefused("files that unpack to far more data than any text would")
 
 
 _NUMBERS = re.compile(r"<!-- Slide number: \d+ -->\n?")
@@ -153,12 +165,12 @@ _CONVERTERS = {
     "Word": "DocxConverter", "PowerPoint": "PptxConverter", "EPUB": "EpubConverter", "notebook": "IpynbConverter"
 }  # fmt: skip
 _READERS = {
-    "HTML": _convert_html, "PDF": _convert_pdf, "Word": _convert_packed, "PowerPoint": _convert_packed,
-    "EPUB": _convert_packed, "notebook": _run_converter
+    "HTML": _convert_html, "PDF": _convert_pdf, "Word": _convert_zip_document, "PowerPoint": _convert_zip_document,
+    "EPUB": _convert_zip_document, "notebook": _run_converter
 }  # fmt: skip
 
 
-def load_reader(kind: str) -> None:
+def import_document_reader(kind: str) -> None:
     """Import what reads this kind, whose own memory is not the document's."""
     if kind == "PDF":
         import pypdfium2  # noqa: F401
@@ -166,7 +178,7 @@ def load_reader(kind: str) -> None:
         import markitdown.converters  # noqa: F401
 
 
-def address_space() -> int:
+def read_address_space() -> int:
     """Bytes of address space of this process; 0 where the system does not say."""
     try:
         # The first number of statm is the size in pages.
@@ -175,7 +187,7 @@ def address_space() -> int:
         return 0
 
 
-def limit_process(asked: dict[str, Any]) -> None:
+def limit_process_resources(asked: dict[str, Any]) -> None:
     """So much more memory, and so many seconds of CPU from now."""
     try:
         import resource
@@ -185,7 +197,7 @@ def limit_process(asked: dict[str, Any]) -> None:
     for kind, limit in (
         # Limits count from the start of the process, which has converted others before.
         (resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + asked["seconds"]),
-        (resource.RLIMIT_AS, address_space() + asked["memory"]),
+        (resource.RLIMIT_AS, read_address_space() + asked["memory"]),
     ):
         _, hard = resource.getrlimit(kind)
         resource.setrlimit(kind, (limit if hard < 0 else min(limit, hard), hard))

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from embassay.data.intake import ReasonTally
-from embassay.limits import CONVERTED, PROSE, bounded_walk
+from embassay.limits import CONVERTED, PROSE, walk_bounded_folder
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "Markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx"),
@@ -69,7 +69,7 @@ _ODD = re.compile(r"[\s%#\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class FolderFile:
-    """A file to be read: its id (the path within the folder, as `path_id` writes it), kind and bytes."""
+    """A file to be read: its id (the path within the folder, as `format_path_as_id` writes it), kind and bytes."""
 
     id: str
     path: Path
@@ -88,25 +88,25 @@ class FolderSurvey:
 
 
 @cache
-def can_read(kind: str) -> bool:
+def can_read_kind(kind: str) -> bool:
     """Whether what reads documents of this kind is installed."""
     return kind not in NEEDS or find_spec(NEEDS[kind]) is not None
 
 
-def document_kind(name: str) -> str:
+def find_document_kind(name: str) -> str:
     """The kind of document that a file of this name is; empty for one that is none.
 
-    >>> document_kind("a/Guide.MD"), document_kind("README"), document_kind("photo.png")
+    >>> find_document_kind("a/Guide.MD"), find_document_kind("README"), find_document_kind("photo.png")
     ('Markdown', 'text', '')
     """
     stem, suffix = os.path.splitext(os.path.basename(name))  # noqa: PTH119, PTH122
     return "text" if not suffix and _BARE.fullmatch(stem) else _KIND_OF.get(suffix.lower(), "")
 
 
-def path_id(relative: str) -> str:
+def format_path_as_id(relative: str) -> str:
     """A path within a folder as an id: with `/`, and what would break a line of a run or of judgements as `%20`.
 
-    >>> path_id("My notes/a#1.md"), path_id("straße.md")
+    >>> format_path_as_id("My notes/a#1.md"), format_path_as_id("straße.md")
     ('My%20notes/a%231.md', 'straße.md')
     """
     text = relative.replace(os.sep, "/")
@@ -119,47 +119,51 @@ def scan_folder(folder: Path) -> FolderSurvey:
     DataError for a folder with more files than are looked at (FILES).
     """
     tally, suffixes, entries = ReasonTally(), Counter[str](), []
-    for path, name in _walk_files(folder, tally):
+    for path, name in _walk_visible_files(folder, tally):
         try:
             status = path.lstat()
         except OSError:
-            tally.skip("files that cannot be read", name)
+            tally.count_skipped("files that cannot be read", name)
             continue
         suffixes[path.suffix.lower()] += 1
-        kind = document_kind(name)
-        if reason := _refusal_reason(path, status, kind):
-            tally.skip(reason, name)
+        kind = find_document_kind(name)
+        if reason := _explain_refusal(path, status, kind):
+            tally.count_skipped(reason, name)
         else:
-            entries.append(FolderFile(path_id(name), path, kind, status.st_size))
+            entries.append(FolderFile(format_path_as_id(name), path, kind, status.st_size))
     # Sorted by id: each file system lists files in an order of its own.
     entries.sort(key=lambda entry: entry.id)
     return FolderSurvey(tuple(entries), dict(sorted(suffixes.items())), tally)
 
 
-def has_any(folder: Path) -> bool:
+def has_any_document(folder: Path) -> bool:
     """Whether a file of a kind of document lies in `folder` or below; a name without a suffix says nothing."""
-    return any(path.suffix and document_kind(name) for path, name in _walk_files(folder, ReasonTally()))
+    return any(
+        path.suffix and find_document_kind(name) for path, name in _walk_visible_files(folder, ReasonTally())
+    )
 
 
-def _walk_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path, str]]:
+def _walk_visible_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path, str]]:
     """Path, and name within the folder, of every file that is not hidden, in order; what is hidden, the folder that a
     browser saves beside a page (its frames, scripts and pictures), and every link are counted, a folder once."""
 
-    def closed(error: OSError) -> None:
-        tally.skip("folders that cannot be read", _shown_path(Path(os.fsdecode(error.filename)), folder))
+    def report_closed_folder(error: OSError) -> None:
+        tally.count_skipped(
+            "folders that cannot be read", _format_shown_path(Path(os.fsdecode(error.filename)), folder)
+        )
 
-    for parent, folders, files in bounded_walk(folder, closed):
+    for parent, folders, files in walk_bounded_folder(folder, report_closed_folder):
         entered = []
         saved = {f"{Path(name).stem}_files" for name in files if name.lower().endswith((".html", ".htm"))}
         for name in sorted(folders):
             path = Path(parent, name)
-            within = _shown_path(path, folder)
+            within = _format_shown_path(path, folder)
             if path.is_symlink():
-                tally.skip(LINKS, within)
+                tally.count_skipped(LINKS, within)
             elif name.startswith("."):
-                tally.skip(HIDDEN, within)
+                tally.count_skipped(HIDDEN, within)
             elif name in saved:
-                tally.skip(SAVED, within)
+                tally.count_skipped(SAVED, within)
             else:
                 entered.append(name)
         # os.walk goes only into the folders that this list still has.
@@ -168,16 +172,16 @@ def _walk_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path, str]]:
             path = Path(parent, name)
             # Office programs put a lock file that begins with ~$ beside a document that is open.
             if name.startswith((".", "~$")):
-                tally.skip(HIDDEN, _shown_path(path, folder))
+                tally.count_skipped(HIDDEN, _format_shown_path(path, folder))
             else:
                 yield path, str(path.relative_to(folder))
 
 
-def _shown_path(path: Path, folder: Path) -> str:
-    return path_id(str(path.relative_to(folder)))
+def _format_shown_path(path: Path, folder: Path) -> str:
+    return format_path_as_id(str(path.relative_to(folder)))
 
 
-def is_template(content: bytes) -> bool:
+def is_html_template(content: bytes) -> bool:
     """Whether HTML has statements of Jinja, Django, Liquid, Go, ERB or PHP, other than in code that it shows."""
     # Most pages have none, and looking for shown code costs more than finding that out.
     return (
@@ -186,7 +190,7 @@ def is_template(content: bytes) -> bool:
     )
 
 
-def _reason_not_prose(path: Path, kind: str) -> str:
+def _explain_not_prose(path: Path, kind: str) -> str:
     """Why a file of text is none that people read; empty where it may be."""
     if kind not in ("text", "Markdown", "reStructuredText"):
         return ""
@@ -195,7 +199,7 @@ def _reason_not_prose(path: Path, kind: str) -> str:
     return FOR_PROGRAMS if kind == "text" and _FOR_PROGRAMS.fullmatch(path.stem) else ""
 
 
-def _refusal_reason(path: Path, found: os.stat_result, kind: str) -> str:
+def _explain_refusal(path: Path, found: os.stat_result, kind: str) -> str:
     """Why a file is left out; empty where it is to be read."""
     if stat.S_ISLNK(found.st_mode):
         return LINKS
@@ -205,11 +209,11 @@ def _refusal_reason(path: Path, found: os.stat_result, kind: str) -> str:
         return ARCHIVES
     if not kind:
         return OTHERS
-    if reason := _reason_not_prose(path, kind):
+    if reason := _explain_not_prose(path, kind):
         return reason
     if not found.st_size:
         return EMPTY
-    if not can_read(kind):
+    if not can_read_kind(kind):
         return f"{kind} files, which need pip install 'embassay[documents]'"
     limit = CONVERTED if kind in NEEDS else PROSE
     return f"files larger than {limit.shown(limit.most)}" if found.st_size > limit.most else ""

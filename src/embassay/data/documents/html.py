@@ -37,12 +37,12 @@ class EndTag:
     tag: str
 
 
-def html_tokens(page: str) -> Iterator[StartTag | EndTag | str]:
+def tokenize_html(page: str) -> Iterator[StartTag | EndTag | str]:
     """The tags of a page and the texts between them, with characters in place of their references.
 
     Comments and declarations are left out; one without its end goes to the next `>`. A tag without its end is text.
 
-    >>> list(html_tokens("<p class=a>1 &lt; 2<!-- no --></p>"))
+    >>> list(tokenize_html("<p class=a>1 &lt; 2<!-- no --></p>"))
     [StartTag(tag='p', attributes={'class': 'a'}), '1 < 2', EndTag(tag='p')]
     """
     yield from _TagReader(page)
@@ -60,18 +60,18 @@ class _TagReader:
         page = self._page
         while self._at < len(page):
             opened = page.find("<", self._at)
-            if opened < 0 or not self._has(">", opened):
-                yield _resolve_references(page[self._at :])
+            if opened < 0 or not self._has_ahead(">", opened):
+                yield _decode_character_references(page[self._at :])
                 return
             if opened > self._at:
-                yield _resolve_references(page[self._at : opened])
+                yield _decode_character_references(page[self._at : opened])
             self._at = opened
-            yield from self._markup()
+            yield from self._read_markup()
 
-    def _has(self, sign: str, start: int) -> bool:
-        return self._end(sign, start) >= 0
+    def _has_ahead(self, sign: str, start: int) -> bool:
+        return self._find_sign(sign, start) >= 0
 
-    def _end(self, sign: str, start: int) -> int:
+    def _find_sign(self, sign: str, start: int) -> int:
         """Where `sign` next stands; -1 where it does not, which is then known of all that follows."""
         if sign in self._absent:
             return -1
@@ -80,48 +80,48 @@ class _TagReader:
             self._absent.add(sign)
         return place
 
-    def _markup(self) -> Iterator[StartTag | EndTag | str]:
+    def _read_markup(self) -> Iterator[StartTag | EndTag | str]:
         """What begins with the `<` at this position."""
         page, at = self._page, self._at
         following = page[at + 1 : at + 2]
         if following == "!":
             self._skip_declaration()
         elif following == "?":
-            self._skip_to(">")
+            self._skip_past_sign(">")
         elif following == "/":
-            yield from self._end_tag()
+            yield from self._read_end_tag()
         elif name := _NAME.match(page, at + 1):
-            yield from self._start_tag(name)
+            yield from self._read_start_tag(name)
         else:
             self._at += 1
             yield "<"
 
     def _skip_declaration(self) -> None:
         for opening, closing in (("<!--", "-->"), ("<![CDATA[", "]]>")):
-            if self._page.startswith(opening, self._at) and self._has(closing, self._at + 2):
-                self._skip_to(closing)
+            if self._page.startswith(opening, self._at) and self._has_ahead(closing, self._at + 2):
+                self._skip_past_sign(closing)
                 return
-        self._skip_to(">")
+        self._skip_past_sign(">")
 
-    def _skip_to(self, closing: str) -> None:
-        self._at = self._end(closing, self._at + 2) + len(closing)
+    def _skip_past_sign(self, closing: str) -> None:
+        self._at = self._find_sign(closing, self._at + 2) + len(closing)
 
-    def _end_tag(self) -> Iterator[EndTag]:
+    def _read_end_tag(self) -> Iterator[EndTag]:
         name = _ENDED.match(self._page, self._at + 2)
-        self._skip_to(">")
+        self._skip_past_sign(">")
         if name:
             yield EndTag(name[1].lower())
 
-    def _start_tag(self, name: re.Match[str]) -> Iterator[StartTag | EndTag]:
+    def _read_start_tag(self, name: re.Match[str]) -> Iterator[StartTag | EndTag]:
         page = self._page
-        attributes, after = self._attributes(name.end())
+        attributes, after = self._read_attributes(name.end())
         between = _BETWEEN.match(page, after)
         at = between.end() if between else after
         if page[at : at + 1] != ">":
             # A quotation mark that never closes: from here on a tag ends at the first >.
             self._unclosed_tags = True
             attributes, after = {}, name.end()
-            at = self._end(">", after)
+            at = self._find_sign(">", after)
         self._at = at + 1
         tag = name[0].lower()
         yield StartTag(tag, attributes)
@@ -132,19 +132,19 @@ class _TagReader:
             closing = _RAW[tag].search(page, self._at)
             self._at = closing.start() if closing else len(page)
 
-    def _attributes(self, at: int) -> tuple[dict[str, str], int]:
+    def _read_attributes(self, at: int) -> tuple[dict[str, str], int]:
         """The attributes from a position on, and where they end."""
         attributes: dict[str, str] = {}
         if self._unclosed_tags:
             return attributes, at
         while attribute := _ATTRIBUTE.match(self._page, at):
             value = next((part for part in attribute.groups()[1:] if part is not None), "")
-            attributes.setdefault(attribute[1].lower(), _resolve_references(value))
+            attributes.setdefault(attribute[1].lower(), _decode_character_references(value))
             at = attribute.end()
         return attributes, at
 
 
-def _resolve_references(text: str) -> str:
+def _decode_character_references(text: str) -> str:
     """The text with characters in place of their references."""
     try:
         return unescape(text)

@@ -13,17 +13,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from embassay.data.documents.html import StartTag, html_tokens
+from embassay.data.documents.html import StartTag, tokenize_html
 from embassay.data.yaml import parse_yaml
 from embassay.errors import DataError
 
 
-class Unread(Exception):
+class UnreadableDocument(Exception):
     """A document cannot be read; the message says why, in words that many documents can be counted under."""
 
 
 @dataclass(frozen=True)
-class Prose:
+class ProseDocument:
     """A document as text. `about` are other facts that it states of itself, `notes` what is odd but no reason to leave
     it out."""
 
@@ -53,7 +53,7 @@ def decode_text(content: bytes, declared: str = "") -> tuple[str, str]:
         if content.startswith(mark):
             return _decode_as(content, name), name
     if is_binary(content):
-        raise Unread("files without text")
+        raise UnreadableDocument("files without text")
     # UTF-8 before any guess, because text in another encoding is hardly ever valid in it.
     for name in filter(None, (declared, "utf-8")):
         try:
@@ -80,8 +80,8 @@ def _guess_encoding(content: bytes) -> tuple[str, str]:
     matches = from_bytes(sample)
     best = matches.best()
     if best is None:
-        raise Unread("files whose encoding cannot be detected")
-    alike = (match for match in matches if match.encoding == _WESTERN and _as_good(match, best))
+        raise UnreadableDocument("files whose encoding cannot be detected")
+    alike = (match for match in matches if match.encoding == _WESTERN and _is_equally_good_guess(match, best))
     encoding = next((match.encoding for match in alike if _is_plausible_western(str(match))), best.encoding)
     return _decode_as(content, encoding), encoding
 
@@ -91,7 +91,7 @@ _WITHIN_WORDS = re.compile(r"[^\W\d_](¹|[³¿º¾¼][^\W\d_])")
 """What letters of central Europe would be in western Europe's encoding, and what no word of the west has inside it."""
 
 
-def _as_good(match: Any, best: Any) -> bool:
+def _is_equally_good_guess(match: Any, best: Any) -> bool:
     return bool(match.chaos <= best.chaos and match.coherence >= best.coherence)
 
 
@@ -105,7 +105,7 @@ def _decode_as(content: bytes, encoding: str) -> str:
     try:
         return content.decode(encoding)
     except ValueError:
-        raise Unread("files whose encoding cannot be detected") from None
+        raise UnreadableDocument("files whose encoding cannot be detected") from None
 
 
 _ENDS = re.compile(r"\r\n?")
@@ -118,28 +118,28 @@ def clean_text(text: str) -> str:
     return _EMBEDDED.sub(r"\1...", text) if ";base64," in text else text
 
 
-def plain_text(content: bytes) -> Prose:
+def read_plain_text(content: bytes) -> ProseDocument:
     """A text file, which has no title."""
     text, encoding = decode_text(content)
-    return Prose(clean_text(text), encoding=encoding)
+    return ProseDocument(clean_text(text), encoding=encoding)
 
 
 _TITLE = re.compile(r"\s*#[ \t]+(?P<atx>[^\n]+)|\s*(?P<setext>\S[^\n]*)\n=+[ \t]*(?:\n|\Z)")
 
 
-def read_markdown(content: bytes, path: Path) -> Prose:
+def read_markdown(content: bytes, path: Path) -> ProseDocument:
     """A Markdown file: its text without the front matter, which says its title, language and more.
 
     Without a title there, that is the first line where it is a heading of the first level.
     """
     whole, encoding = decode_text(content)
-    text, about, notes = front_matter(clean_text(whole), path)
-    title = _find_field(about, "title") or first_heading(text)
-    lang = _find_field(about, "lang", "language", "locale")
-    return Prose(text, title, lang.replace("_", "-"), about, encoding, notes)
+    text, about, notes = split_front_matter(clean_text(whole), path)
+    title = _find_stated_field(about, "title") or find_first_heading(text)
+    lang = _find_stated_field(about, "lang", "language", "locale")
+    return ProseDocument(text, title, lang.replace("_", "-"), about, encoding, notes)
 
 
-def first_heading(text: str) -> str:
+def find_first_heading(text: str) -> str:
     """The heading of the first level that a text begins with; empty where it begins with none."""
     match = _TITLE.match(text)
     return (match["atx"] or match["setext"]).strip().rstrip("#").strip() if match else ""
@@ -150,11 +150,11 @@ _LONGEST = 2**16
 """Characters of front matter."""
 
 
-def front_matter(text: str, path: Path) -> tuple[str, Mapping[str, Any], tuple[str, ...]]:
+def split_front_matter(text: str, path: Path) -> tuple[str, Mapping[str, Any], tuple[str, ...]]:
     r"""The text after its front matter, what that says, and what is odd about it: a mapping in YAML between two lines
     `---`, or in TOML between two lines `+++`, before all else. What cannot be read so stays text.
 
-    >>> front_matter("---\ntitle: A\n---\nText.", Path("a.md"))
+    >>> split_front_matter("---\ntitle: A\n---\nText.", Path("a.md"))
     ('Text.', {'title': 'A'}, ())
     """
     opening = text[:3]
@@ -176,7 +176,7 @@ def front_matter(text: str, path: Path) -> tuple[str, Mapping[str, Any], tuple[s
     return text[closing.end() :], about, ()
 
 
-def _find_field(about: Mapping[str, Any], *names: str) -> str:
+def _find_stated_field(about: Mapping[str, Any], *names: str) -> str:
     return next((value.strip() for name in names if isinstance(value := about.get(name), str)), "")
 
 
@@ -199,38 +199,38 @@ _BREAK = "\r"
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 
 
-def declared_charset(content: bytes) -> str:
+def find_declared_charset(content: bytes) -> str:
     """The encoding that a page says it has, empty where it says none."""
     match = _CHARSET.search(content[:4096])
     return match[1].decode("ascii") if match else ""
 
 
-def html_text(page: str) -> tuple[str, str, str]:
+def extract_html_text(page: str) -> tuple[str, str, str]:
     """The text of a page, its title and its language, each empty where there is none.
 
     Headings are lines of `#`, entries of lists lines with `-`, rows of tables lines with `|`, and preformatted text
     stands in fences. Scripts, styles, pictures, forms and navigation are left out; where the page has a `main`, so is
     all outside it. Never fails.
 
-    >>> html_text("<html lang=en><title>T</title><nav>Menu</nav><h2>A</h2><p>One<br>two.<script>x</script>")
+    >>> extract_html_text("<html lang=en><title>T</title><nav>Menu</nav><h2>A</h2><p>One<br>two.<script>x</script>")
     ('## A\\n\\nOne\\ntwo.', 'T', 'en')
     """
     reader = _parse_page(page, _UNREAD)
     # A second pass that leaves these in: a tag without its end would swallow the page.
-    if reader.unended & _BOUNDARIES:
+    if reader.unended_tags & _BOUNDARIES:
         reader = _parse_page(page, _UNREAD - _BOUNDARIES)
     return reader.text(), _clean_line("".join(reader.title)), reader.lang
 
 
-def _parse_page(page: str, unread: frozenset[str]) -> _BlockReader:
-    reader = _BlockReader(unread)
-    for token in html_tokens(page):
+def _parse_page(page: str, unread: frozenset[str]) -> _HtmlBlockReader:
+    reader = _HtmlBlockReader(unread)
+    for token in tokenize_html(page):
         if isinstance(token, str):
             reader.take_text(token)
         elif isinstance(token, StartTag):
             reader.start(token.tag, token.attributes)
         else:
-            reader.end(token.tag)
+            reader.end_element(token.tag)
     return reader
 
 
@@ -239,7 +239,7 @@ def _clean_line(text: str) -> str:
     return "\n".join(line.strip() for line in lines).strip()
 
 
-class _BlockReader:
+class _HtmlBlockReader:
     """Collects text by blocks; `main` of them are inside a `main`."""
 
     def __init__(self, unread: frozenset[str]) -> None:
@@ -255,7 +255,7 @@ class _BlockReader:
         self.lang = ""
 
     @property
-    def unended(self) -> set[str]:
+    def unended_tags(self) -> set[str]:
         """The tags of what is left out and never ended."""
         return set(self._skipped)
 
@@ -266,7 +266,7 @@ class _BlockReader:
         elif tag == "html":
             self.lang = self.lang or (attributes.get("lang") or attributes.get("xml:lang", "")).strip()
         elif tag == "body" and self._skipped == ["head"]:
-            self._leave("head")  # which may end without a word
+            self._leave_skipped_element("head")  # which may end without a word
         elif tag in self._unread:
             self._skipped.append(tag)
             self._skipped_tags[tag] += 1
@@ -275,9 +275,9 @@ class _BlockReader:
         elif tag == "a":
             self._permalink = "headerlink" in attributes.get("class", "")
         else:
-            self._open(tag)
+            self._open_element(tag)
 
-    def _open(self, tag: str) -> None:
+    def _open_element(self, tag: str) -> None:
         if tag == "pre":
             self._end_block()
             self._pre += 1
@@ -292,19 +292,19 @@ class _BlockReader:
             self._end_block()
         self._main += tag == "main"
 
-    def _leave(self, tag: str) -> None:
+    def _leave_skipped_element(self, tag: str) -> None:
         """What is left out ends, and with it all that began within and never ended."""
         left = ""
         while left != tag:
             left = self._skipped.pop()
             self._skipped_tags[left] -= 1
 
-    def end(self, tag: str) -> None:
+    def end_element(self, tag: str) -> None:
         """An element ends."""
         if tag == "title":
             self._in_title = False
         elif self._skipped_tags[tag]:
-            self._leave(tag)
+            self._leave_skipped_element(tag)
         elif tag == "a":
             self._permalink = False
         elif tag == "pre" and self._pre:
@@ -335,10 +335,10 @@ class _BlockReader:
         """All of it; only what is in a `main` where there is one."""
         self._end_block()
         main = [text for text, inside in self._blocks if inside]
-        return _join_blocks(main or [text for text, _ in self._blocks], _is_close)
+        return _join_blocks(main or [text for text, _ in self._blocks], _are_of_same_list_or_table)
 
 
-def _is_close(one: str, other: str) -> bool:
+def _are_of_same_list_or_table(one: str, other: str) -> bool:
     """Whether two blocks are lines of one list or table."""
     return all(block.startswith("- ") for block in (one, other)) or all(
         " | " in block for block in (one, other)

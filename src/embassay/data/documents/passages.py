@@ -15,26 +15,26 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from embassay.data.dataset import Dataset
-from embassay.data.documents.conversion import convert_document, versions_of
+from embassay.data.documents.conversion import convert_document, list_converter_versions
 from embassay.data.documents.folder import (
     EXPECTED,
     NEEDS,
     TEMPLATES,
     FolderFile,
     FolderSurvey,
-    is_template,
+    is_html_template,
     scan_folder,
 )
-from embassay.data.documents.markup import Prose, Unread, plain_text, read_markdown
-from embassay.data.documents.rst import read_restructured
+from embassay.data.documents.markup import ProseDocument, UnreadableDocument, read_markdown, read_plain_text
+from embassay.data.documents.rst import read_restructured_text
 from embassay.data.intake import ReasonTally
-from embassay.data.rows import FileOrigin, Origin, Row, label_of, number_of, read_key, read_text
+from embassay.data.rows import FileOrigin, Row, RowOrigin, read_label, read_number, read_row_id, read_text
 from embassay.data.views import TitledView
 from embassay.errors import DataError, UsageError
-from embassay.limits import CONVERSIONS, PROSE, announce_reading, read_bounded
-from embassay.records import Skipped
+from embassay.limits import CONVERSIONS, PROSE, announce_reading, read_bounded_file
+from embassay.records import SkippedItems
 from embassay.text.chunking import Breadcrumb, Chunking, chunk
-from embassay.text.questions import Text
+from embassay.text.questions import SourcePassage
 
 VERSION = "4"
 """Part of the fingerprint; raised when the same folder gives other passages."""
@@ -72,7 +72,7 @@ class FolderContents:
     documents: Mapping[str, int]
     encodings: Mapping[str, int]
     characters: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedItems, ...]
     notes: tuple[str, ...]
     suffixes: Mapping[str, int]
     langs: Mapping[str, int]
@@ -80,7 +80,7 @@ class FolderContents:
 
 
 @dataclass(frozen=True)
-class Folder:
+class DocumentFolder:
     """The passages of the documents in a folder as a source of rows, in the order of their ids `path#number`.
 
     Columns are `id`, `title` (that of the document and the headings the passage is under), `text`, `document`, `start`
@@ -92,92 +92,95 @@ class Folder:
     path: Path
     chunking: Chunking = USUAL
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """The files that were read, in order; each counts with its id, and converted ones with what converted them."""
         return tuple(
             FileOrigin(
-                entry.path, json.dumps([entry.id, *(versions_of(entry.kind) if entry.kind in NEEDS else ())])
+                entry.path,
+                json.dumps([entry.id, *(list_converter_versions(entry.kind) if entry.kind in NEEDS else ())]),
             )
-            for entry in self._survey.entries
-            if entry.id in self.contents.ids
+            for entry in self._folder_survey.entries
+            if entry.id in self.folder_contents.ids
         )
 
     def columns(self) -> tuple[str, ...]:
         """Ours, and those that documents state."""
-        return self.contents.columns
+        return self.folder_contents.columns
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """A row for each passage."""
-        for document in self.documents():
+        for document in self.read_documents():
             line, position = 1, 0
-            for number, passage in enumerate(passages_in(document, self.chunking), 1):
+            for number, passage in enumerate(split_into_passages(document, self.chunking), 1):
                 line, position = line + document.text.count("\n", position, passage.start), passage.start
                 cells = {
-                    **document.about, **_passage_record(passage), "id": f"{document.id}#{number}",
+                    **document.about, **_make_passage_record(passage), "id": f"{document.id}#{number}",
                     "lang": document.lang,
                     "document": document.id, "kind": document.kind
                 }  # fmt: skip
                 yield Row(
-                    document.path, line, {column: _stated_value(cells.get(column)) for column in columns}
+                    document.path,
+                    line,
+                    {column: _format_stated_value(cells.get(column)) for column in columns},
                 )
 
-    def documents(self) -> Iterator[Document]:
+    def read_documents(self) -> Iterator[Document]:
         """The documents, in the order of their ids."""
-        if self._held is not None:
-            yield from self._held
+        if self._held_documents is not None:
+            yield from self._held_documents
             return
-        ids = self.contents.ids
-        for entry in self._survey.entries:
+        ids = self.folder_contents.ids
+        for entry in self._folder_survey.entries:
             if entry.id in ids:
                 try:
                     yield read_document(entry)
-                except Unread as unread:
+                except UnreadableDocument as unread:
                     raise DataError(
                         "the file was changed while it was read", path=entry.path, found=str(unread),
                         mend="Begin again."
                     ) from None  # fmt: skip
 
     @cached_property
-    def contents(self) -> FolderContents:
+    def folder_contents(self) -> FolderContents:
         """What is there, told from a reading of every file. DataError where no document can be read."""
-        return self._reading[0]
+        return self._contents_and_documents[0]
 
     @property
-    def _held(self) -> tuple[Document, ...] | None:
-        return self._reading[1]
+    def _held_documents(self) -> tuple[Document, ...] | None:
+        return self._contents_and_documents[1]
 
     @cached_property
-    def _survey(self) -> FolderSurvey:
+    def _folder_survey(self) -> FolderSurvey:
         return scan_folder(self.path)
 
     @cached_property
-    def _reading(self) -> tuple[FolderContents, tuple[Document, ...] | None]:
+    def _contents_and_documents(self) -> tuple[FolderContents, tuple[Document, ...] | None]:
         tally = ReasonTally()
-        tally.take(self._survey.tally.skipped())
+        tally.add_counts(self._folder_survey.tally.skipped())
         counts = _DocumentReader(tally)
         began, most = time.monotonic(), CONVERSIONS.most
         with announce_reading(f"the folder {self.path}", "file") as progress:
-            for progress.done, entry in enumerate(self._survey.entries, start=1):
-                counts.take(entry)
+            for progress.done, entry in enumerate(self._folder_survey.entries, start=1):
+                counts.read_file(entry)
                 if time.monotonic() - began > most:
                     raise _make_slow_error(self.path)
-        return counts.sum_up(self), None if counts.held is None else tuple(counts.held)
+        return counts.summarize_contents(self), None if counts.held is None else tuple(counts.held)
 
 
 @dataclass(frozen=True)
 class WholeDocuments:
     """The documents of a folder as they are, a row each: `id`, `title`, `text`, `kind`, and what they state."""
 
-    folder: Folder
+    folder: DocumentFolder
 
     @property
     def path(self) -> Path:
         """The folder."""
         return self.folder.path
 
-    def origins(self) -> tuple[Origin, ...]:
+    def list_origins(self) -> tuple[RowOrigin, ...]:
         """The files that were read."""
-        return self.folder.origins()
+        return self.folder.list_origins()
 
     def columns(self) -> tuple[str, ...]:
         """Those of the passages that a document has too."""
@@ -185,7 +188,7 @@ class WholeDocuments:
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """A row for each document."""
-        for document in self.folder.documents():
+        for document in self.folder.read_documents():
             cells = {
                 **document.about,
                 "id": document.id,
@@ -194,7 +197,9 @@ class WholeDocuments:
                 "kind": document.kind,
                 "lang": document.lang,
             }
-            yield Row(document.path, 1, {column: _stated_value(cells.get(column)) for column in columns})
+            yield Row(
+                document.path, 1, {column: _format_stated_value(cells.get(column)) for column in columns}
+            )
 
 
 class _DocumentReader:
@@ -209,23 +214,23 @@ class _DocumentReader:
         self.columns: dict[str, None] = {}
         self._texts: dict[bytes, str] = {}
 
-    def take(self, entry: FolderFile) -> None:
+    def read_file(self, entry: FolderFile) -> None:
         """Read a file."""
         try:
-            document, prose = _read_document(entry)
-        except Unread as unread:
-            self.tally.skip(str(unread), entry.id)
+            document, prose = _read_document_and_prose(entry)
+        except UnreadableDocument as unread:
+            self.tally.count_skipped(str(unread), entry.id)
             return
         key = hashlib.sha256(document.text.strip().encode()).digest()
         if key in self._texts:
-            self.tally.skip("copies of another document", f"{entry.id}, as {self._texts[key]}")
+            self.tally.count_skipped("copies of another document", f"{entry.id}, as {self._texts[key]}")
             return
         self._texts[key] = entry.id
         for note in prose.notes:
             self.tally.note(note, entry.id)
-        self._add(document, prose)
+        self._add_document(document, prose)
 
-    def _add(self, document: Document, prose: Prose) -> None:
+    def _add_document(self, document: Document, prose: ProseDocument) -> None:
         self.ids.append(document.id)
         self.kinds[document.kind] += 1
         if document.kind not in NEEDS and document.kind != "HTML":
@@ -243,7 +248,7 @@ class _DocumentReader:
         elif self.held is not None:
             self.held.append(document)
 
-    def sum_up(self, folder: Folder) -> FolderContents:
+    def summarize_contents(self, folder: DocumentFolder) -> FolderContents:
         """All of it; DataError where there is no document."""
         skipped = tuple(sorted(self.tally.skipped(), key=lambda left: left.reason in EXPECTED))
         if not self.ids:
@@ -252,37 +257,37 @@ class _DocumentReader:
         stated = tuple(name for name in self.columns if name not in (*COLUMNS, "lang"))
         return FolderContents(
             frozenset(self.ids), dict(sorted(self.kinds.items())), dict(sorted(self.encodings.items())),
-            self.characters, skipped, self.tally.warnings(), folder._survey.suffixes,
+            self.characters, skipped, self.tally.warnings(), folder._folder_survey.suffixes,
             dict(sorted(self.langs.items())), (*COLUMNS, *langs, *stated)
         )  # fmt: skip
 
 
 def read_document(entry: FolderFile) -> Document:
     """The document in a file; Unread, with the reason, where it cannot be read or is blank."""
-    return _read_document(entry)[0]
+    return _read_document_and_prose(entry)[0]
 
 
-def _read_document(entry: FolderFile) -> tuple[Document, Prose]:
+def _read_document_and_prose(entry: FolderFile) -> tuple[Document, ProseDocument]:
     prose = _read_prose(entry)
     if not prose.text.strip():
-        raise Unread("documents without text")
+        raise UnreadableDocument("documents without text")
     about = {name: value for name, value in prose.about.items() if _is_worth_keeping(name, value)}
     return Document(entry.id, entry.path, entry.kind, prose.title, prose.lang, prose.text, about), prose
 
 
-def _read_prose(entry: FolderFile) -> Prose:
+def _read_prose(entry: FolderFile) -> ProseDocument:
     try:
-        if entry.kind == "HTML" and is_template(read_bounded(entry.path, PROSE)):
-            raise Unread(TEMPLATES)
+        if entry.kind == "HTML" and is_html_template(read_bounded_file(entry.path, PROSE)):
+            raise UnreadableDocument(TEMPLATES)
         if entry.kind in NEEDS or entry.kind == "HTML":
             return convert_document(entry.path, entry.kind)
-        content = read_bounded(entry.path, PROSE)
+        content = read_bounded_file(entry.path, PROSE)
     except OSError:
-        raise Unread("files that cannot be read") from None
+        raise UnreadableDocument("files that cannot be read") from None
     except DataError:  # it has grown since it was looked at
-        raise Unread(f"files larger than {PROSE.shown(PROSE.most)}") from None
-    readers = {"Markdown": read_markdown, "reStructuredText": read_restructured}
-    return readers[entry.kind](content, entry.path) if entry.kind in readers else plain_text(content)
+        raise UnreadableDocument(f"files larger than {PROSE.shown(PROSE.most)}") from None
+    readers = {"Markdown": read_markdown, "reStructuredText": read_restructured_text}
+    return readers[entry.kind](content, entry.path) if entry.kind in readers else read_plain_text(content)
 
 
 def _is_worth_keeping(name: str, value: Any) -> bool:
@@ -307,7 +312,7 @@ class Passage:
     section: str
 
 
-def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage]:
+def split_into_passages(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage]:
     """The passages of a document in order; together they cover all of its text but whitespace, and headings that stand
     in the passages' titles."""
     headings = chunking if document.kind != "text" else Chunking(chunking.limit, chunking.overlap, "none")
@@ -320,13 +325,13 @@ def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Pass
         text = document.text[piece.start : piece.end]
         start = piece.start + len(text) - len(text.lstrip())  # a passage's body is stripped
         body = piece.body
-        if headings.headings == "markdown" and (below := _without_headings(body, under)):
+        if headings.headings == "markdown" and (below := _strip_headings(body, under)):
             start += len(body) - len(below)
             body = below
         yield Passage(start, start + len(body), body, crumb, under)
 
 
-def _without_headings(body: str, section: str) -> str:
+def _strip_headings(body: str, section: str) -> str:
     """What stands below the headings that a passage begins with, as far as they are those it is under."""
     while (heading := _HEADING.match(body)) and _join_lines(heading["title"].rstrip("#")) in section:
         body = body[heading.end() :].lstrip()
@@ -337,11 +342,11 @@ def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _stated_value(value: Any) -> Any:
+def _format_stated_value(value: Any) -> Any:
     return None if value == "" else value
 
 
-def _passage_record(passage: Passage) -> dict[str, Any]:
+def _make_passage_record(passage: Passage) -> dict[str, Any]:
     return {
         "title": passage.title,
         "text": passage.body,
@@ -356,11 +361,11 @@ def _make_slow_error(folder: Path) -> DataError:
         "reading its documents takes longer than allowed", path=folder,
         expected=f"{CONVERSIONS.most:,} seconds at most",
         mend=("Converted documents are kept: the same command continues from there. To allow more: export "
-            f"{CONVERSIONS.raised}")
+            f"{CONVERSIONS.raising_setting}")
     )  # fmt: skip
 
 
-def make_unreadable_error(folder: Path, skipped: tuple[Skipped, ...]) -> DataError:
+def make_unreadable_error(folder: Path, skipped: tuple[SkippedItems, ...]) -> DataError:
     """The error for a folder without a document that can be read."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
@@ -375,8 +380,8 @@ def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
 
     Everything is read here once, so what is left out is known and counted. DataError where nothing can be read.
     """
-    source = Folder(folder.resolve(), chunking)
-    contents = source.contents
+    source = DocumentFolder(folder.resolve(), chunking)
+    contents = source.folder_contents
     corpus = TitledView(source)
     settings = {"documents": [VERSION, chunking.limit, chunking.overlap, chunking.headings]}
     return Dataset(
@@ -398,7 +403,7 @@ class PlacedPassage:
     lang: str = ""
 
 
-def passage_places(dataset: Dataset) -> tuple[PlacedPassage, ...]:
+def read_placed_passages(dataset: Dataset) -> tuple[PlacedPassage, ...]:
     """The passages of any corpus, with title and body apart, and where they are from; rows without text are left out.
     DataError where the dataset has no corpus."""
     whole = dataset.parts.get("corpus") or dataset.parts.get("documents")
@@ -413,19 +418,22 @@ def passage_places(dataset: Dataset) -> tuple[PlacedPassage, ...]:
     passages = []
     for number, row in enumerate(source.rows(names), 1):
         if (body := read_text(row, "text")) is not None:
-            start = number_of(row, "start") if "start" in available else None
+            start = read_number(row, "start") if "start" in available else None
             passages.append(
                 PlacedPassage(
-                    read_key(row, "id") if "id" in available else str(number), body, read_text(row, "title") or "",
-                    read_text(row, "document") or "", int(start or 0), label_of(row, "lang") or "",
+                    read_row_id(row, "id") if "id" in available else str(number), body, read_text(row, "title") or "",
+                    read_text(row, "document") or "", int(start or 0), read_label(row, "lang") or "",
                 )
             )  # fmt: skip
     return tuple(passages)
 
 
-def passage_texts(dataset: Dataset) -> tuple[Text, ...]:
+def read_passage_texts(dataset: Dataset) -> tuple[SourcePassage, ...]:
     """The same as `embassay.text.questions` takes them."""
-    return tuple(Text(place.id, place.body, place.title, place.document) for place in passage_places(dataset))
+    return tuple(
+        SourcePassage(place.id, place.body, place.title, place.document)
+        for place in read_placed_passages(dataset)
+    )
 
 
 def parse_chunking(query: str, spec: str) -> Chunking:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embassay.data.documents.markup import Prose, clean_text, decode_text, first_heading
+from embassay.data.documents.markup import ProseDocument, clean_text, decode_text, find_first_heading
 
 _ADORNED = re.compile(r"([=\-~`:'\"^_*+#<>.])\1{2,}\s*")
 _DIRECTIVE = re.compile(r"(?P<indent>\s*)\.\.\s+(?P<name>[\w:+-]+)::(?:\s+(?P<about>.*))?")
@@ -50,23 +50,23 @@ _WORD_LINK = re.compile(r"(?<![\w`])(?P<text>[A-Za-z][\w.-]*\w)_(?![\w`])")
 _BRACKETED = re.compile(r"\s?\[(\d+|#\w*|\*)\]_")
 
 
-def read_restructured(content: bytes, path: Path) -> Prose:
+def read_restructured_text(content: bytes, path: Path) -> ProseDocument:
     """A file of reStructuredText; its title is the heading that it begins with."""
     del path
     whole, encoding = decode_text(content)
-    text = markdown_of(clean_text(whole))
-    return Prose(text, first_heading(text), encoding=encoding)
+    text = convert_rst_to_markdown(clean_text(whole))
+    return ProseDocument(text, find_first_heading(text), encoding=encoding)
 
 
-def markdown_of(text: str) -> str:
+def convert_rst_to_markdown(text: str) -> str:
     r"""The text as Markdown.
 
-    >>> markdown_of("Title\n=====\n\n.. note::\n\n   See :ref:`the guide <guide>`.\n\nRun::\n\n    make\n")
+    >>> convert_rst_to_markdown("Title\n=====\n\n.. note::\n\n   See :ref:`the guide <guide>`.\n\nRun::\n\n    make\n")
     '# Title\n\nSee the guide.\n\nRun:\n\n```\nmake\n```\n'
     """
     lines = [line.expandtabs().rstrip() for line in text.split("\n")]
     words = {match["name"]: match["text"] for line in lines if (match := _SUBSTITUTED.match(line))}
-    reader = _BlockReader()
+    reader = _RstBlockReader()
     reader.read(lines)
     return "\n".join(_resolve_paragraphs(reader.out, words)).strip("\n") + "\n"
 
@@ -99,13 +99,13 @@ def _resolve_references(text: str, words: Mapping[str, str]) -> str:
         for name, word in words.items():
             text = text.replace(f"|{name}|", word)
     if "`" in text:
-        text = _ROLE.sub(lambda match: _target_text(match["text"]), text)
+        text = _ROLE.sub(lambda match: _read_reference_text(match["text"]), text)
         text = _LITERAL.sub(lambda match: f"\0{match['text']}\0", text)
         text = _LINK.sub(lambda match: match["text"], text).replace("\0", "`")
     return _BRACKETED.sub("", _WORD_LINK.sub(lambda match: match["text"], text)) if "_" in text else text
 
 
-class _BlockReader:
+class _RstBlockReader:
     """Collects lines of Markdown; headings are ranked in the order in which their marks come."""
 
     def __init__(self) -> None:
@@ -116,27 +116,28 @@ class _BlockReader:
         """Take the lines of a block, the whole text or what is indented under a directive."""
         at = 0
         readers: tuple[Callable[[Sequence[str], int], int], ...] = (
-            self._heading, self._directive, self._comment, self._doctest, self._table, self._literal, self._term
+            self._read_heading, self._read_directive, self._read_comment, self._read_doctest, self._read_table,
+            self._read_literal_block, self._read_definition_term
         )  # fmt: skip
         while at < len(lines):
             after = next((end for reader in readers if (end := reader(lines, at)) > at), at)
             if after == at:
-                self.out.append(self._item(lines[at]))
+                self.out.append(self._clean_list_item(lines[at]))
                 after = at + 1
             at = after
 
-    def _item(self, line: str) -> str:
+    def _clean_list_item(self, line: str) -> str:
         """A line of text; of a list that numbers itself the number, and of a note in a list its mark gone."""
         return _NOTE_IN_ITEM.sub("", _AUTOMATIC.sub(r"\g<1>1.", line))
 
-    def _heading(self, lines: Sequence[str], at: int) -> int:
+    def _read_heading(self, lines: Sequence[str], at: int) -> int:
         over = bool(_ADORNED.fullmatch(lines[at])) and at + 2 < len(lines)
         title, under = (at + 1, at + 2) if over else (at, at + 1)
         if under >= len(lines) or not _ADORNED.fullmatch(lines[under]):
-            return self._transition(lines, at)
+            return self._read_transition(lines, at)
         name = lines[title].strip()
         if not name or _ADORNED.fullmatch(name) or (over and lines[at] != lines[under]) or _ITEM.match(name):
-            return self._transition(lines, at)
+            return self._read_transition(lines, at)
         if len(lines[under]) + 2 < len(name) or (not over and at and lines[at - 1].strip()):
             return at
         # Which mark is of which level is only known by their order.
@@ -147,30 +148,30 @@ class _BlockReader:
         self.out += ["", f"{'#' * level} {name}", ""]
         return under + 1
 
-    def _transition(self, lines: Sequence[str], at: int) -> int:
+    def _read_transition(self, lines: Sequence[str], at: int) -> int:
         """A line of marks between two blank ones: a rule across the page."""
         return at + 1 if len(lines[at]) > 3 and _ADORNED.fullmatch(lines[at]) else at
 
-    def _directive(self, lines: Sequence[str], at: int) -> int:
+    def _read_directive(self, lines: Sequence[str], at: int) -> int:
         match = _DIRECTIVE.fullmatch(lines[at])
         if match is None:
             return at
-        end = _block_end(lines, at + 1, len(match["indent"]))
+        end = _find_block_end(lines, at + 1, len(match["indent"]))
         body = _dedent(lines[at + 1 : end])
         name, about = match["name"].lower(), (match["about"] or "").strip()
         while body and (not body[0] or _FIELD.fullmatch(body[0])):
             body = body[1:]
         # Options of a directive steer how it is shown, and are gone by now.
         if name in _CODE:
-            self._fence(body)
+            self._write_code_fence(body)
         elif name not in _SILENT:
             self.out.append("")
-            self.out += self._opening(name, about)
+            self.out += self._read_directive_opening(name, about)
             self.read(body)
             self.out.append("")
         return end
 
-    def _opening(self, name: str, about: str) -> Iterator[str]:
+    def _read_directive_opening(self, name: str, about: str) -> Iterator[str]:
         """What stands on a directive's line and is read: the text of a note, the name of what is described."""
         if name in _VERSIONED:
             about = about.partition(" ")[2]
@@ -179,23 +180,23 @@ class _BlockReader:
         if about:
             yield about
 
-    def _comment(self, lines: Sequence[str], at: int) -> int:
+    def _read_comment(self, lines: Sequence[str], at: int) -> int:
         match = _COMMENT.fullmatch(lines[at])
         if match is None:
             return at
-        end = _block_end(lines, at + 1, len(match["indent"]))
+        end = _find_block_end(lines, at + 1, len(match["indent"]))
         if footnote := _FOOTNOTE.fullmatch(lines[at]):
             self.read(["", footnote["text"], *_dedent(lines[at + 1 : end]), ""])
         return end
 
-    def _doctest(self, lines: Sequence[str], at: int) -> int:
+    def _read_doctest(self, lines: Sequence[str], at: int) -> int:
         if not lines[at].lstrip().startswith(">>> "):
             return at
         end = next((place for place in range(at, len(lines)) if not lines[place]), len(lines))
-        self._fence(_dedent(lines[at:end]))
+        self._write_code_fence(_dedent(lines[at:end]))
         return end
 
-    def _table(self, lines: Sequence[str], at: int) -> int:
+    def _read_table(self, lines: Sequence[str], at: int) -> int:
         """A table between rules of `=`, as rows between strokes."""
         if not _TABLE_RULE.fullmatch(lines[at]):
             return at
@@ -206,36 +207,36 @@ class _BlockReader:
         self.out += ["", *(f"| {' | '.join(_COLUMNS.split(row))} |" for row in rows), ""]
         return end
 
-    def _literal(self, lines: Sequence[str], at: int) -> int:
+    def _read_literal_block(self, lines: Sequence[str], at: int) -> int:
         """A paragraph's last line that ends in `::`, and the code under it."""
         if not lines[at].endswith("::"):
             return at
         start = next((place for place in range(at + 1, len(lines)) if lines[place]), len(lines))
-        indent = _indent_of(lines[at])
-        if start == at + 1 or start == len(lines) or _indent_of(lines[start]) <= indent:
+        indent = _count_indent(lines[at])
+        if start == at + 1 or start == len(lines) or _count_indent(lines[start]) <= indent:
             return at
-        end = _block_end(lines, start, indent)
+        end = _find_block_end(lines, start, indent)
         if text := lines[at].strip()[:-1].rstrip().removesuffix(":"):
             self.out.append(f"{lines[at][:indent]}{text}:")
-        self._fence(_dedent(lines[start:end]))
+        self._write_code_fence(_dedent(lines[start:end]))
         return end
 
-    def _term(self, lines: Sequence[str], at: int) -> int:
+    def _read_definition_term(self, lines: Sequence[str], at: int) -> int:
         """A term whose definition is indented under it, a paragraph each; an indented paragraph on the margin."""
         line = lines[at]
-        fresh = not at or not lines[at - 1] or _indent_of(lines[at - 1]) > _indent_of(line)
+        fresh = not at or not lines[at - 1] or _count_indent(lines[at - 1]) > _count_indent(line)
         if not line or not fresh or _ITEM.match(line) or line.lstrip().startswith(("|", "+-")):
             return at
-        indent = _indent_of(line)
-        if at + 1 < len(lines) and lines[at + 1] and _indent_of(lines[at + 1]) > indent:
-            end = _block_end(lines, at + 1, indent)
+        indent = _count_indent(line)
+        if at + 1 < len(lines) and lines[at + 1] and _count_indent(lines[at + 1]) > indent:
+            end = _find_block_end(lines, at + 1, indent)
             self.out += ["", line.strip(), ""]
             self.read(_dedent(lines[at + 1 : end]))
             self.out.append("")
             return end
         return at
 
-    def _fence(self, body: Sequence[str]) -> None:
+    def _write_code_fence(self, body: Sequence[str]) -> None:
         code = "\n".join(body).strip("\n")
         if code:
             # Code that shows fences stands in a longer one.
@@ -251,27 +252,27 @@ _DESCRIBED = frozenset(_DESCRIBED_IN_WORDS.split())
 """Directives that describe what they name."""
 
 
-def _target_text(text: str) -> str:
+def _read_reference_text(text: str) -> str:
     """What is read of a reference: its own text, or the name that it refers to."""
     targeted = _TARGETED.fullmatch(text)
     return (targeted["text"] if targeted and targeted["text"] else text.strip("<>")).lstrip("~!")
 
 
-def _indent_of(line: str) -> int:
+def _count_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _block_end(lines: Sequence[str], start: int, indent: int) -> int:
+def _find_block_end(lines: Sequence[str], start: int, indent: int) -> int:
     """Where what is indented by more than `indent` ends, with the blank lines inside."""
     end = start
     for place in range(start, len(lines)):
         if lines[place]:
-            if _indent_of(lines[place]) <= indent:
+            if _count_indent(lines[place]) <= indent:
                 break
             end = place + 1
     return end
 
 
 def _dedent(lines: Sequence[str]) -> list[str]:
-    indent = min((_indent_of(line) for line in lines if line), default=0)
+    indent = min((_count_indent(line) for line in lines if line), default=0)
     return [line[indent:] for line in lines]

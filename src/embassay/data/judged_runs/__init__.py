@@ -8,9 +8,9 @@ spans of documents. What a file is, its content shows.
 """
 
 from embassay.data.judged_runs.runs import (
-    Entries,
+    RunOrQrelsEntries,
     rank_entries,
-    rank_lists,
+    rank_passages_by_question,
     read_held_entries,
     read_qrels,
     read_run,
@@ -19,9 +19,9 @@ from embassay.data.judged_runs.texts import CorpusTexts
 
 __all__ = [
     "CorpusTexts",
-    "Entries",
+    "RunOrQrelsEntries",
     "rank_entries",
-    "rank_lists",
+    "rank_passages_by_question",
     "read_held_entries",
     "read_qrels",
     "read_run",

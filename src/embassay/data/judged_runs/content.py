@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embassay.errors import DataError
-from embassay.limits import ROWS, WHOLE, announce_reading, limit_time, read_bounded, unpack_gzip
+from embassay.limits import ROWS, WHOLE, announce_reading, limit_reading_time, read_bounded_file, unpack_gzip
 
 PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
@@ -16,7 +16,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
 
 
-def read_content(path: Path) -> bytes:
+def read_text_content(path: Path) -> bytes:
     r"""All bytes of `path`, unpacked if they are gzipped, whatever its name says.
 
     Text comes without a UTF-8 byte order mark and with \n for \r\n and \r. DataError for a file that cannot be read,
@@ -25,7 +25,7 @@ def read_content(path: Path) -> bytes:
     """
     try:
         with announce_reading(path.name):
-            content = read_bounded(path, WHOLE)
+            content = read_bounded_file(path, WHOLE)
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
@@ -40,14 +40,14 @@ def read_content(path: Path) -> bytes:
             "the file is empty.", path=path, mend="Check that it was written or downloaded completely."
         )
     if len(content) > ROWS.most and content.count(b"\n") > ROWS.most:
-        raise ROWS.exceeded(path)
-    return _check_text(path, content)
+        raise ROWS.make_exceeded_error(path)
+    return _check_is_text(path, content)
 
 
-def content_lines(path: Path, content: bytes) -> Iterator[tuple[int, bytes]]:
+def split_nonblank_lines(path: Path, content: bytes) -> Iterator[tuple[int, bytes]]:
     """Number and bytes of each line that is not blank."""
     with announce_reading(path.name, "line") as progress:
-        for number, line in enumerate(limit_time(content.split(b"\n"), path, "line"), start=1):
+        for number, line in enumerate(limit_reading_time(content.split(b"\n"), path, "line"), start=1):
             progress.done = number
             if line.strip():
                 yield number, line
@@ -58,8 +58,8 @@ def find_line_number(content: bytes, offset: int) -> int:
     return content.count(b"\n", 0, offset) + 1
 
 
-def first_line(content: bytes) -> bytes:
-    """The first line that is not blank; there is one in what `read_content` gives."""
+def find_first_line(content: bytes) -> bytes:
+    """The first line that is not blank; there is one in what `read_text_content` gives."""
     start = 0
     while True:
         end = content.find(b"\n", start)
@@ -69,7 +69,7 @@ def first_line(content: bytes) -> bytes:
         start = end + 1
 
 
-def find_row_line(content: bytes, row: int, *, header: bool) -> int:
+def find_line_of_row(content: bytes, row: int, *, header: bool) -> int:
     """The number of the line that holds row `row` (from 0): blank lines, and a header, are none."""
     wanted = row + header
     for number, line in enumerate(content.split(b"\n"), start=1):
@@ -90,7 +90,7 @@ def _unpack_content(path: Path, content: bytes) -> bytes:
         ) from error  # fmt: skip
 
 
-def _check_text(path: Path, content: bytes) -> bytes:
+def _check_is_text(path: Path, content: bytes) -> bytes:
     if content.startswith(_UTF16):
         raise DataError("the file is UTF-16", path=path, expected="UTF-8", mend="Save it as UTF-8.")
     content = content.removeprefix(_BOM)

@@ -58,7 +58,7 @@ class ScoreSteps:
         return self.falls > MOSTLY * self.rises
 
 
-def direct_entries(
+def orient_scores_best_highest(
     frame: pl.DataFrame, named: str, fault: Callable[..., DataError], *, by_trec: bool
 ) -> DirectedRun:
     """A run's entries (`query`, `doc`, `value`, and `rank` where there is one) with the best number highest.
@@ -70,25 +70,25 @@ def direct_entries(
     called = named.strip().lower()
     if called in RANKS:
         note = "it has ranks but no scores: documents are ordered by rank"
-        return _without_rank(frame, "-", False, note)
-    ranked = _ranked_steps(frame)
+        return _make_run_without_rank(frame, "-", False, note)
+    ranked = _count_steps_by_rank(frame)
     if ranked is not None and (ranked.are_rising and ranked.rises):
         return _read_rising_scores(frame, called, ranked, fault)
-    steps = ranked or _rank_steps(frame)
+    steps = ranked or _count_steps_by_line(frame)
     if called in DISTANCES:
-        return _by_distance(frame, steps, fault)
+        return _orient_distances(frame, steps, fault)
     if ranked is None and steps.are_rising and steps.rises >= LEAST_STEPS:
-        return _without_rank(frame, "", True, RISING)
+        return _make_run_without_rank(frame, "", True, RISING)
     if ranked is not None and not by_trec:
         frame = _untie_by_rank(frame)
-    return _without_rank(frame, "", True)
+    return _make_run_without_rank(frame, "", True)
 
 
 def _read_rising_scores(
     frame: pl.DataFrame, called: str, steps: ScoreSteps, fault: Callable[..., DataError]
 ) -> DirectedRun:
     if called in DISTANCES:
-        return _by_distance(frame, steps, fault)
+        return _orient_distances(frame, steps, fault)
     value, rank = (frame[name][steps.row] for name in ("value", "rank"))
     raise fault(
         steps.row, "the scores rise with the rank", expected="the highest score at the first rank",
@@ -98,14 +98,14 @@ def _read_rising_scores(
     )  # fmt: skip
 
 
-def _by_distance(frame: pl.DataFrame, steps: ScoreSteps, fault: Callable[..., DataError]) -> DirectedRun:
+def _orient_distances(frame: pl.DataFrame, steps: ScoreSteps, fault: Callable[..., DataError]) -> DirectedRun:
     """Numbers that are called distances: the smallest is the best where they rise, and where they fall they are
     similarities, as Milvus gives them for inner products."""
     if steps.are_rising and steps.rises:
-        return _without_rank(frame, "-", True, "distances: the smallest is the best")
+        return _make_run_without_rank(frame, "-", True, "distances: the smallest is the best")
     if steps.are_falling and steps.falls:
         note = "the column called distance falls from rank to rank: the highest value counts as the best"
-        return _without_rank(frame, "", True, note)
+        return _make_run_without_rank(frame, "", True, note)
     raise fault(
         0, "the numbers are called distances, but their order does not show which is best",
         expected="scores (the highest is best), or a column of ranks",
@@ -114,14 +114,14 @@ def _by_distance(frame: pl.DataFrame, steps: ScoreSteps, fault: Callable[..., Da
     )  # fmt: skip
 
 
-def _without_rank(frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str) -> DirectedRun:
+def _make_run_without_rank(frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str) -> DirectedRun:
     import polars as pl
 
     value = -pl.col("value") if sign else pl.col("value")
     return DirectedRun(frame.select("query", "doc", value.alias("value")), is_scored, notes)
 
 
-def _ranked_steps(frame: pl.DataFrame) -> ScoreSteps | None:
+def _count_steps_by_rank(frame: pl.DataFrame) -> ScoreSteps | None:
     """The steps from rank to rank; None where there are no ranks, or they are all one."""
     import polars as pl
 
@@ -131,19 +131,19 @@ def _ranked_steps(frame: pl.DataFrame) -> ScoreSteps | None:
     rows = rows.sort("query", "rank", maintain_order=True)
     onward = (pl.col("query") == pl.col("query").shift()) & (pl.col("rank") > pl.col("rank").shift())
     rows = rows.select("row", "value", onward=onward.fill_null(value=False))
-    return _count_steps(rows) if rows["onward"].any() else None
+    return _count_score_steps(rows) if rows["onward"].any() else None
 
 
-def _rank_steps(frame: pl.DataFrame) -> ScoreSteps:
+def _count_steps_by_line(frame: pl.DataFrame) -> ScoreSteps:
     """The steps from line to line of each query."""
     import polars as pl
 
     rows = frame.with_row_index("row").sort("query", maintain_order=True)
     onward = pl.col("query") == pl.col("query").shift()
-    return _count_steps(rows.select("row", "value", onward=onward.fill_null(value=False)))
+    return _count_score_steps(rows.select("row", "value", onward=onward.fill_null(value=False)))
 
 
-def _count_steps(rows: pl.DataFrame) -> ScoreSteps:
+def _count_score_steps(rows: pl.DataFrame) -> ScoreSteps:
     import polars as pl
 
     change = pl.col("value") - pl.col("value").shift()

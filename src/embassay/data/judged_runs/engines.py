@@ -28,39 +28,45 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.judged_runs.content import content_lines
+from embassay.data.judged_runs.content import split_nonblank_lines
 from embassay.data.judged_runs.direction import note_rising_scores, separate_tied_scores
-from embassay.data.judged_runs.hits import EngineHit, clean_signs, is_distance, read_hit
+from embassay.data.judged_runs.hits import EngineHit, is_distance_name, read_hit, replace_lone_surrogates
 from embassay.data.judged_runs.layouts import NAMES, RUN
-from embassay.data.judged_runs.lists import LISTS, HitList, SeveralQuestions, find_hit_lists, table_rows
+from embassay.data.judged_runs.lists import (
+    LISTS,
+    HitList,
+    SeveralQuestions,
+    find_hit_lists,
+    read_answer_table,
+)
 from embassay.data.judged_runs.texts import CorpusTexts
-from embassay.data.rows import show_value
+from embassay.data.rows import format_value_for_error
 from embassay.errors import DataError
-from embassay.limits import LINE, bounded_json
+from embassay.limits import LINE, parse_bounded_json
 
 QUERIES = ("query_id", "qid", "query-id", "id", "user_input", "question", "query", "input", "search_query")
 """Keys under which a question stands, or its id."""
 
 
-def is_answer(content: bytes) -> bool:
+def is_engine_answer(content: bytes) -> bool:
     """Whether the text of a run file is what an engine answered: JSON whose first object has an answer's key, or whose
     values are answers; or a CSV of ragas."""
-    if _is_ragas(content):
+    if _is_ragas_csv(content):
         return True
     first = content.lstrip()[:1]
     if first not in (b"{", b"["):
         return False
     try:
-        value = _first_value(content)
+        value = _parse_first_json(content)
     except ValueError:
         return True  # whose reader says why it cannot be used
     if isinstance(value, list):
         value = value[0] if value else None
-    if not isinstance(value, dict) or _is_row(value):
+    if not isinstance(value, dict) or _is_run_line(value):
         return False
     if any(key in value for key in LISTS if key not in ("body", "data", "value", "source", "rows")):
         return True
-    if "responses" in value or _engine_refusal(value):
+    if "responses" in value or _find_engine_refusal(value):
         return True
     try:
         lists = find_hit_lists(value)
@@ -69,7 +75,7 @@ def is_answer(content: bytes) -> bool:
     return bool(lists) or (bool(value) and all(isinstance(value, list | dict) for value in value.values()))
 
 
-def _is_row(value: Mapping[str, Any]) -> bool:
+def _is_run_line(value: Mapping[str, Any]) -> bool:
     """Whether an object is a line of a run: a query, a document and its score."""
     named = {
         key: [value.get(name) for name in names] for key, names in (*NAMES.items(), ("value", RUN.names))
@@ -77,7 +83,7 @@ def _is_row(value: Mapping[str, Any]) -> bool:
     return all(any(isinstance(cell, str | int | float) for cell in cells) for cells in named.values())
 
 
-def _is_partial(answer: Any) -> bool:
+def _is_partial_answer(answer: Any) -> bool:
     """Whether a _search timed out, or lost shards, or ES|QL says so: then it answers with what it has, and no error."""
     for key in ("", "response", "body"):
         level = answer.get(key) if key and isinstance(answer, dict) else answer
@@ -91,7 +97,7 @@ def _is_partial(answer: Any) -> bool:
     return False
 
 
-def _engine_refusal(record: Any) -> str:
+def _find_engine_refusal(record: Any) -> str:
     """What an engine says in place of an answer; empty where it is none."""
     error = record.get("error") if isinstance(record, dict) else None
     if not isinstance(error, dict) or "hits" in record:
@@ -106,46 +112,50 @@ def find_answer_fault(record: Any) -> str:
     >>> find_answer_fault({"hits": []}), find_answer_fault({"detail": "not ready"})
     ('', "it contains no list of documents: {'detail': 'not ready'}")
     """
-    if refusal := _engine_refusal(record):
+    if refusal := _find_engine_refusal(record):
         return f"the engine answered with an error: {refusal}"
     try:
         lists = find_hit_lists(record)
     except SeveralQuestions:
         return "it contains lists within its list"
-    return "" if lists or table_rows(record) else f"it contains no list of documents: {show_value(record)}"
+    return (
+        ""
+        if lists or read_answer_table(record)
+        else f"it contains no list of documents: {format_value_for_error(record)}"
+    )
 
 
-def _first_value(content: bytes) -> Any:
+def _parse_first_json(content: bytes) -> Any:
     """The value in the first line, or in all; None for what is no JSON, ValueError for JSON that cannot be used."""
     line = content.lstrip().partition(b"\n")[0]
     with suppress(ValueError):
-        return bounded_json(line)
+        return parse_bounded_json(line)
     # An object that is printed over several lines has no JSON in its first one.
     try:
-        return bounded_json(content)
+        return parse_bounded_json(content)
     except (json.JSONDecodeError, UnicodeDecodeError):
         return None
 
 
-def read_hits(
+def read_engine_hits(
     path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None = None
 ) -> list[EngineHit]:
     """The items of all answers in a file, in its order. DataError, with the line where there is one, for what is no
     answer, or has several lists."""
     hits = []
     for line, query, answer in _read_answers(path, content, mapping, known):
-        if refusal := _engine_refusal(answer):
+        if refusal := _find_engine_refusal(answer):
             raise DataError(
                 "the engine answered with an error", path=path, line=line, found=refusal,
                 mend="Ask it again, or leave the question out: then it counts as not answered."
             )  # fmt: skip
-        chosen = _list_of(path, line, answer, mapping)
-        is_partial = _is_partial(answer)
-        for rank, item in enumerate(_by_rank(chosen.items), 1):
+        chosen = _find_hit_list(path, line, answer, mapping)
+        is_partial = _is_partial_answer(answer)
+        for rank, item in enumerate(_sort_by_stated_rank(chosen.items), 1):
             hit = read_hit(query, item, rank, line, mapping)
-            is_known = known is not None and any(name in known.documents for name in hit.sources.values())
+            is_known = known is not None and any(name in known.document_ids for name in hit.sources.values())
             if not hit.ids and not hit.text.strip() and not is_known:
-                raise _unnamed_document(path, line, item)
+                raise _make_unnamed_document_error(path, line, item)
             hits.append(replace(hit, is_partial=is_partial, is_ordered=chosen.is_ordered))
     if not hits:
         raise DataError(
@@ -154,14 +164,15 @@ def read_hits(
     return hits
 
 
-def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> HitList:
+def _find_hit_list(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> HitList:
     """The list of hits in an answer. DataError where there is none, or nobody knows which of several it is."""
     try:
         lists = find_hit_lists(answer)
     except SeveralQuestions:
         raise DataError(
             "an answer contains lists within its list", path=path, line=line,
-            expected="one list of documents, or of pairs of a document and its score", found=show_value(answer),
+            expected="one list of documents, or of pairs of a document and its score",
+            found=format_value_for_error(answer),
             mend="Write one object per question, and for each document an object with its id and score."
         ) from None  # fmt: skip
     wanted = mapping.get("documents")
@@ -176,24 +187,24 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
             path=path, line=line, expected="the list that the engine returned last", found=names,
             mend=f"Name it: --map documents={lists[-1].name}."
         )  # fmt: skip
-    if table := table_rows(answer):
-        raise _unnamed_document(path, line, table[0])
+    if table := read_answer_table(answer):
+        raise _make_unnamed_document_error(path, line, table[0])
     raise DataError(
         "an answer cannot be read", path=path, line=line,
-        expected="a list of documents, document -> score, or hits of a _search", found=show_value(answer),
+        expected="a list of documents, document -> score, or hits of a _search", found=format_value_for_error(answer),
         mend="See docs/engines.md for what each engine writes."
     )  # fmt: skip
 
 
-def _unnamed_document(path: Path, line: int, item: Any) -> DataError:
+def _make_unnamed_document_error(path: Path, line: int, item: Any) -> DataError:
     return DataError(
         "a document of an answer has neither an id nor a text", path=path, line=line,
-        found=", ".join(item) if isinstance(item, dict) else show_value(item), expected="an id or a text",
+        found=", ".join(item) if isinstance(item, dict) else format_value_for_error(item), expected="an id or a text",
         mend="Name the field with its id: --map doc_id=KEY. ES|QL gives ids after FROM index METADATA _id, _score."
     )  # fmt: skip
 
 
-def _by_rank(items: Sequence[Any]) -> Sequence[Any]:
+def _sort_by_stated_rank(items: Sequence[Any]) -> Sequence[Any]:
     """The items in the order of the ranks that they say, if each says another."""
     ranks = [item.get("rank") if isinstance(item, dict) else None for item in items]
     numbers = [rank for rank in ranks if isinstance(rank, int) and not isinstance(rank, bool)]
@@ -206,12 +217,12 @@ def _read_answers(
     path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None
 ) -> Iterator[tuple[int, str, Any]]:
     """Line, query and answer of each."""
-    if _is_ragas(content):
-        yield from _table_records(path, content)
+    if _is_ragas_csv(content):
+        yield from _read_ragas_records(path, content)
         return
     whole, fault = None, None
     try:
-        whole = bounded_json(content)
+        whole = parse_bounded_json(content)
     except ValueError as error:
         fault = error
     if isinstance(whole, dict) and "responses" in whole:
@@ -221,43 +232,45 @@ def _read_answers(
         )  # fmt: skip
     if isinstance(whole, dict) and not _find_queries(whole, mapping):
         if not any(key in whole for key in LISTS):
-            yield from ((1, clean_signs(str(query)).strip(), answer) for query, answer in whole.items())
+            yield from (
+                (1, replace_lone_surrogates(str(query)).strip(), answer) for query, answer in whole.items()
+            )
             return
         within: list[Any] = next((whole[key] for key in LISTS if isinstance(whole.get(key), list)), [])
-        if within and all(_find_queries(record, mapping) and _has_list(record) for record in within):
+        if within and all(_find_queries(record, mapping) and _has_hit_list(record) for record in within):
             whole = within
     if isinstance(whole, list | dict):
         records = [(1, record) for record in (whole if isinstance(whole, list) else [whole])]
     else:
-        records = list(_read_objects(path, content, fault))
-    order = _query_keys(records, mapping, known)
+        records = list(_read_json_objects(path, content, fault))
+    order = _find_query_keys(records, mapping, known)
     for line, record in records:
         asked = _find_queries(record, mapping)
         if not asked:
             raise DataError(
                 "the answer does not say which question it answers", path=path, line=line,
-                expected=f"a key such as {', '.join(QUERIES[:3])}, or user_input", found=show_value(record),
+                expected=f"a key such as {', '.join(QUERIES[:3])}, or user_input", found=format_value_for_error(record),
                 mend="Add it, or name it: --map query_id=KEY."
             )  # fmt: skip
         key = next((key for key in order if key in asked), next(iter(asked)))
         yield line, asked[key], record
 
 
-def _has_list(record: Any) -> bool:
+def _has_hit_list(record: Any) -> bool:
     try:
         return bool(find_hit_lists(record))
     except SeveralQuestions:
         return True
 
 
-def _query_keys(
+def _find_query_keys(
     records: Sequence[tuple[int, Any]], mapping: Mapping[str, str], known: CorpusTexts | None
 ) -> list[str]:
     """The keys under which questions may stand, those first whose values are known questions."""
     counts = Counter[str]()
     for _, record in records if known is not None else ():
         for key, asked in _find_queries(record, mapping).items():
-            counts[key] += known is not None and known.is_question(asked)
+            counts[key] += known is not None and known.is_known_question(asked)
     keys = [mapping.get("query_id", ""), *QUERIES]
     return sorted(keys, key=lambda key: (key != mapping.get("query_id"), -counts[key]))
 
@@ -265,33 +278,36 @@ def _query_keys(
 _CONTEXTS, _CONTEXT_IDS = "retrieved_contexts", "retrieved_context_ids"
 
 
-def _is_ragas(content: bytes) -> bool:
+def _is_ragas_csv(content: bytes) -> bool:
     """Whether it is a CSV with ragas' columns: a question, and a list of contexts in one cell."""
     names = content.lstrip().partition(b"\n")[0].decode("utf-8", "replace").strip().split(",")
     heads = {name.strip(' "') for name in names}
     return _CONTEXTS in heads and bool(heads & set(QUERIES))
 
 
-def _table_records(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
+def _read_ragas_records(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
     csv.field_size_limit(LINE.most)
     rows = csv.DictReader(io.StringIO(content.decode("utf-8").lstrip()))
     for number, row in enumerate(rows, 1):
         asked = _find_queries(row, {})
         query = next(iter(asked.values()), None)
-        lists = {name: _parse_list(row[name] or "") for name in (_CONTEXTS, _CONTEXT_IDS) if name in row}
+        lists = {
+            name: _parse_printed_list(row[name] or "") for name in (_CONTEXTS, _CONTEXT_IDS) if name in row
+        }
         if query is None or None in lists.values():
             raise DataError(
                 f"row {number} has no question, or no list of contexts", path=path, line=rows.line_num,
-                expected="a list in brackets, its texts in quotation marks", found=show_value(row[_CONTEXTS]),
+                expected="a list in brackets, its texts in quotation marks",
+                found=format_value_for_error(row[_CONTEXTS]),
                 mend="Write JSON instead: dataset.to_jsonl(PATH) in ragas."
             )  # fmt: skip
         yield rows.line_num, query, lists
 
 
-def _parse_list(cell: str) -> list[str] | None:
+def _parse_printed_list(cell: str) -> list[str] | None:
     """The texts of a list as JSON, Python or numpy print it; None for what is none, as one that was cut."""
     try:
-        ids = bounded_json(cell)
+        ids = parse_bounded_json(cell)
         return list(map(str, ids)) if isinstance(ids, list) else None
     except ValueError:
         pass
@@ -305,11 +321,11 @@ def _parse_list(cell: str) -> list[str] | None:
     return texts if re.fullmatch(r"\[,*\]", others) else None
 
 
-def _read_objects(path: Path, content: bytes, fault: ValueError | None) -> Iterator[tuple[int, Any]]:
+def _read_json_objects(path: Path, content: bytes, fault: ValueError | None) -> Iterator[tuple[int, Any]]:
     """The object of each line; `fault` is why the whole is none."""
-    for number, line in content_lines(path, content):
+    for number, line in split_nonblank_lines(path, content):
         try:
-            yield number, bounded_json(line)
+            yield number, parse_bounded_json(line)
         except ValueError as error:
             # JSON over several lines that cannot be used is not JSON by lines at fault.
             is_cut = isinstance(error, json.JSONDecodeError) and not isinstance(fault, json.JSONDecodeError)
@@ -325,7 +341,7 @@ def _find_queries(record: Any, mapping: Mapping[str, str]) -> dict[str, str]:
     for name in (*((mapping["query_id"],) if "query_id" in mapping else ()), *QUERIES):
         value = record.get(name) if isinstance(record, dict) else None
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-            questions.setdefault(name, clean_signs(str(value)).strip())
+            questions.setdefault(name, replace_lone_surrogates(str(value)).strip())
     return questions
 
 
@@ -345,7 +361,7 @@ REPEATS = "!again"
 """Ends the name of a document that stood further up already."""
 
 
-def read_answered(
+def read_engine_answers(
     path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None
 ) -> EngineAnswers:
     """The answers in a file as a run. Documents are in the order of the engine, under the ids that the corpus or the
@@ -354,7 +370,7 @@ def read_answered(
     Numbers are the engine's scores where these fall with the rank in every answer, equal ones told apart in the order
     of the engine, else minus the rank. DataError for what is no answer.
     """
-    hits = read_hits(path, content, mapping, known)
+    hits = read_engine_hits(path, content, mapping, known)
     before = (0, 0, 0) if known is None else (known.matched, known.unmatched, known.ambiguous)
     by_query: dict[str, list[EngineHit]] = {}
     for hit in hits:
@@ -374,8 +390,8 @@ def read_answered(
             if hit.start is not None and hit.end is not None and hit.end > hit.start >= 0:
                 answers.places[name] = (hit.document, hit.start, hit.end)
     notes = (
-        *_matching_notes(hits, known, *before), *naming.notes(), *scored.notes,
-        *_repetition_notes(by_query, answers.entries)
+        *_list_matching_notes(hits, known, *before), *naming.notes(), *scored.notes,
+        *_list_repetition_notes(by_query, answers.entries)
     )  # fmt: skip
     return EngineAnswers(answers.entries, answers.lines, answers.places, notes, scored.name != "")
 
@@ -403,7 +419,7 @@ def _choose_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _QueryScores:
         falls = {query: columns[query] == sorted(columns[query], reverse=True) for query in ordered}
         # One hit an answer shows no direction: what is called a score is one, a distance is not.
         is_shown = any(len(set(column)) > 1 for column in columns.values())
-        if all(falls.values()) and (is_shown or not is_distance(name)):
+        if all(falls.values()) and (is_shown or not is_distance_name(name)):
             numbers = {
                 query: separate_tied_scores(column) if query in ordered else column
                 for query, column in columns.items()
@@ -430,25 +446,25 @@ class _IdChoice:
         for query, hits in by_query.items():
             for hit in hits:
                 keys |= dict.fromkeys(hit.ids)
-                self._count(query, hit.ids)
+                self._count_known_ids(query, hit.ids)
         if not self._counts:
             for query, hits in by_query.items():
                 for hit in hits:
-                    self._count(query, hit.sources)
+                    self._count_known_ids(query, hit.sources)
             keys = dict.fromkeys([*self._counts, *keys])
         self._order = sorted(keys, key=lambda key: -self._counts[key])
-        self._see_others(by_query)
+        self._count_other_known_keys(by_query)
 
-    def _count(self, query: str, ids: Mapping[str, str]) -> None:
+    def _count_known_ids(self, query: str, ids: Mapping[str, str]) -> None:
         if self._known is None:
             return
         judged = self._known.judgements.get(query, {})
         for key, name in ids.items():
-            known = (name in self._known.documents) + (name in judged)
+            known = (name in self._known.document_ids) + (name in judged)
             if known:
                 self._counts[key] += known
 
-    def _see_others(self, by_query: Mapping[str, Sequence[EngineHit]]) -> None:
+    def _count_other_known_keys(self, by_query: Mapping[str, Sequence[EngineHit]]) -> None:
         """How often another key than the first has a known id, and another one than that."""
         if self._known is None or not self._order:
             return
@@ -456,7 +472,7 @@ class _IdChoice:
         for hits in by_query.values():
             for hit in hits:
                 for key, name in hit.ids.items():
-                    if key != first and name in self._known.documents and name != hit.ids.get(first):
+                    if key != first and name in self._known.document_ids and name != hit.ids.get(first):
                         self._others[key] = self._others.get(key, 0) + 1
 
     def notes(self) -> Iterator[str]:
@@ -478,15 +494,15 @@ class _IdChoice:
         called = f"text:{hashlib.blake2b(hit.text.encode(), digest_size=6).hexdigest()}"
         own = called if hit.text.strip() else next(iter(ids.values()), called)
         name = named[0] if named else own
-        if self._known is None or name in self._known.documents or not self._known.passages:
+        if self._known is None or name in self._known.document_ids or not self._known.passages:
             return name
-        other = next((name for name in named if name in self._known.documents), None)
+        other = next((name for name in named if name in self._known.document_ids), None)
         if other is not None:
             return other
         return self._known.place(hit.text, query, taken) or name
 
 
-def _repetition_notes(
+def _list_repetition_notes(
     by_query: Mapping[str, Sequence[EngineHit]], entries: Sequence[tuple[str, str, float]]
 ) -> Iterator[str]:
     """What stands in the answers more than once."""
@@ -500,7 +516,7 @@ def _repetition_notes(
         yield f"{asked} answered more than once: the later answer is appended to the first"
 
 
-def _matching_notes(
+def _list_matching_notes(
     hits: Sequence[EngineHit], known: CorpusTexts | None, matched: int, unmatched: int, ambiguous: int
 ) -> Iterator[str]:
     """What is to be said of how documents were found; the numbers are the counts before."""

@@ -11,20 +11,20 @@ from urllib.parse import unquote
 Writing = Callable[[str], str]
 
 
-def _without_quotes(name: str) -> str:
+def _strip_quotes(name: str) -> str:
     return "".join(sign for sign in name if unicodedata.category(sign) != "Cf").strip(" \t\"'`<>[](){}")
 
 
-def _document_of_chunk(name: str) -> str:
+def _strip_chunk_number(name: str) -> str:
     return re.sub(r"(?:[#@|:]+|[ _.-](?:chunk|part|passage|split|para|sent|p|c)?[ _.:-]?)\d+$", "", name)
 
 
-def _without_prefix(name: str) -> str:
+def _strip_prefix(name: str) -> str:
     return re.sub(r"^[^_:/#|.-]+[_:/#|.-]+", "", name)
 
 
 _FORMS: Mapping[str, Writing] = {
-    "in quotation marks or brackets": _without_quotes,
+    "in quotation marks or brackets": _strip_quotes,
     "in a different Unicode normal form": lambda name: unicodedata.normalize("NFKC", name),
     "as decimals (pandas converts integers to them)": lambda name: re.sub(r"\.0+$", "", name),
     "with leading zeros": lambda name: re.sub(r"(?<!\d)0+(?=\d)", "", name),
@@ -32,8 +32,8 @@ _FORMS: Mapping[str, Writing] = {
     "with escaped characters (%20)": unquote,
     "with a path or namespace before them": lambda name: re.split(r"[/\\]|::?", name)[-1],
     "with a file extension": lambda name: re.sub(r"\.[A-Za-z]\w{0,4}$", "", name),
-    "of chunks of the documents": _document_of_chunk,
-    "with a name before them": _without_prefix,
+    "of chunks of the documents": _strip_chunk_number,
+    "with a name before them": _strip_prefix,
     "with letters before the number": lambda name: re.sub(r"^\D*0*(?=\d+$)", "", name),
 }
 """How ids may be written otherwise -> what undoes it."""
@@ -57,31 +57,31 @@ class IdForm:
         return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Write both alike."
 
 
-def nearest_form(given: Iterable[str], known: Collection[str]) -> IdForm | None:
+def find_nearest_id_form(given: Iterable[str], known: Collection[str]) -> IdForm | None:
     """The way of writing under which most of the `given` ids, none of them known, are known; None where there is
     none."""
-    ids, forms = list(given), {**_FORMS, "written otherwise": _usual_form}
-    by_form = {words: _pair_ids(ids, known, plain) for words, plain in forms.items()}
-    by_form[CHUNKED] = _pair_parts(ids, known, _document_of_chunk)
-    by_form[_PREFIXED] = _pair_parts(ids, known, _without_prefix)
+    ids, forms = list(given), {**_FORMS, "written otherwise": _normalise_id}
+    by_form = {words: _pair_matching_ids(ids, known, plain) for words, plain in forms.items()}
+    by_form[CHUNKED] = _pair_ids_by_part(ids, known, _strip_chunk_number)
+    by_form[_PREFIXED] = _pair_ids_by_part(ids, known, _strip_prefix)
     by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
     candidates = [IdForm(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
     return max(candidates, key=lambda form: form.matched, default=None)
 
 
-def _usual_form(name: str) -> str:
+def _normalise_id(name: str) -> str:
     """An id with all ways of writing undone that lose nothing."""
     for words, plain in _FORMS.items():
         name = name if words in (CHUNKED, _PREFIXED, _NUMBERED) else plain(name)
     return name
 
 
-def _pair_ids(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tuple[str, str]]:
+def _pair_matching_ids(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tuple[str, str]]:
     by_form = {plain(name): name for name in known}
     return [(name, by_form[form]) for name in ids if (form := plain(name)) and form in by_form]
 
 
-def _pair_parts(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
+def _pair_ids_by_part(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
     """Pairs of which one id is a part of the other, whichever side has the longer ones."""
     here = [(name, form) for name in ids if (form := plain(name)) in known]
     by_form = {plain(name): name for name in known}

@@ -76,7 +76,7 @@ class EngineHit:
     """Whether its place among the others is the engine's: not where documents are the keys of an object."""
 
 
-def is_pair(item: Any) -> bool:
+def is_document_score_pair(item: Any) -> bool:
     """Whether it is a document with its score, as LangChain has it."""
     if not isinstance(item, list | tuple) or len(item) != 2:
         return False
@@ -87,7 +87,7 @@ def is_pair(item: Any) -> bool:
 
 def is_hit(item: Any) -> bool:
     """Whether it is an id, a text, an object with either, or one of these with its score."""
-    if is_pair(item):
+    if is_document_score_pair(item):
         return is_hit(item[0])
     if isinstance(item, bool):
         return False
@@ -95,36 +95,38 @@ def is_hit(item: Any) -> bool:
         return bool(str(item).strip())
     if not isinstance(item, dict) or "role" in item:
         return False
-    levels = find_levels(item)
-    return bool(_hit_ids(levels) or _hit_sources(levels) or text_of_levels(item, levels))
+    levels = list_hit_levels(item)
+    return bool(_find_hit_ids(levels) or _find_hit_sources(levels) or find_hit_text(item, levels))
 
 
 def read_hit(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, str]) -> EngineHit:
     """The hit that `is_hit` says an item is."""
     scores: dict[str, float] = {}
-    if is_pair(item):
+    if is_document_score_pair(item):
         item, given = item
-        scores = {"score": number} if (number := number_of(given)) is not None else {}
+        scores = {"score": number} if (number := parse_finite_number(given)) is not None else {}
     if isinstance(item, str | int):
-        text = clean_signs(str(item))
+        text = replace_lone_surrogates(str(item))
         # One word may be an id; a text of the corpus is known by its text all the same.
         is_id = len(text) <= _LONGEST_ID and not re.search(r"\s", text.strip())
         return EngineHit(query, {"the text itself": text.strip()} if is_id else {}, text, scores, rank, line)
-    levels = find_levels(item)
-    scores = scores or _hit_scores(levels, mapping.get("score"))
-    text = text_of_levels(item, levels)
-    ids = _hit_ids(levels)
-    if "doc_id" in mapping and (chosen := _id_text(dotted_value(levels, mapping["doc_id"]))):
+    levels = list_hit_levels(item)
+    scores = scores or _find_hit_scores(levels, mapping.get("score"))
+    text = find_hit_text(item, levels)
+    ids = _find_hit_ids(levels)
+    if "doc_id" in mapping and (chosen := _format_id(find_dotted_value(levels, mapping["doc_id"]))):
         ids = {mapping["doc_id"]: chosen}
-    return EngineHit(query, ids, text, scores, rank, line, _hit_sources(levels), *_hit_place(levels, text))
+    return EngineHit(
+        query, ids, text, scores, rank, line, _find_hit_sources(levels), *_find_hit_place(levels, text)
+    )
 
 
-def clean_signs(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """A text that every program can write: halves of signs (lone surrogates) are replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def number_of(value: Any) -> float | None:
+def parse_finite_number(value: Any) -> float | None:
     """A finite number, None for what is none."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
@@ -136,7 +138,7 @@ def number_of(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def find_levels(item: Mapping[str, Any]) -> Levels:
+def list_hit_levels(item: Mapping[str, Any]) -> Levels:
     """The objects of a hit: the document that it wraps, itself, and what stands in them, the outer ones first."""
     inner, path = item, ""
     while (key := next((key for key in _WRAPPERS if isinstance(inner.get(key), dict)), "")) and len(
@@ -147,86 +149,88 @@ def find_levels(item: Mapping[str, Any]) -> Levels:
     waiting = [("", item)]
     for _ in range(_DEEPEST):
         levels += [level for level in waiting if level[1] is not inner or inner is item]
-        waiting = [within for place, level in waiting for within in _inner_levels(place, level)]
+        waiting = [within for place, level in waiting for within in _list_inner_levels(place, level)]
     return levels
 
 
-def _inner_levels(place: str, level: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _list_inner_levels(place: str, level: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for key, value in level.items():
         if isinstance(value, dict) and key not in _PASSED_OVER and "$oid" not in value:
             yield f"{place}{key}.", value
 
 
-def plain_name(key: str) -> str:
-    """A key without the signs between its words: `_id_text`, `id_` and `@id` are `id`.
+def normalise_key(key: str) -> str:
+    """A key without the signs between its words: `_format_id`, `id_` and `@id` are `id`.
 
-    >>> plain_name("_source.doc_id"), plain_name("chunkId"), plain_name("@search.score")
+    >>> normalise_key("_source.doc_id"), normalise_key("chunkId"), normalise_key("@search.score")
     ('docid', 'chunkid', 'score')
     """
     return re.sub(r"[^a-z0-9]", "", key.rpartition(".")[2].lower())
 
 
-def _single_value(value: Any) -> Any:
+def _unwrap_single_value(value: Any) -> Any:
     """What stands alone in a list, as Elasticsearch's `fields` and Solr have it, or in Mongo's `{"$oid": ...}`."""
     if isinstance(value, list) and len(value) == 1:
         return value[0]
     return value.get("$oid") if isinstance(value, dict) and len(value) == 1 else value
 
 
-def _id_text(value: Any) -> str:
-    value = _single_value(value)
+def _format_id(value: Any) -> str:
+    value = _unwrap_single_value(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
-    text = clean_signs(str(value)).strip()
+    text = replace_lone_surrogates(str(value)).strip()
     return text if len(text) <= _LONGEST_ID else ""
 
 
-def _collect_named(levels: Levels, is_named: Callable[[str], bool]) -> dict[str, str]:
+def _collect_ids_by_key(levels: Levels, is_named: Callable[[str], bool]) -> dict[str, str]:
     named: dict[str, str] = {}
     for place, level in levels:
         for key, value in level.items():
-            if is_named(key) and (value_id := _id_text(value)):
+            if is_named(key) and (value_id := _format_id(value)):
                 named.setdefault(f"{place}{key}", value_id)
     return named
 
 
-def _hit_ids(levels: Levels) -> dict[str, str]:
+def _find_hit_ids(levels: Levels) -> dict[str, str]:
     """The ids of a hit by their paths, the likeliest first: outer ones before inner ones, usual names before others."""
     named: dict[str, str] = {}
     for level in levels:
-        ids = _collect_named([level], lambda key: plain_name(key) in _IDS or bool(_SUFFIXED.search(key)))
-        order = sorted(ids, key=lambda path: _id_order(plain_name(path)))
+        ids = _collect_ids_by_key(
+            [level], lambda key: normalise_key(key) in _IDS or bool(_SUFFIXED.search(key))
+        )
+        order = sorted(ids, key=lambda path: _rank_id_name(normalise_key(path)))
         named |= {path: ids[path] for path in order if path not in named}
     return named
 
 
-def _id_order(name: str) -> int:
+def _rank_id_name(name: str) -> int:
     return _IDS.index(name) if name in _IDS else len(_IDS)
 
 
-def _hit_sources(levels: Levels) -> dict[str, str]:
-    return _collect_named(levels, lambda key: plain_name(key) in _NAMES_OF_SOURCES)
+def _find_hit_sources(levels: Levels) -> dict[str, str]:
+    return _collect_ids_by_key(levels, lambda key: normalise_key(key) in _NAMES_OF_SOURCES)
 
 
-def text_of_levels(item: Mapping[str, Any], levels: Levels) -> str:
+def find_hit_text(item: Mapping[str, Any], levels: Levels) -> str:
     """The text of a hit; of a _search that doesn't return it what it shows of it: its best inner hits, what is
     marked."""
     for name in _TEXTS:
         for _, level in levels[:2]:
-            if text := _text_under(level, name):
-                return clean_signs(text)
+            if text := _read_text_under_key(level, name):
+                return replace_lone_surrogates(text)
     for _, level in levels[2:]:
         for name in _TEXTS:
-            if text := _text_under(level, name):
-                return clean_signs(text)
-    return clean_signs(_shown_text(item))
+            if text := _read_text_under_key(level, name):
+                return replace_lone_surrogates(text)
+    return replace_lone_surrogates(_find_highlighted_text(item))
 
 
-def _text_under(level: Mapping[str, Any], name: str) -> str:
+def _read_text_under_key(level: Mapping[str, Any], name: str) -> str:
     for key, value in level.items():
-        if plain_name(key) == name and (text := _join_texts(value)).strip():
+        if normalise_key(key) == name and (text := _join_texts(value)).strip():
             return text
     return ""
 
@@ -242,12 +246,12 @@ def _join_texts(value: Any) -> str:
     return "\n".join(texts) if len(texts) == len(parts) else ""
 
 
-def _shown_text(item: Mapping[str, Any]) -> str:
+def _find_highlighted_text(item: Mapping[str, Any]) -> str:
     within = item.get("inner_hits")
     for value in within.values() if isinstance(within, dict) else ():
         hits = value.get("hits", {}).get("hits") if isinstance(value.get("hits"), dict) else None
         if isinstance(hits, list) and hits and isinstance(hits[0], dict):
-            return text_of_levels(hits[0], find_levels(hits[0]))
+            return find_hit_text(hits[0], list_hit_levels(hits[0]))
     marked = item.get("highlight")
     parts = (
         next((parts for parts in marked.values() if isinstance(parts, list)), [])
@@ -257,25 +261,25 @@ def _shown_text(item: Mapping[str, Any]) -> str:
     return " ".join(_MARK.sub("", part) for part in parts if isinstance(part, str))
 
 
-def _hit_scores(levels: Levels, wanted: str | None) -> dict[str, float]:
+def _find_hit_scores(levels: Levels, wanted: str | None) -> dict[str, float]:
     """The numbers of a hit that may be its score, the likeliest first; distances last."""
-    if wanted is not None and (number := number_of(dotted_value(levels, wanted))) is not None:
+    if wanted is not None and (number := parse_finite_number(find_dotted_value(levels, wanted))) is not None:
         return {wanted: number}
     numbers: dict[str, float] = {}
     for place, level in levels:
         for key, value in level.items():
-            name, number = plain_name(key), number_of(value)
-            if number is not None and (name in _SCORES or _SCORED.search(name) or is_distance(name)):
+            name, number = normalise_key(key), parse_finite_number(value)
+            if number is not None and (name in _SCORES or _SCORED.search(name) or is_distance_name(name)):
                 numbers.setdefault(f"{place}{key}", number)
-    return dict(sorted(numbers.items(), key=lambda pair: is_distance(pair[0])))
+    return dict(sorted(numbers.items(), key=lambda pair: is_distance_name(pair[0])))
 
 
-def is_distance(path: str) -> bool:
+def is_distance_name(path: str) -> bool:
     """Whether a number is called a distance."""
-    return _DISTANCE.search(plain_name(path)) is not None
+    return _DISTANCE.search(normalise_key(path)) is not None
 
 
-def dotted_value(levels: Levels, name: str) -> Any:
+def find_dotted_value(levels: Levels, name: str) -> Any:
     """The value under a key, or under a path of keys: `metadata.path`."""
     for _, level in levels:
         value: Any = level
@@ -286,18 +290,21 @@ def dotted_value(levels: Levels, name: str) -> Any:
     return None
 
 
-def _hit_place(levels: Levels, text: str) -> tuple[str, int | None, int | None]:
+def _find_hit_place(levels: Levels, text: str) -> tuple[str, int | None, int | None]:
     """The document that an item is from, and its characters there; empty where it doesn't say."""
 
-    def first(*names: str) -> Any:
+    def find_first_value(*names: str) -> Any:
         return next(
             (level[name] for name in names for _, level in levels if level.get(name) is not None), None
         )
 
-    document = first("document", "source", "file_path", "file_name", "path")
+    document = find_first_value("document", "source", "file_path", "file_name", "path")
     start, end = (
         int(place) if isinstance(place, str) and place.isdecimal() else place
-        for place in (first("start", "start_index", "start_char_idx"), first("end", "end_char_idx"))
+        for place in (
+            find_first_value("start", "start_index", "start_char_idx"),
+            find_first_value("end", "end_char_idx"),
+        )
     )
     if not isinstance(document, str) or not isinstance(start, int):
         return (document if isinstance(document, str) else ""), None, None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embassay.data.judged_runs.content import find_row_line, first_line
+from embassay.data.judged_runs.content import find_first_line, find_line_of_row
 from embassay.data.lines import is_number
 from embassay.data.rows import find_nearest_name
 from embassay.errors import DataError
@@ -40,7 +40,7 @@ class FileKind:
     other: str
 
     @property
-    def targets(self) -> dict[str, str]:
+    def column_targets(self) -> dict[str, str]:
         """Our column -> what it is called in `--map`."""
         return {"query": "query_id", "doc": "doc_id", "value": self.target}
 
@@ -89,7 +89,7 @@ class FieldLayout:
 _BLANKS = re.compile(r"[ \t\v\f\r]+")
 
 
-def _blank_layout(separator: str, line: str) -> FieldLayout:
+def _make_unnamed_layout(separator: str, line: str) -> FieldLayout:
     """How a line is split: pandas puts texts into quotation marks between tabs, too."""
     start = line.lstrip().partition(separator)[0].rstrip()
     in_marks = len(start) > 1 and start.startswith('"') and start.endswith('"')
@@ -98,19 +98,19 @@ def _blank_layout(separator: str, line: str) -> FieldLayout:
 
 def detect_layout(path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str]) -> FieldLayout:
     """The layout of a text file by its first line that is not blank; DataError if that fits none."""
-    first = first_line(content).decode("utf-8")
+    first = find_first_line(content).decode("utf-8")
     for separator in "\t", ",", " ":
-        headed = _layout_of_header(path, kind, _blank_layout(separator, first), first, mapping)
+        headed = _read_header_layout(path, kind, _make_unnamed_layout(separator, first), first, mapping)
         if headed is not None:
             return headed
-    by_tabs = _blank_layout("\t", first)
+    by_tabs = _make_unnamed_layout("\t", first)
     tabs, blanks = by_tabs.split(first), FieldLayout("", " ", ()).split(first)
     # Tabs alone separate where ids hold blanks: the two then differ in number.
     apart = len(tabs) in kind.fields and (by_tabs.quoted or len(tabs) != len(blanks))
     if (n := len(tabs if apart else blanks)) in kind.fields:
         title = f"TREC {kind.name}" if n != 3 else "BEIR qrels"
         return FieldLayout(title, "\t" if apart else " ", kind.fields[n], quoted=apart and by_tabs.quoted)
-    raise _unknown_layout(path, content, kind, first)
+    raise _make_unknown_layout_error(path, content, kind, first)
 
 
 def choose_columns(
@@ -119,7 +119,7 @@ def choose_columns(
     """Our column -> theirs, by `--map` where it names one that is there and by its usual names otherwise; DataError
     for one that is missing. `rank` is among them where a run has such a column besides its scores."""
     chosen = {}
-    for key, target in kind.targets.items():
+    for key, target in kind.column_targets.items():
         usual = kind.names if key == "value" else NAMES[key]
         names = (mapping[target], *usual) if target in mapping else usual
         name = next((name for name in names if name in columns), None)
@@ -136,13 +136,13 @@ def choose_columns(
     return chosen
 
 
-def _layout_of_header(
+def _read_header_layout(
     path: Path, kind: FileKind, layout: FieldLayout, first: str, mapping: Mapping[str, str]
 ) -> FieldLayout | None:
     """The layout under a header, None if the line is none: a header names query and document."""
     names = [field.strip() for field in layout.split(first)]
     lowered = {name.lower() for name in names}
-    mapped = {mapping[target] for target in kind.targets.values() if target in mapping}
+    mapped = {mapping[target] for target in kind.column_targets.values() if target in mapping}
     if not (mapped & set(names) or all(lowered & set(NAMES[key]) for key in NAMES)):
         return None
     if len(names) < 3:
@@ -155,7 +155,7 @@ def _layout_of_header(
     return FieldLayout(title, layout.separator, fields, header=True, quoted=layout.quoted, value=value)
 
 
-def _unknown_layout(path: Path, content: bytes, kind: FileKind, first: str) -> DataError:
+def _make_unknown_layout_error(path: Path, content: bytes, kind: FileKind, first: str) -> DataError:
     fields = FieldLayout("", " ", ()).split(first)
     n = len(fields)
     # Of judgements the second of four columns is 0. A run of three or four may end in a score or a rank, as MS MARCO's.
@@ -175,6 +175,6 @@ def _unknown_layout(path: Path, content: bytes, kind: FileKind, first: str) -> D
         mend = "Separate the columns with commas, spaces or tabs, or give JSONL or Parquet with --map."
     return DataError(
         f"this is not a line of a {kind.name} file" if kind is QRELS else "this is not a line of a run",
-        path=path, line=find_row_line(content, 0, header=False), expected=kind.expected,
+        path=path, line=find_line_of_row(content, 0, header=False), expected=kind.expected,
         found=f"{n} column{'s' if n != 1 else ''}", mend=mend
     )  # fmt: skip

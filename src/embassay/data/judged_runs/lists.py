@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embassay.data.judged_runs.hits import is_hit, is_pair
-from embassay.data.rows import plain_number
+from embassay.data.judged_runs.hits import is_document_score_pair, is_hit
+from embassay.data.rows import parse_plain_number
 
 _LISTS_IN_WORDS = """
     source_nodes nodes documents source_documents docs context retrieved_contexts contexts hits response results
@@ -66,23 +66,26 @@ def find_hit_lists(answer: Any) -> list[HitList]:
     if (
         isinstance(answer, dict)
         and not any(key in answer for key in LISTS)
-        and (scored := scored_ids(answer))
+        and (scored := read_scored_ids(answer))
     ):
         return [HitList((), scored, is_ordered=False)]
-    lists = list(_walk_value(answer, ()))
+    lists = list(_find_lists_in_value(answer, ()))
     listed = [hits for hits in lists if not hits.path or any(_LISTED.search(key) for key in hits.path)]
     if not listed:
         listed = [
-            hits for hits in lists if all(isinstance(item, dict) or is_pair(item) for item in hits.items)
+            hits
+            for hits in lists
+            if all(isinstance(item, dict) or is_document_score_pair(item) for item in hits.items)
         ]
     listed = [hits for hits in listed if hits.items] or listed[:1]
     distinct = {
-        json.dumps(_item_heads(hits.items), sort_keys=True, default=str): hits for hits in reversed(listed)
+        json.dumps(_list_item_identities(hits.items), sort_keys=True, default=str): hits
+        for hits in reversed(listed)
     }
     return [hits for hits in listed if hits in distinct.values()]
 
 
-def _item_heads(items: Sequence[Any]) -> list[Any]:
+def _list_item_identities(items: Sequence[Any]) -> list[Any]:
     """What tells a list from another: its items, without what is said of each."""
     plain = ("id", "_id", "id_", "doc_id", "text", "page_content", "content")
     return [
@@ -91,36 +94,36 @@ def _item_heads(items: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _walk_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]:
+def _find_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]:
     if len(path) > _DEEPEST:
         return
     if isinstance(value, list):
-        yield from _list_hits(value, path)
+        yield from _find_hits_in_list(value, path)
         return
     if not isinstance(value, dict):
         return
-    if table := table_rows(value):
+    if table := read_answer_table(value):
         yield HitList(path, table)
         return
-    columns = _column_hits(value)
+    columns = _read_column_hits(value)
     if columns:
         yield HitList((*path, columns[0]), columns[1])
     for key, part in value.items():
         if not _NONE.search(key) and not (columns and key in columns[2]):
-            scored = scored_ids(part) if isinstance(part, dict) and _SCORED_UNDER.search(key) else []
+            scored = read_scored_ids(part) if isinstance(part, dict) and _SCORED_UNDER.search(key) else []
             yield from (
                 [HitList((*path, key), scored, is_ordered=False)]
                 if scored
-                else _walk_value(part, (*path, key))
+                else _find_lists_in_value(part, (*path, key))
             )
 
 
-def _list_hits(value: list[Any], path: tuple[str, ...]) -> Iterator[HitList]:
+def _find_hits_in_list(value: list[Any], path: tuple[str, ...]) -> Iterator[HitList]:
     items = _unnest_list(value)
     if len(items) == 1 and isinstance(items[0], dict):
         within = [
             hits
-            for hits in _walk_value(items[0], path)
+            for hits in _find_lists_in_value(items[0], path)
             if hits.items and any(map(_LISTED.search, hits.path[len(path) :]))
         ]
         objects = [hits for hits in within if all(isinstance(item, dict) for item in hits.items)]
@@ -134,14 +137,14 @@ def _list_hits(value: list[Any], path: tuple[str, ...]) -> Iterator[HitList]:
 def _unnest_list(value: list[Any]) -> list[Any]:
     """The one list in a list, as stores that answer several questions at once write it."""
     lists = [item for item in value if isinstance(item, list)]
-    if not lists or all(is_pair(item) for item in lists):
+    if not lists or all(is_document_score_pair(item) for item in lists):
         return value
     if len(value) > 1:
         raise SeveralQuestions
     return _unnest_list(value[0])
 
 
-def _column_hits(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] | None:
+def _read_column_hits(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] | None:
     """The hits that stand in columns, ids in one list and texts or distances in others: a name, the hits, and the keys
     that are columns; None where there are none."""
     lists = {
@@ -149,7 +152,7 @@ def _column_hits(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] |
         for key, value in answer.items()
         if isinstance(value, list) and not _NONE.search(key)
     }
-    ids = [key for key in lists if _ID_COLUMN.search(key) and _are_plain(lists[key])]
+    ids = [key for key in lists if _ID_COLUMN.search(key) and _are_plain_values(lists[key])]
     texts = [key for key in lists if _TEXT_COLUMN.search(key)]
     scores = [key for key in lists if _SCORE_COLUMN.search(key) and _are_numbers(lists[key])]
     if len(ids) > 1 or len(texts) > 1 or not (ids or (texts and scores)):
@@ -158,13 +161,13 @@ def _column_hits(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] |
     n = len(lists[first])
     keys = [key for key in (*ids, *texts, *scores[:1]) if len(lists[key]) == n]
     extra = _flatten_list(answer["metadatas"]) if isinstance(answer.get("metadatas"), list) else []
-    hits = [_hit_in_row({key: lists[key][row] for key in keys}) for row in range(n)]
+    hits = [_make_hit_of_row({key: lists[key][row] for key in keys}) for row in range(n)]
     for hit, metadata in zip(hits, extra if len(extra) == n else (), strict=False):
         hit["metadata"] = metadata
     return first, hits, set(keys)
 
 
-def _hit_in_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _make_hit_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
     hit: dict[str, Any] = {}
     for key, value in row.items():
         if _ID_COLUMN.search(key):
@@ -184,7 +187,7 @@ def _flatten_list(value: list[Any]) -> list[Any]:
     return value
 
 
-def _are_plain(values: Sequence[Any]) -> bool:
+def _are_plain_values(values: Sequence[Any]) -> bool:
     return bool(values) and all(
         isinstance(value, str | int) and not isinstance(value, bool) for value in values
     )
@@ -194,7 +197,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def table_rows(answer: Any) -> list[dict[str, Any]]:
+def read_answer_table(answer: Any) -> list[dict[str, Any]]:
     """The rows of an ES|QL or SQL answer, as objects by the names of its columns; none where it is no such answer."""
     if not isinstance(answer, dict) or not isinstance(columns := answer.get("columns"), list):
         return []
@@ -209,12 +212,13 @@ def table_rows(answer: Any) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=False)) for row in rows]
 
 
-def scored_ids(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+def read_scored_ids(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Document -> score, as pytrec_eval, ranx and BEIR keep a run; empty where that is no such answer."""
     try:
         # To Python a truth value is a number, but it is no score: as NaN it turns the answer down.
         scores = {
-            key: math.nan if isinstance(score, bool) else plain_number(score) for key, score in answer.items()
+            key: math.nan if isinstance(score, bool) else parse_plain_number(score)
+            for key, score in answer.items()
         }
     except (TypeError, ValueError, OverflowError):
         return []

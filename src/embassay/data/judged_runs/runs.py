@@ -16,10 +16,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.data.judged_runs.content import PARQUET, content_lines, find_row_line, first_line, read_content
-from embassay.data.judged_runs.direction import direct_entries
-from embassay.data.judged_runs.engines import is_answer, read_answered
-from embassay.data.judged_runs.hits import is_pair
+from embassay.data.judged_runs.content import (
+    PARQUET,
+    find_first_line,
+    find_line_of_row,
+    read_text_content,
+    split_nonblank_lines,
+)
+from embassay.data.judged_runs.direction import orient_scores_best_highest
+from embassay.data.judged_runs.engines import is_engine_answer, read_engine_answers
+from embassay.data.judged_runs.hits import is_document_score_pair
 from embassay.data.judged_runs.layouts import (
     KEYS,
     QRELS,
@@ -30,9 +36,9 @@ from embassay.data.judged_runs.layouts import (
     detect_layout,
 )
 from embassay.data.judged_runs.texts import CorpusTexts
-from embassay.data.rows import clean_id, plain_number, show_value, unescape_formula
+from embassay.data.rows import clean_id, format_value_for_error, parse_plain_number, unescape_formula
 from embassay.errors import DataError
-from embassay.limits import bounded_json, may_hold_halves
+from embassay.limits import has_surrogate_escapes, parse_bounded_json
 from embassay.parquet import read_parquet
 
 if TYPE_CHECKING:
@@ -44,10 +50,12 @@ if TYPE_CHECKING:
 Entry = tuple[str, str, float]
 
 
-def text_entries(path: Path, content: bytes, kind: FileKind, layout: FieldLayout) -> dict[int, Entry | None]:
+def parse_text_entries(
+    path: Path, content: bytes, kind: FileKind, layout: FieldLayout
+) -> dict[int, Entry | None]:
     """The number of every line, and its query, document and number; DataError for the first that has none. Of
     judgements in a table a line may have no grade yet: it has None."""
-    lines = _text_lines(path, content)
+    lines = _split_text_lines(path, content)
     if layout.header:
         next(lines)
     entries: dict[int, Entry | None] = {}
@@ -58,20 +66,20 @@ def text_entries(path: Path, content: bytes, kind: FileKind, layout: FieldLayout
                 f"the line does not have the columns of {_name_layout(kind, layout)}", path=path, line=number,
                 expected=f"{len(layout.fields)} columns"
                 + (" as in the header" if layout.header else f" ({kind.expected.partition(', or')[0]})"),
-                found=f"{len(fields)}", mend=_suggest_mend(layout, len(fields))
+                found=f"{len(fields)}", mend=_suggest_layout_mend(layout, len(fields))
             )  # fmt: skip
         cells = dict(zip(layout.fields, fields, strict=True))
         is_ungraded = kind.name == "qrels" and layout.header and not cells["value"].strip()
         entries[number] = None if is_ungraded else make_entry(path, number, cells, kind)
-    return _check_some(path, entries, layout)
+    return _check_any_entry(path, entries, layout)
 
 
-def json_entries(path: Path, content: bytes, kind: FileKind, names: Mapping[str, str]) -> list[Entry]:
+def parse_json_entries(path: Path, content: bytes, kind: FileKind, names: Mapping[str, str]) -> list[Entry]:
     """Every object as query, document and number; DataError for the first line that is not one."""
     entries = []
-    for number, line in _text_lines(path, content):
+    for number, line in _split_text_lines(path, content):
         try:
-            value = bounded_json(line)
+            value = parse_bounded_json(line)
         except ValueError as error:
             raise DataError(
                 "the line is not valid JSON", path=path, line=number, found=str(error),
@@ -79,7 +87,7 @@ def json_entries(path: Path, content: bytes, kind: FileKind, names: Mapping[str,
             ) from error  # fmt: skip
         if not isinstance(value, dict):
             raise DataError(
-                "the line is not a JSON object", path=path, line=number, found=show_value(value),
+                "the line is not a JSON object", path=path, line=number, found=format_value_for_error(value),
                 mend="Write one object per line (JSON Lines)."
             )  # fmt: skip
         entries.append(make_entry(path, number, {key: value.get(names[key]) for key in KEYS}, kind))
@@ -92,7 +100,7 @@ def make_entry(path: Path, line: int, cells: Mapping[str, Any], kind: FileKind) 
         if not clean_id(cells[key]):
             raise DataError(
                 f"the {what} has no identifier", path=path, line=line, expected="a text or an integer",
-                found=show_value(cells[key]), mend="Correct the line, or leave it out."
+                found=format_value_for_error(cells[key]), mend="Correct the line, or leave it out."
             )  # fmt: skip
     number = _parse_number(path, line, cells["value"], kind)
     return clean_id(cells["query"]), clean_id(cells["doc"]), number
@@ -102,7 +110,7 @@ def _parse_number(path: Path, line: int, cell: Any, kind: FileKind) -> float:
     number = math.nan
     if not isinstance(cell, bool) and isinstance(cell, str | int | float):
         try:
-            number = plain_number(cell)
+            number = parse_plain_number(cell)
         except (ValueError, OverflowError):
             number = math.nan
     if not math.isfinite(number):
@@ -111,13 +119,13 @@ def _parse_number(path: Path, line: int, cell: Any, kind: FileKind) -> float:
         mend = "Write 1 for true and 0 for false." if is_truth else "Correct the line, or leave it out."
         raise DataError(
             f"the {what} is not a number", path=path, line=line, expected="a finite number",
-            found=show_value(cell), mend=mend
+            found=format_value_for_error(cell), mend=mend
         )  # fmt: skip
     return number
 
 
-def _text_lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
-    for number, line in content_lines(path, content):
+def _split_text_lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
+    for number, line in split_nonblank_lines(path, content):
         yield number, line.decode("utf-8")
 
 
@@ -125,7 +133,7 @@ def _name_layout(kind: FileKind, layout: FieldLayout) -> str:
     return f"{layout.title}" if layout.title else kind.name
 
 
-def _suggest_mend(layout: FieldLayout, n: int) -> str:
+def _suggest_layout_mend(layout: FieldLayout, n: int) -> str:
     if n < len(layout.fields):
         return "Check that the file was written completely."
     if layout.separator == " ":
@@ -133,7 +141,9 @@ def _suggest_mend(layout: FieldLayout, n: int) -> str:
     return "Put no separator inside a field."
 
 
-def _check_some(path: Path, entries: dict[int, Entry | None], layout: FieldLayout) -> dict[int, Entry | None]:
+def _check_any_entry(
+    path: Path, entries: dict[int, Entry | None], layout: FieldLayout
+) -> dict[int, Entry | None]:
     if entries and not any(entries.values()):
         raise DataError(
             f"none of {len(entries):,} rows has a grade", path=path, expected=f"a number in {layout.value or 'grade'}",
@@ -147,34 +157,34 @@ def _check_some(path: Path, entries: dict[int, Entry | None], layout: FieldLayou
     return entries
 
 
-def text_ranks(path: Path, content: bytes, layout: FieldLayout) -> list[float | None]:
+def parse_text_ranks(path: Path, content: bytes, layout: FieldLayout) -> list[float | None]:
     """The rank that each line says, None for what is none."""
     at = layout.fields.index("rank")
-    lines = islice(_text_lines(path, content), int(layout.header), None)
+    lines = islice(_split_text_lines(path, content), int(layout.header), None)
     return [_parse_rank(layout.split(line)[at]) for _, line in lines]
 
 
 def _parse_rank(cell: Any) -> float | None:
     try:
-        return plain_number(cell)
+        return parse_plain_number(cell)
     except (ValueError, TypeError, OverflowError):
         return None
 
 
-def text_columns(content: bytes, layout: FieldLayout) -> pl.DataFrame | None:
+def parse_text_columns(content: bytes, layout: FieldLayout) -> pl.DataFrame | None:
     """The columns KEYS of lines of fields, and `rank` where the layout has it: None where a line has other fields, or a
     number is none."""
-    body = _below_header(content) if layout.header else content
+    body = _skip_header_line(content) if layout.header else content
     if layout.separator == "," and b', "' in body:
         return None  # the careful reader knows that a blank may stand before a quotation mark
     if layout.separator != " ":
-        return _parse_body(body, layout)
+        return _parse_csv_body(body, layout)
     # Most files have one blank between fields; the others are made so.
-    frame = None if b"\t" in body else _parse_body(body, layout)
-    return _parse_body(_single_blanks(body), layout) if frame is None else frame
+    frame = None if b"\t" in body else _parse_csv_body(body, layout)
+    return _parse_csv_body(_collapse_blanks(body), layout) if frame is None else frame
 
 
-def _parse_body(body: bytes, layout: FieldLayout) -> pl.DataFrame | None:
+def _parse_csv_body(body: bytes, layout: FieldLayout) -> pl.DataFrame | None:
     import polars as pl
     from polars.exceptions import PolarsError
 
@@ -194,17 +204,17 @@ def _parse_body(body: bytes, layout: FieldLayout) -> pl.DataFrame | None:
     if any(frame.null_count().row(0)):
         return None
     frame = frame.rename({column: name for column, name in names.items() if name})
-    return check_frame(frame.select(*KEYS, *(["rank"] if layout.rank else [])))
+    return check_entries_frame(frame.select(*KEYS, *(["rank"] if layout.rank else [])))
 
 
-def json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | None:
+def parse_json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | None:
     """The columns KEYS of JSON Lines, from the keys `names` (ours -> theirs), and `rank` where they name it; None where
     anything is odd."""
     import polars as pl
     from polars.exceptions import PanicException, PolarsError
 
     # Readers other than ours take half of a surrogate pair for NUL.
-    if may_hold_halves(content):
+    if has_surrogate_escapes(content):
         return None
     kinds = {theirs: pl.String if ours in ("query", "doc") else pl.Float64 for ours, theirs in names.items()}
     try:
@@ -213,10 +223,10 @@ def json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | Non
         # Some faults of polars are panics of Rust, which are no PolarsError.
         return None
     frame = frame.rename({theirs: ours for ours, theirs in names.items()}).select(list(names))
-    return None if any(frame.select(KEYS).null_count().row(0)) else check_frame(frame)
+    return None if any(frame.select(KEYS).null_count().row(0)) else check_entries_frame(frame)
 
 
-def check_frame(frame: pl.DataFrame) -> pl.DataFrame | None:
+def check_entries_frame(frame: pl.DataFrame) -> pl.DataFrame | None:
     """The frame with ids without the blanks around them and ranks as numbers, or None if it has no rows, a number that
     is not finite or an id of blanks."""
     import polars as pl
@@ -231,12 +241,12 @@ def check_frame(frame: pl.DataFrame) -> pl.DataFrame | None:
     return frame if len(frame) and all(sound.row(0)) else None
 
 
-def _below_header(content: bytes) -> bytes:
-    header = first_line(content)
+def _skip_header_line(content: bytes) -> bytes:
+    header = find_first_line(content)
     return content[content.index(header) + len(header) + 1 :]
 
 
-def _single_blanks(content: bytes) -> bytes:
+def _collapse_blanks(content: bytes) -> bytes:
     """The text with one blank wherever white space stood inside a line, and none at its ends."""
     if b"\t" in content:
         content = content.replace(b"\t", b" ")
@@ -255,7 +265,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
-class Entries:
+class RunOrQrelsEntries:
     """The entries of a file in its order: a frame with `query`, `doc` (texts) and `value` (finite numbers).
 
     `line_of` gives the line (from 1; the row in Parquet) of entry `i` (from 0), None for what was in memory.
@@ -272,7 +282,7 @@ class Entries:
     is_scored: bool = True
     """Whether the numbers of a run are scores: not where they were made from ranks."""
 
-    def fault(
+    def make_entry_error(
         self, row: int, message: str, *, expected: str = "", found: str = "", mend: str = ""
     ) -> DataError:
         """The error for entry `row`."""
@@ -280,7 +290,9 @@ class Entries:
         return DataError(message, path=self.path, line=line, expected=expected, found=found, mend=mend)
 
 
-def read_run(path: Path, mapping: Mapping[str, str] = _NOTHING, known: CorpusTexts | None = None) -> Entries:
+def read_run(
+    path: Path, mapping: Mapping[str, str] = _NOTHING, known: CorpusTexts | None = None
+) -> RunOrQrelsEntries:
     """The lines of a run: TREC's six columns, JSONL, CSV, TSV or Parquet with `query_id`, `doc_id` and `score`; or what
     an engine answered, as JSON (`engines`), whose texts are found among the passages of `known`.
 
@@ -290,7 +302,9 @@ def read_run(path: Path, mapping: Mapping[str, str] = _NOTHING, known: CorpusTex
     return _read_entries(path, RUN, mapping, known=known)
 
 
-def read_qrels(path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str | None = None) -> Entries:
+def read_qrels(
+    path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str | None = None
+) -> RunOrQrelsEntries:
     """The lines of qrels: TREC's four columns, BEIR's three, or a table with `query_id`, `doc_id` and `relevance`.
 
     A folder in BEIR's layout stands for its `qrels/<split>.tsv` (`test` unless one is named); in JSONL and Parquet a
@@ -314,18 +328,18 @@ def _strip_apostrophes(frame: pl.DataFrame) -> Iterator[pl.Series]:
             yield ids.replace(changed)
 
 
-def read_held_entries(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
+def read_held_entries(held: Held | pl.DataFrame, kind: str, name: str) -> RunOrQrelsEntries:
     """The entries of a run (`kind` "run") or qrels ("qrels") in memory, called `name` in errors."""
     import polars as pl
     from polars.exceptions import PolarsError
 
     what = RUN if kind == "run" else QRELS
     if isinstance(held, pl.DataFrame):
-        return _frame_entries(held, Path(name), what, _NOTHING, "polars frame")
+        return _convert_frame_to_entries(held, Path(name), what, _NOTHING, "polars frame")
     rows = [
         (clean_id(query) or str(query), clean_id(doc) or str(doc), value)
         for query, pairs in held.items()
-        for doc, value in _number_pairs(pairs)
+        for doc, value in _pair_documents_with_numbers(pairs)
     ]
     schema = dict.fromkeys(KEYS[:2], pl.String) | {"value": pl.Float64}
     try:
@@ -334,7 +348,7 @@ def read_held_entries(held: Held | pl.DataFrame, kind: str, name: str) -> Entrie
         odd = next((row for row in rows if not _is_entry(*row)), None)
         raise DataError(
             f"the {what.name} cannot be read", path=name, expected="ids of whole characters, and numbers",
-            found=show_value(odd), mend="Give query -> document -> number."
+            found=format_value_for_error(odd), mend="Give query -> document -> number."
         ) from error  # fmt: skip
     if len(frame) == 0 or not frame["value"].is_finite().fill_null(value=False).all():
         raise DataError(
@@ -342,13 +356,13 @@ def read_held_entries(held: Held | pl.DataFrame, kind: str, name: str) -> Entrie
             path=name, mend="Give query -> document -> number."
         )  # fmt: skip
     entries = _make_entries(Path(name), what, "mapping", frame, lambda _: None, "")
-    is_order = any(_are_unscored(pairs) for pairs in held.values())
+    is_order = any(_are_unscored_documents(pairs) for pairs in held.values())
     return replace(entries, path=name, is_scored=not is_order)
 
 
-def _are_unscored(pairs: Any) -> bool:
+def _are_unscored_documents(pairs: Any) -> bool:
     """Whether they are documents in order, without scores."""
-    return not isinstance(pairs, Mapping) and not all(map(is_pair, pairs))
+    return not isinstance(pairs, Mapping) and not all(map(is_document_score_pair, pairs))
 
 
 def _is_entry(query: str, doc: str, value: Any) -> bool:
@@ -359,16 +373,16 @@ def _is_entry(query: str, doc: str, value: Any) -> bool:
         return False
 
 
-def _number_pairs(values: Any) -> Sequence[tuple[str, float]]:
+def _pair_documents_with_numbers(values: Any) -> Sequence[tuple[str, float]]:
     """Documents with their numbers, alone or in pairs; documents in order get falling ones."""
     if not isinstance(values, Mapping | Sequence) or isinstance(values, str):
         raise DataError(
             "a query's documents cannot be read", expected="document -> number, or documents in order",
-            found=show_value(values), mend="Give query -> document -> number, and runs by name."
+            found=format_value_for_error(values), mend="Give query -> document -> number, and runs by name."
         )  # fmt: skip
     if isinstance(values, Mapping):
         return list(values.items())
-    if values and not _are_unscored(values):
+    if values and not _are_unscored_documents(values):
         return [(doc, float(score)) for doc, score in values]
     return [(doc, -float(i)) for i, doc in enumerate(values)]
 
@@ -379,31 +393,31 @@ def _read_entries(
     mapping: Mapping[str, str],
     split: str | None = None,
     known: CorpusTexts | None = None,
-) -> Entries:
-    content = read_content(path)
+) -> RunOrQrelsEntries:
+    content = read_text_content(path)
     if content.startswith(PARQUET):
-        return _parquet_entries(path, content, kind, mapping, split)
-    if kind is RUN and is_answer(content):
-        return _engine_entries(path, content, mapping, known)
-    if first_line(content).lstrip().startswith(b"{"):
-        return _json_lines(path, content, kind, mapping, split)
+        return _read_parquet_entries(path, content, kind, mapping, split)
+    if kind is RUN and is_engine_answer(content):
+        return _read_engine_entries(path, content, mapping, known)
+    if find_first_line(content).lstrip().startswith(b"{"):
+        return _read_json_entries(path, content, kind, mapping, split)
     layout = detect_layout(path, content, kind, mapping)
-    frame = text_columns(content, layout)
+    frame = parse_text_columns(content, layout)
     if frame is not None:
-        lines = partial(find_row_line, content, header=layout.header)
+        lines = partial(find_line_of_row, content, header=layout.header)
         return _make_entries(path, kind, layout.title, frame, lines, layout.value)
-    lines_read = text_entries(path, content, kind, layout)
+    lines_read = parse_text_entries(path, content, kind, layout)
     entries = {number: entry_ for number, entry_ in lines_read.items() if entry_ is not None}
-    frame = _entries_frame(list(entries.values()))
+    frame = _make_entries_frame(list(entries.values()))
     if layout.rank:
-        frame = frame.with_columns(_rank_series(text_ranks(path, content, layout)))
+        frame = frame.with_columns(_make_rank_series(parse_text_ranks(path, content, layout)))
     made = _make_entries(path, kind, layout.title, frame, list(entries).__getitem__, layout.value)
     total = len(lines_read)
     ungraded = f"{total - len(entries):,} of {total:,} rows have no grade yet and are left out"
     return replace(made, notes=(*made.notes, ungraded)) if len(entries) < total else made
 
 
-def _rank_series(values: Sequence[float | None]) -> pl.Series:
+def _make_rank_series(values: Sequence[float | None]) -> pl.Series:
     import polars as pl
 
     return pl.Series("rank", values, dtype=pl.Float64)
@@ -416,45 +430,48 @@ def _make_entries(
     frame: pl.DataFrame,
     line_of: Callable[[int], int | None],
     value: str,
-) -> Entries:
+) -> RunOrQrelsEntries:
     """Entries of a frame, of a run with the best number highest; `value` is what the numbers are called in the file."""
-    entries = Entries(str(path), title, frame, line_of)
+    entries = RunOrQrelsEntries(str(path), title, frame, line_of)
     if kind is not RUN:
         return entries
-    run = direct_entries(frame, value, entries.fault, by_trec=title.startswith("TREC"))
+    run = orient_scores_best_highest(frame, value, entries.make_entry_error, by_trec=title.startswith("TREC"))
     return replace(entries, frame=run.frame, notes=run.notes, is_scored=run.is_scored)
 
 
-def _engine_entries(
+def _read_engine_entries(
     path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None
-) -> Entries:
+) -> RunOrQrelsEntries:
     """What an engine answered, as entries."""
-    answers = read_answered(path, content, mapping, known)
+    answers = read_engine_answers(path, content, mapping, known)
     lines = answers.lines
-    return Entries(
-        str(path), "engine", _entries_frame(answers.entries), lambda row: lines[row], answers.places, answers.notes,
+    return RunOrQrelsEntries(
+        str(path), "engine", _make_entries_frame(answers.entries), lambda row: lines[row], answers.places,
+        answers.notes,
         answers.is_scored
     )  # fmt: skip
 
 
-def _json_lines(
+def _read_json_entries(
     path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str], split: str | None
-) -> Entries:
+) -> RunOrQrelsEntries:
     try:
-        keys = list(bounded_json(first_line(content)))
+        keys = list(parse_bounded_json(find_first_line(content)))
     except ValueError:
-        keys = list(kind.targets.values())
+        keys = list(kind.column_targets.values())
     names = choose_columns(path, kind, keys, mapping)
     if split is not None and "split" in keys:
         content = _select_split_lines(path, content, split)
-    frame = json_columns(content, names)
+    frame = parse_json_columns(content, names)
     if frame is None:
-        frame = _entries_frame(json_entries(path, content, kind, names))
+        frame = _make_entries_frame(parse_json_entries(path, content, kind, names))
         if "rank" in names:
-            ranks = [bounded_json(line).get(names["rank"]) for _, line in _text_lines(path, content)]
-            frame = frame.with_columns(_rank_series([_parse_rank(rank) for rank in ranks]))
+            ranks = [
+                parse_bounded_json(line).get(names["rank"]) for _, line in _split_text_lines(path, content)
+            ]
+            frame = frame.with_columns(_make_rank_series([_parse_rank(rank) for rank in ranks]))
     return _make_entries(
-        path, kind, "JSONL", frame, partial(find_row_line, content, header=False), names["value"]
+        path, kind, "JSONL", frame, partial(find_line_of_row, content, header=False), names["value"]
     )
 
 
@@ -463,7 +480,7 @@ def _select_split_lines(path: Path, content: bytes, split: str) -> bytes:
 
     def is_of_split(line: bytes) -> bool:
         try:
-            return not line.strip() or bounded_json(line).get("split") == split
+            return not line.strip() or parse_bounded_json(line).get("split") == split
         except (ValueError, AttributeError):
             return True  # for the careful reader to find
 
@@ -473,9 +490,9 @@ def _select_split_lines(path: Path, content: bytes, split: str) -> bytes:
     return b"\n".join(chosen)
 
 
-def _parquet_entries(
+def _read_parquet_entries(
     path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str], split: str | None
-) -> Entries:
+) -> RunOrQrelsEntries:
     import polars as pl
 
     frame = read_parquet(content, path=path)
@@ -483,12 +500,12 @@ def _parquet_entries(
         frame = frame.filter(pl.col("split") == split)
         if not len(frame):
             raise _make_split_error(path, split)
-    return _frame_entries(frame, path, kind, mapping, "Parquet")
+    return _convert_frame_to_entries(frame, path, kind, mapping, "Parquet")
 
 
-def _frame_entries(
+def _convert_frame_to_entries(
     frame: pl.DataFrame, path: Path, kind: FileKind, mapping: Mapping[str, str], title: str
-) -> Entries:
+) -> RunOrQrelsEntries:
     import polars as pl
 
     if not len(frame):
@@ -503,17 +520,19 @@ def _frame_entries(
         cast = chosen.with_columns(
             pl.col("query", "doc").cast(pl.String), pl.col("value").cast(pl.Float64, strict=False)
         )
-        sound = None if any(cast.select(KEYS).null_count().row(0)) else check_frame(cast)
+        sound = None if any(cast.select(KEYS).null_count().row(0)) else check_entries_frame(cast)
     # Row by row, which is slower and names the row that cannot be read.
     if sound is None:
         rows = enumerate(chosen.iter_rows(named=True), start=1)
-        sound = _entries_frame([make_entry(path, number, row, kind) for number, row in rows])
+        sound = _make_entries_frame([make_entry(path, number, row, kind) for number, row in rows])
         if "rank" in names:
-            sound = sound.with_columns(_rank_series([_parse_rank(rank) for rank in chosen["rank"].to_list()]))
+            sound = sound.with_columns(
+                _make_rank_series([_parse_rank(rank) for rank in chosen["rank"].to_list()])
+            )
     return _make_entries(path, kind, title, sound, lambda row: row + 1, names["value"])
 
 
-def _entries_frame(entries: Sequence[Entry]) -> pl.DataFrame:
+def _make_entries_frame(entries: Sequence[Entry]) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame(
@@ -535,7 +554,10 @@ def _find_qrels_file(folder: Path, split: str | None) -> Path:
 
 def _make_split_error(path: Path, split: str) -> DataError:
     return DataError(
-        "no row belongs to the requested split", path=path, expected=show_value(split), mend="Check --split."
+        "no row belongs to the requested split",
+        path=path,
+        expected=format_value_for_error(split),
+        mend="Check --split.",
     )
 
 
@@ -550,7 +572,7 @@ def rank_entries(frame: pl.DataFrame) -> pl.DataFrame:
     return scored.sort("query", "score", "doc", descending=[False, True, True])
 
 
-def rank_lists(entries: Entries) -> dict[str, list[tuple[str, float]]]:
+def rank_passages_by_question(entries: RunOrQrelsEntries) -> dict[str, list[tuple[str, float]]]:
     """Question -> passages with their scores in the order of `rank_entries`, each passage once; questions in the order
     of the file."""
     frame = entries.frame.select("query", "doc", "value")
@@ -560,4 +582,11 @@ def rank_lists(entries: Entries) -> dict[str, list[tuple[str, float]]]:
     return {query: list(hits.items()) for query, hits in lists.items()}
 
 
-__all__ = ["Entries", "rank_entries", "rank_lists", "read_held_entries", "read_qrels", "read_run"]
+__all__ = [
+    "RunOrQrelsEntries",
+    "rank_entries",
+    "rank_passages_by_question",
+    "read_held_entries",
+    "read_qrels",
+    "read_run",
+]

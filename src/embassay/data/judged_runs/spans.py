@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.judged_runs.content import content_lines, first_line, read_content
+from embassay.data.judged_runs.content import find_first_line, read_text_content, split_nonblank_lines
 from embassay.data.judged_runs.engines import REPEATS
-from embassay.data.judged_runs.runs import Entries
-from embassay.data.rows import show_value
+from embassay.data.judged_runs.runs import RunOrQrelsEntries
+from embassay.data.rows import format_value_for_error
 from embassay.errors import DataError
-from embassay.limits import bounded_json
+from embassay.limits import parse_bounded_json
 
 KEYS = ("query_id", "document", "start", "end")
 OVERLAP = 0.5
@@ -24,7 +24,7 @@ OVERLAP = 0.5
 
 
 @dataclass(frozen=True)
-class Span:
+class EvidenceSpan:
     """Characters `start` to `end` of a document, with what it is worth for a question; `quote` are their words, where
     the file has them."""
 
@@ -45,35 +45,35 @@ Place = tuple[str, int, int]
 """Document, start and end of a passage."""
 
 
-def are_spans(path: Path) -> bool:
+def is_span_judgement_file(path: Path) -> bool:
     """Whether a file of judgements is of spans."""
     if path.is_dir() or not path.exists():
         return False
     try:
-        first = bounded_json(first_line(read_content(path)))
+        first = parse_bounded_json(find_first_line(read_text_content(path)))
     except (DataError, ValueError):
         return False
     return isinstance(first, dict) and set(KEYS) <= first.keys()
 
 
-def read_spans(path: Path) -> list[Span]:
+def read_evidence_spans(path: Path) -> list[EvidenceSpan]:
     """The judgements of a file; DataError with its line for one that is none."""
     spans = []
-    for number, line in content_lines(path, read_content(path)):
+    for number, line in split_nonblank_lines(path, read_text_content(path)):
         try:
-            fields = bounded_json(line)
+            fields = parse_bounded_json(line)
             spans.append(_read_span(fields))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(
                 "the line is not a judgement of a span", path=path, line=number,
                 expected="query_id, document, start, end and relevance",
-                found=show_value(line.decode("utf-8", "replace")),
+                found=format_value_for_error(line.decode("utf-8", "replace")),
                 mend="Correct it, or leave it out."
             ) from error  # fmt: skip
     return spans
 
 
-def _read_span(fields: Mapping[str, Any]) -> Span:
+def _read_span(fields: Mapping[str, Any]) -> EvidenceSpan:
     start, end, value = fields["start"], fields["end"], fields.get("relevance", fields.get("grade", 1))
     whole = [type(end) is int for end in (start, end)]
     if (
@@ -86,10 +86,10 @@ def _read_span(fields: Mapping[str, Any]) -> Span:
     quote = fields.get("text", "")
     if not isinstance(quote, str):
         raise ValueError("no quotation")
-    return Span(str(fields["query_id"]), str(fields["document"]), start, end, float(value), quote)
+    return EvidenceSpan(str(fields["query_id"]), str(fields["document"]), start, end, float(value), quote)
 
 
-def make_qrels(spans: Sequence[Span], path: Path) -> Entries:
+def make_span_qrels(spans: Sequence[EvidenceSpan], path: Path) -> RunOrQrelsEntries:
     """The judgements as those of documents, each span one under its name; of equal spans the best counts."""
     import polars as pl
 
@@ -98,20 +98,22 @@ def make_qrels(spans: Sequence[Span], path: Path) -> Entries:
         key = span.query, span.name
         best[key] = max(span.value, best.get(key, span.value))
     rows = [(query, doc, value) for (query, doc), value in best.items()]
-    return Entries(str(path), "spans", _make_frame(pl, rows))
+    return RunOrQrelsEntries(str(path), "spans", _make_run_frame(pl, rows))
 
 
 @dataclass(frozen=True)
 class EvidenceRun:
     """A run by the evidence it found: how many of its entries have some, none, or no known place in a document."""
 
-    run: Entries
+    run: RunOrQrelsEntries
     matched: int
     unmatched: int
     unplaced: int
 
 
-def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]) -> EvidenceRun:
+def rename_passages_by_evidence(
+    run: RunOrQrelsEntries, spans: Sequence[EvidenceSpan], places: Mapping[str, Place]
+) -> EvidenceRun:
     """The run with each passage under the name of the evidence that it overlaps with most, the best where several are
     as much; a second passage with the same evidence is one without, and what has none keeps its name.
 
@@ -119,7 +121,7 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
     """
     import polars as pl
 
-    by_document: dict[tuple[str, str], list[Span]] = {}
+    by_document: dict[tuple[str, str], list[EvidenceSpan]] = {}
     for span in spans:
         by_document.setdefault((span.query, span.document), []).append(span)
     # Best first, ties as in the file: the first passage with an evidence claims it.
@@ -139,10 +141,10 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
         (query, named[row], value)
         for row, query, value in run.frame.with_row_index("row").select("row", "query", "value").iter_rows()
     ]
-    return EvidenceRun(replace(run, frame=_make_frame(pl, rows)), **counts)
+    return EvidenceRun(replace(run, frame=_make_run_frame(pl, rows)), **counts)
 
 
-def _find_evidence(spans: Iterable[Span], place: Place) -> list[Span]:
+def _find_evidence(spans: Iterable[EvidenceSpan], place: Place) -> list[EvidenceSpan]:
     """The evidence in a passage: most in common first, then worth most."""
     _, start, end = place
     overlaps = []
@@ -153,6 +155,6 @@ def _find_evidence(spans: Iterable[Span], place: Place) -> list[Span]:
     return [span for *_, span in sorted(overlaps, key=lambda overlap: overlap[:3])]
 
 
-def _make_frame(pl: Any, rows: Sequence[tuple[str, str, float]]) -> Any:
+def _make_run_frame(pl: Any, rows: Sequence[tuple[str, str, float]]) -> Any:
     schema = {"query": pl.String, "doc": pl.String, "value": pl.Float64}
     return pl.DataFrame(list(rows), schema=schema, orient="row")

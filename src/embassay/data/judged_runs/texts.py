@@ -51,7 +51,7 @@ _CLOSED = "\u3001\u3002\uff0c\uff0e\uff1b\uff1a\uff01\uff1f"
 """Punctuation of Chinese and Japanese."""
 
 
-def _as_it_is(text: str) -> str:
+def _keep_text_unchanged(text: str) -> str:
     return text
 
 
@@ -81,7 +81,12 @@ def normalize_text(text: str) -> str:
     return " ".join(words).strip(_CLOSED) or folded
 
 
-_STEPS: tuple[Callable[[str], str], ...] = (_as_it_is, _normalise_blanks, _fold_case, normalize_text)
+_STEPS: tuple[Callable[[str], str], ...] = (
+    _keep_text_unchanged,
+    _normalise_blanks,
+    _fold_case,
+    normalize_text,
+)
 
 
 @dataclass(frozen=True)
@@ -105,16 +110,16 @@ class KnownTexts:
         if not _normalise_blanks(text):
             return TextMatch()
         for number, step in enumerate(_STEPS):
-            if ids := self._step(number).get(step(text)):
+            if ids := self._index_by_matching_step(number).get(step(text)):
                 return TextMatch(tuple(ids), len({self._texts[name] for name in ids}) == 1)
         return TextMatch()
 
-    def like(self, text: str) -> TextMatch:
+    def find_alike_texts(self, text: str) -> TextMatch:
         """The texts that are this one; else those that are cut otherwise, with half of the shorter in common."""
         same = self.equal(text)
-        return same if same.ids else self._overlapping(text)
+        return same if same.ids else self._find_overlapping_texts(text)
 
-    def _step(self, number: int) -> dict[str, list[str]]:
+    def _index_by_matching_step(self, number: int) -> dict[str, list[str]]:
         while len(self._by_step) <= number:
             step = _STEPS[len(self._by_step)]
             names: dict[str, list[str]] = {}
@@ -125,48 +130,48 @@ class KnownTexts:
         return self._by_step[number]
 
     @cached_property
-    def _by_run(self) -> dict[tuple[str, ...], list[str]]:
+    def _texts_by_word_run(self) -> dict[tuple[str, ...], list[str]]:
         """The texts by their runs of words."""
         names: dict[tuple[str, ...], list[str]] = {}
-        for name, runs in self._runs.items():
+        for name, runs in self._word_runs_by_text.items():
             for run in runs:
                 names.setdefault(run, []).append(name)
         return names
 
     @cached_property
-    def _runs(self) -> dict[str, frozenset[tuple[str, ...]]]:
-        return {name: frozenset(_word_runs(text)) for name, text in self._texts.items()}
+    def _word_runs_by_text(self) -> dict[str, frozenset[tuple[str, ...]]]:
+        return {name: frozenset(_list_word_runs(text)) for name, text in self._texts.items()}
 
-    def _overlapping(self, text: str) -> TextMatch:
-        wanted = frozenset(_word_runs(text))
+    def _find_overlapping_texts(self, text: str) -> TextMatch:
+        wanted = frozenset(_list_word_runs(text))
         if _count_letters(text) < LEAST or not wanted:
             return TextMatch()
-        votes = Counter(name for run in wanted for name in self._by_run.get(run, ()))
+        votes = Counter(name for run in wanted for name in self._texts_by_word_run.get(run, ()))
         if not votes:
             return TextMatch()
         most = max(votes.values())
         best = [name for name, count in votes.items() if count == most]
-        inside = [name for name, count in votes.items() if count == len(self._runs[name])]
+        inside = [name for name, count in votes.items() if count == len(self._word_runs_by_text[name])]
         if most < len(wanted) and len(inside) > 1:
-            best = self._outermost(inside)
-        least = min(len(wanted), *(len(self._runs[name]) for name in best))
-        best = [name for name in best if _is_cut_otherwise(text, self._texts[name])]
+            best = self._drop_inner_passages(inside)
+        least = min(len(wanted), *(len(self._word_runs_by_text[name]) for name in best))
+        best = [name for name in best if _is_same_text_cut_otherwise(text, self._texts[name])]
         # Less than half of the shorter text in common is no match.
         if 2 * most < least or not best:
             return TextMatch()
         return TextMatch(tuple(best), len({self._texts[name] for name in best}) == 1)
 
-    def _outermost(self, names: Iterable[str]) -> list[str]:
+    def _drop_inner_passages(self, names: Iterable[str]) -> list[str]:
         """Those passages, all inside one text, that are not inside another of them."""
-        longest = sorted(names, key=lambda name: -len(self._runs[name]))
+        longest = sorted(names, key=lambda name: -len(self._word_runs_by_text[name]))
         kept: list[str] = []
         for name in longest:
-            if not any(self._runs[name] < self._runs[other] for other in kept):
+            if not any(self._word_runs_by_text[name] < self._word_runs_by_text[other] for other in kept):
                 kept.append(name)
         return kept
 
 
-def _is_cut_otherwise(text: str, passage: str) -> bool:
+def _is_same_text_cut_otherwise(text: str, passage: str) -> bool:
     """Whether two texts are parts of one, or one of the other: they have half of the shorter in common, word for word,
     and before and after it one of them ends. A word that differs within is another text."""
     here, there = _WORDS.findall(normalize_text(text)), _WORDS.findall(normalize_text(passage))
@@ -178,10 +183,10 @@ def _is_cut_otherwise(text: str, passage: str) -> bool:
         for place in range(len(here) - RUN + 1)
         for other in places.get(tuple(here[place : place + RUN]), ())
     }
-    return here == there or any(_is_overlap(here, there, shift) for shift in shifts)
+    return here == there or any(_is_word_overlap(here, there, shift) for shift in shifts)
 
 
-def _is_overlap(here: Sequence[str], there: Sequence[str], shift: int) -> bool:
+def _is_word_overlap(here: Sequence[str], there: Sequence[str], shift: int) -> bool:
     """Whether all words that stand over one another are the same, `there` moved by `shift`; the first and the last may
     be cut off within."""
     start, end = max(0, -shift), min(len(here), len(there) - shift)
@@ -192,18 +197,18 @@ def _is_overlap(here: Sequence[str], there: Sequence[str], shift: int) -> bool:
         return False
     (first, other_first), (last, other_last) = pairs[0], pairs[-1]
     begin_together, end_together = shift == 0, len(here) == len(there) - shift
-    begins = not begin_together and _is_cut_off(first[::-1], other_first[::-1])
-    ends = not end_together and _is_cut_off(last, other_last)
+    begins = not begin_together and _is_truncated_word(first[::-1], other_first[::-1])
+    ends = not end_together and _is_truncated_word(last, other_last)
     return (first == other_first or begins) and (last == other_last or ends)
 
 
-def _is_cut_off(word: str, other: str) -> bool:
+def _is_truncated_word(word: str, other: str) -> bool:
     """Whether one word is the other with letters cut off from its end."""
     shorter, longer = sorted((word, other), key=len)
     return longer.startswith(shorter) and longer[len(shorter) :].isalnum()
 
 
-def _word_runs(text: str) -> Iterable[tuple[str, ...]]:
+def _list_word_runs(text: str) -> Iterable[tuple[str, ...]]:
     """The runs of words of a text; all of it where it has fewer."""
     words = _WORDS.findall(normalize_text(text))
     if len(words) < RUN:
@@ -247,7 +252,7 @@ class CorpusTexts:
         return self.judge()
 
     @cached_property
-    def documents(self) -> frozenset[str]:
+    def document_ids(self) -> frozenset[str]:
         """The ids that a document may have: of the corpus, else of the judgements."""
         return frozenset(self.passages) or frozenset(doc for docs in self.judgements.values() for doc in docs)
 
@@ -260,13 +265,13 @@ class CorpusTexts:
         chosen = names if len(names) == 1 else judged
         return chosen[0] if len(chosen) == 1 else asked
 
-    def is_question(self, asked: str) -> bool:
+    def is_known_question(self, asked: str) -> bool:
         """Whether it is the id of a question that is asked or judged, or its text."""
         return self.question(asked) in self.judgements or self.question(asked) in self.questions
 
-    def passage(self, text: str) -> str | None:
+    def find_passage_by_text(self, text: str) -> str | None:
         """The passage with this text, or the one that it is a part of; None where there is none or several fit."""
-        ids = self._passages.like(text).ids
+        ids = self._passages.find_alike_texts(text).ids
         return ids[0] if len(ids) == 1 else None
 
     def place(self, text: str, query: str, taken: Iterable[str] = ()) -> str | None:
@@ -274,8 +279,12 @@ class CorpusTexts:
 
         Passages of one text are one to a reader: of these a judged one is it, if no two of them were judged
         differently, and each is only once in an answer (`taken`)."""
-        match = self._passages.like(text)
-        name = match.ids[0] if len(match.ids) == 1 else self._of_one_text(match, query, set(taken))
+        match = self._passages.find_alike_texts(text)
+        name = (
+            match.ids[0]
+            if len(match.ids) == 1
+            else self._choose_among_equal_passages(match, query, set(taken))
+        )
         if name is not None:
             self.matched += 1
         elif match.ids:
@@ -284,7 +293,7 @@ class CorpusTexts:
             self.unmatched += 1
         return name
 
-    def _of_one_text(self, match: TextMatch, query: str, taken: set[str]) -> str | None:
+    def _choose_among_equal_passages(self, match: TextMatch, query: str, taken: set[str]) -> str | None:
         grades = {name: self.judgements.get(query, {}).get(name) for name in match.ids}
         judged = [name for name, grade in grades.items() if grade is not None]
         if not match.is_same or len({grades[name] for name in judged}) > 1:

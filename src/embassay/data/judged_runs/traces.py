@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from embassay.data.judged_runs.content import content_lines, read_content
+from embassay.data.judged_runs.content import read_text_content, split_nonblank_lines
 from embassay.errors import DataError
-from embassay.limits import read_bounded, record_json
+from embassay.limits import parse_record_json, read_bounded_file
 
 Flat = Mapping[str, Any]
 """Attributes by their whole names."""
@@ -44,7 +44,7 @@ class TracedDocument:
 
 
 @dataclass(frozen=True)
-class Search:
+class TracedSearch:
     """One search of a trace, by a `stack` (the name of its span), with what was asked and what came back.
 
     `is_failed` where the span ended in an error: what it brought then is no list. `start` is in seconds, `question` is
@@ -65,11 +65,11 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Traces:
+class TracedSearches:
     """The searches of files, in order of time; `spans` were read, `without_query` and `without_documents` searches left
     out."""
 
-    searches: tuple[Search, ...]
+    searches: tuple[TracedSearch, ...]
     spans: int
     without_query: int
     without_documents: int
@@ -92,19 +92,19 @@ class _Span:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_traces(paths: Sequence[Path]) -> Traces:
+def read_traces(paths: Sequence[Path]) -> TracedSearches:
     """The searches in files of JSON lines, or of one JSON value. DataError, with the line, for one that is no span, and
     where no file has a search."""
     spans = [span for path in paths for span in _read_spans(path)]
     questions: dict[str, str] = {}
     for span in sorted(spans, key=lambda span: not span.is_root):
-        if span.kind not in _KINDS.values() and (asked := _query_of(span)):
+        if span.kind not in _KINDS.values() and (asked := _find_span_query(span)):
             questions.setdefault(span.trace, asked)
     searches, no_query, no_documents = [], 0, 0
     for span in spans:
         if span.kind not in _KINDS.values():
             continue
-        query, documents = _query_of(span), _documents_of(span)
+        query, documents = _find_span_query(span), _find_span_documents(span)
         no_query += not query
         no_documents += bool(query) and documents is None and not span.is_failed
         if query and (documents is not None or span.is_failed):
@@ -116,59 +116,61 @@ def read_traces(paths: Sequence[Path]) -> Traces:
             found=f"{len(spans):,} spans", mend="Have the instrumentation record inputs and outputs of retrievers."
         )  # fmt: skip
     searches.sort(key=lambda search: (search.start, search.trace))
-    return Traces(tuple(searches), len(spans), no_query, no_documents)
+    return TracedSearches(tuple(searches), len(spans), no_query, no_documents)
 
 
-def _make_search(span: _Span, query: str, documents: tuple[TracedDocument, ...], question: str) -> Search:
+def _make_search(
+    span: _Span, query: str, documents: tuple[TracedDocument, ...], question: str
+) -> TracedSearch:
     seconds = None if span.end is None or span.end < span.start else round(span.end - span.start, 6)
-    return Search(
+    return TracedSearch(
         span.trace, span.name or span.kind, query, documents, span.start, seconds, span.usd, span.session,
         span.is_failed, span.kind == "reranker", question
     )  # fmt: skip
 
 
 def _read_spans(path: Path) -> Iterator[_Span]:
-    for number, value in _read_values(read_content(path), path):
+    for number, value in _read_json_values(read_text_content(path), path):
         rows = value if isinstance(value, list) else [value]
         for row in rows:
-            yield from _spans_of(row, path, number)
+            yield from _parse_spans_of_row(row, path, number)
 
 
-def _read_values(content: bytes, path: Path) -> Iterator[tuple[int, Any]]:
+def _read_json_values(content: bytes, path: Path) -> Iterator[tuple[int, Any]]:
     """The lines of a file, or its one value."""
-    lines = list(content_lines(path, content))
+    lines = list(split_nonblank_lines(path, content))
     for number, line in lines:
         try:
-            yield number, json.loads(line) if line.lstrip().startswith(b"[") else record_json(line)
+            yield number, json.loads(line) if line.lstrip().startswith(b"[") else parse_record_json(line)
         except (ValueError, RecursionError) as error:
             # Only the first line can be the beginning of one value that goes over all of them.
             if number != lines[0][0]:
                 raise DataError(
                     "this line is not JSON", path=path, line=number, found=str(error)[:80]
                 ) from None
-            yield 1, _read_whole(content, path, error)
+            yield 1, _parse_whole_file(content, path, error)
             return
 
 
-def _read_whole(content: bytes, path: Path, error: Exception) -> Any:
+def _parse_whole_file(content: bytes, path: Path, error: Exception) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
         raise DataError("this is not JSON", path=path, line=1, found=str(error)[:80]) from None
 
 
-def _spans_of(row: Any, path: Path, line: int) -> Iterator[_Span]:
+def _parse_spans_of_row(row: Any, path: Path, line: int) -> Iterator[_Span]:
     if isinstance(row, dict) and "resourceSpans" in row:
-        yield from _otlp_spans(row, path, line)
+        yield from _parse_otlp_spans(row, path, line)
     elif isinstance(row, dict) and isinstance(row.get("data"), list) and "attributes" not in row:
         for inner in row["data"]:
-            yield from _spans_of(inner, path, line)
+            yield from _parse_spans_of_row(inner, path, line)
     elif isinstance(row, dict) and "type" in row and ("traceId" in row or "trace_id" in row):
-        yield _langfuse_span(row)
+        yield _parse_langfuse_span(row)
     elif isinstance(row, dict) and any(
         name == "attributes" or name.startswith("attributes.") for name in row
     ):
-        yield _sdk_span(row)
+        yield _parse_sdk_span(row)
     else:
         raise DataError(
             "this line is not a span", path=path, line=line, found=repr(row)[:80],
@@ -177,17 +179,21 @@ def _spans_of(row: Any, path: Path, line: int) -> Iterator[_Span]:
         )  # fmt: skip
 
 
-def _otlp_spans(row: Mapping[str, Any], path: Path, line: int) -> Iterator[_Span]:
+def _parse_otlp_spans(row: Mapping[str, Any], path: Path, line: int) -> Iterator[_Span]:
     try:
         for resource in row["resourceSpans"]:
             for scope in resource.get("scopeSpans", ()):
                 for span in scope.get("spans", ()):
-                    flat = _flatten(
-                        {entry["key"]: _otlp_value(entry["value"]) for entry in span.get("attributes", ())}
+                    flat = _flatten_object(
+                        {
+                            entry["key"]: _parse_otlp_value(entry["value"])
+                            for entry in span.get("attributes", ())
+                        }
                     )
                     yield _make_span(
                         str(span.get("traceId", "")), str(span.get("name", "")), flat,
-                        _nanoseconds(span.get("startTimeUnixNano")), _nanoseconds(span.get("endTimeUnixNano")),
+                        _nanoseconds_to_seconds(span.get("startTimeUnixNano")),
+                        _nanoseconds_to_seconds(span.get("endTimeUnixNano")),
                         parent=span.get("parentSpanId"),
                         status=str((span.get("status") or {}).get("code", ""))
                     )  # fmt: skip
@@ -197,26 +203,29 @@ def _otlp_spans(row: Mapping[str, Any], path: Path, line: int) -> Iterator[_Span
         ) from None
 
 
-def _otlp_value(value: Any) -> Any:
+def _parse_otlp_value(value: Any) -> Any:
     if not isinstance(value, dict):
         raise TypeError("a value is no object")
     if "arrayValue" in value:
-        return [_otlp_value(inner) for inner in value["arrayValue"].get("values", ())]
+        return [_parse_otlp_value(inner) for inner in value["arrayValue"].get("values", ())]
     if "kvlistValue" in value:
-        return {entry["key"]: _otlp_value(entry["value"]) for entry in value["kvlistValue"].get("values", ())}
+        return {
+            entry["key"]: _parse_otlp_value(entry["value"])
+            for entry in value["kvlistValue"].get("values", ())
+        }
     return next((value[name] for name in _OTLP_VALUES if name in value), None)
 
 
-def _nanoseconds(value: Any) -> float | None:
+def _nanoseconds_to_seconds(value: Any) -> float | None:
     try:
         return int(value) / 1e9
     except (TypeError, ValueError):
         return None
 
 
-def _sdk_span(row: Mapping[str, Any]) -> _Span:
+def _parse_sdk_span(row: Mapping[str, Any]) -> _Span:
     """A span as the SDK's console exporter and Phoenix write it; Phoenix's tables have `attributes.input.value`."""
-    flat = _flatten(row)
+    flat = _flatten_object(row)
     attributes = {
         name.removeprefix("attributes."): value
         for name, value in flat.items()
@@ -224,30 +233,32 @@ def _sdk_span(row: Mapping[str, Any]) -> _Span:
     }
     trace = flat.get("context.trace_id", flat.get("trace_id", ""))
     return _make_span(
-        str(trace), str(row.get("name", "")), attributes, _moment(row.get("start_time")), _moment(row.get("end_time")),
+        str(trace), str(row.get("name", "")), attributes, _parse_moment(row.get("start_time")),
+        _parse_moment(row.get("end_time")),
         parent=row.get("parent_id"), status=str(flat.get("status.status_code", flat.get("status_code", ""))),
         kind=str(row.get("span_kind", ""))
     )  # fmt: skip
 
 
-def _langfuse_span(row: Mapping[str, Any]) -> _Span:
+def _parse_langfuse_span(row: Mapping[str, Any]) -> _Span:
     """An observation, with names as its API (`traceId`) or its exports (`trace_id`) write them."""
 
-    def take(*names: str) -> Any:
+    def take_first_value(*names: str) -> Any:
         return next((row[name] for name in names if row.get(name) not in (None, "")), None)
 
     attributes = {
         "langfuse.observation.input": row.get("input"),
         "langfuse.observation.output": row.get("output"),
     }
-    cost = take("totalCost", "total_cost", "calculatedTotalCost", "calculated_total_cost")
+    cost = take_first_value("totalCost", "total_cost", "calculatedTotalCost", "calculated_total_cost")
     usd = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
     kind = str(row["type"]).lower()
-    start = _moment(take("startTime", "start_time"))
+    start = _parse_moment(take_first_value("startTime", "start_time"))
     return _Span(
-        str(take("traceId", "trace_id") or ""), str(row.get("name") or ""), kind, attributes, start or 0.0,
-        _moment(take("endTime", "end_time")), take("parentObservationId", "parent_observation_id") is None,
-        str(row.get("level", "")).upper() == "ERROR", usd, str(take("sessionId", "session_id") or "")
+        str(take_first_value("traceId", "trace_id") or ""), str(row.get("name") or ""), kind, attributes, start or 0.0,
+        _parse_moment(take_first_value("endTime", "end_time")),
+        take_first_value("parentObservationId", "parent_observation_id") is None,
+        str(row.get("level", "")).upper() == "ERROR", usd, str(take_first_value("sessionId", "session_id") or "")
     )  # fmt: skip
 
 
@@ -272,13 +283,13 @@ def _make_span(
     )
     cost = attributes.get("llm.cost.total")
     return _Span(
-        trace, name, _kind_of(attributes, kind), attributes, start or 0.0, end, not parent,
+        trace, name, _find_span_kind(attributes, kind), attributes, start or 0.0, end, not parent,
         status.upper() in ("2", "ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR"),
         float(cost) if isinstance(cost, int | float) else None, session
     )  # fmt: skip
 
 
-def _kind_of(attributes: Flat, kind: str) -> str:
+def _find_span_kind(attributes: Flat, kind: str) -> str:
     stated = str(attributes.get("openinference.span.kind") or kind).upper()
     if stated in _KINDS:
         return _KINDS[stated]
@@ -287,19 +298,19 @@ def _kind_of(attributes: Flat, kind: str) -> str:
     return str(attributes.get("langfuse.observation.type") or "").lower()
 
 
-def _flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flatten_object(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Objects within objects by the whole name of each value; lists of objects stay."""
     flat: dict[str, Any] = {}
     for name, inner in value.items():
         whole = f"{prefix}{name}"
         if isinstance(inner, dict):
-            flat |= _flatten(inner, f"{whole}.")
+            flat |= _flatten_object(inner, f"{whole}.")
         else:
             flat[whole] = inner
     return flat
 
 
-def _moment(value: Any) -> float | None:
+def _parse_moment(value: Any) -> float | None:
     """Seconds of a time as ISO 8601, `2026-01-31 10:00:00.5` or with a zone, or as seconds."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
@@ -310,13 +321,13 @@ def _moment(value: Any) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _query_of(span: _Span) -> str:
+def _find_span_query(span: _Span) -> str:
     names = ("gen_ai.retrieval.query.text", "reranker.query", "input.value", "langfuse.observation.input")
     value = next((span.attributes[name] for name in names if span.attributes.get(name)), None)
-    return " ".join(_find_text(_unpack(value)).split())
+    return " ".join(_find_text(_unpack_json_text(value)).split())
 
 
-def _unpack(value: Any) -> Any:
+def _unpack_json_text(value: Any) -> Any:
     """JSON within a text, where it is one."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
@@ -339,22 +350,22 @@ def _find_text(value: Any) -> str:
     return ""
 
 
-def _documents_of(span: _Span) -> tuple[TracedDocument, ...] | None:
+def _find_span_documents(span: _Span) -> tuple[TracedDocument, ...] | None:
     """What the search brought; None where the trace does not say."""
     attributes = span.attributes
     prefix = "reranker.output_documents" if span.kind == "reranker" else "retrieval.documents"
     for name in ("gen_ai.retrieval.documents", prefix):
         if name in attributes:
-            return _read_documents(_unpack(attributes[name]))
-    if numbered := _numbered_documents(attributes, f"{prefix}."):
+            return _read_documents(_unpack_json_text(attributes[name]))
+    if numbered := _read_numbered_documents(attributes, f"{prefix}."):
         return numbered
     for name in ("langfuse.observation.output", "output.value"):
         if attributes.get(name) is not None:
-            return _read_documents(_unpack(attributes[name]))
+            return _read_documents(_unpack_json_text(attributes[name]))
     return None
 
 
-def _numbered_documents(attributes: Flat, prefix: str) -> tuple[TracedDocument, ...]:
+def _read_numbered_documents(attributes: Flat, prefix: str) -> tuple[TracedDocument, ...]:
     by_number: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():
         match = (
@@ -374,15 +385,15 @@ def _read_documents(value: Any) -> tuple[TracedDocument, ...] | None:
         return None if inner is None else _read_documents(inner)
     if not isinstance(value, list):
         return None
-    return tuple(_read_document(_unpack(entry)) for entry in value)
+    return tuple(_read_document(_unpack_json_text(entry)) for entry in value)
 
 
 def _read_document(entry: Any) -> TracedDocument:
     if not isinstance(entry, dict):
         return TracedDocument(id=str(entry))
-    flat = _flatten(entry)
-    metadata = _unpack(flat.get("metadata", flat.get("document.metadata")))
-    more = _flatten(metadata) if isinstance(metadata, dict) else {}
+    flat = _flatten_object(entry)
+    metadata = _unpack_json_text(flat.get("metadata", flat.get("document.metadata")))
+    more = _flatten_object(metadata) if isinstance(metadata, dict) else {}
     score = next((flat[name] for name in _SCORE_KEYS if isinstance(flat.get(name), int | float)), None)
     key = next((flat[name] for name in _ID_KEYS if flat.get(name) not in (None, "")), None)
     if key is None:
@@ -426,13 +437,13 @@ def mask_text(text: str, words: re.Pattern[str] | None = None) -> str:
 
 def read_masked_words(path: Path) -> re.Pattern[str] | None:
     """What finds the words of a file, one a line, in any case and not within others; None where it has none."""
-    lines = read_bounded(path).decode("utf-8", "replace").splitlines()
+    lines = read_bounded_file(path).decode("utf-8", "replace").splitlines()
     # The longest first: a whole name before a part of it.
     words = sorted({line.strip() for line in lines if line.strip()}, key=len, reverse=True)
     return re.compile(rf"(?i)(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)") if words else None
 
 
-def mask_search(search: Search, words: re.Pattern[str] | None = None) -> Search:
+def mask_search(search: TracedSearch, words: re.Pattern[str] | None = None) -> TracedSearch:
     """A search whose texts are masked; ids and names of stacks stay."""
     documents = tuple(
         replace(document, text=mask_text(document.text, words)) for document in search.documents

@@ -8,16 +8,28 @@ from embassay.registry import make_lazy_getattr
 
 if TYPE_CHECKING:
     from embassay.protocols.calibration.options import CalibrationOptions
-    from embassay.protocols.calibration.probability import Calibration, Translation, calibration, translations
+    from embassay.protocols.calibration.probability import (
+        Calibration,
+        ThresholdTranslation,
+        calibration,
+        translate_thresholds,
+    )
     from embassay.protocols.calibration.protocol import calibrate
 
-__all__ = ["Calibration", "CalibrationOptions", "Translation", "calibrate", "calibration", "translations"]
+__all__ = [
+    "Calibration",
+    "CalibrationOptions",
+    "ThresholdTranslation",
+    "calibrate",
+    "calibration",
+    "translate_thresholds",
+]
 
 _HOMES = {
     "Calibration": "probability",
     "calibration": "probability",
-    "Translation": "probability",
-    "translations": "probability",
+    "ThresholdTranslation": "probability",
+    "translate_thresholds": "probability",
     "CalibrationOptions": "options",
     "calibrate": "protocol",
 }

@@ -16,7 +16,7 @@ from embassay.data.rows import make_missing_column_error, read_text
 from embassay.errors import DataError
 from embassay.protocols.calibration.probability import Calibration, calibration
 from embassay.protocols.calibration.shift import FEWEST_COMPARED, PairLikeness
-from embassay.protocols.calibration.slices import label_mask, make_loader
+from embassay.protocols.calibration.slices import make_pairs_loader, mask_same_pairs
 from embassay.stats.calibration import clopper_pearson
 
 MOST_PAIRS = 100_000
@@ -37,7 +37,7 @@ class PromiseCheck:
     n: int
 
     @property
-    def is_broken(self) -> bool:
+    def is_promise_broken(self) -> bool:
         """Whether the interval leaves the promise out."""
         return self.high < self.aim
 
@@ -55,13 +55,13 @@ class CalibrationCheck:
     left_out: int
 
     @property
-    def is_passed(self) -> bool:
+    def is_calibration_usable(self) -> bool:
         """Whether nothing speaks against using the calibration on such pairs."""
-        return self.likeness.is_alike and not any(promise.is_broken for promise in self.kept)
+        return self.likeness.is_alike and not any(promise.is_promise_broken for promise in self.kept)
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values, with what follows from it."""
-        return {**asdict(self), "is_alike": self.likeness.is_alike, "is_passed": self.is_passed}
+        return {**asdict(self), "is_alike": self.likeness.is_alike, "is_passed": self.is_calibration_usable}
 
 
 def check_calibration(
@@ -75,7 +75,7 @@ def check_calibration(
     files that are not what they should be, or with fewer than 30 pairs."""
     saved = calibration(path)
     opened = open_dataset(dataset, mapping=mapping or {}, split=split)
-    first, second, same = _labelled_pairs(saved, opened) or _unlabelled_pairs(opened)
+    first, second, same = _load_labelled_pairs(saved, opened) or _load_unlabelled_pairs(opened)
     kept = [row for row, pair in enumerate(zip(first, second, strict=True)) if all(pair)]
     if len(kept) < FEWEST_COMPARED:
         raise DataError(
@@ -83,28 +83,28 @@ def check_calibration(
             found=str(len(kept)), mend="Give more of the pairs that you want to use the calibration on."
         )  # fmt: skip
     left, right = ([column[row] for row in kept] for column in (first, second))
-    likeness, similar = saved.compared(left, right)
+    likeness, similar = saved.compare_and_measure_pairs(left, right)
     bars = {bar.measure: bar.value for bar in saved.curve.thresholds if bar.value is not None}
     accepted = {measure: float((similar >= value).mean()) for measure, value in bars.items()}
     truth = None if same is None else same[kept]
-    told = () if truth is None else tuple(_kept_promises(saved, similar, truth))
+    told = () if truth is None else tuple(_check_promises(saved, similar, truth))
     return CalibrationCheck(saved.system, saved.dataset, likeness, accepted, told, len(first) - len(kept))
 
 
 Pairs = tuple[Sequence[str], Sequence[str], NDArray[np.bool_] | None]
 
 
-def _labelled_pairs(saved: Calibration, opened: Dataset) -> Pairs | None:
+def _load_labelled_pairs(saved: Calibration, opened: Dataset) -> Pairs | None:
     """The pairs with labels, or grades where the calibration was of grades; None where there are none."""
     shapes = ("labelled_pairs",) if saved.same_from is None else ("pairs", "labelled_pairs")
     shape = next((shape for shape in shapes if not opened.missing(shape)), None)
     if shape is None:
         return None
-    data = make_loader((shape,))(opened, MOST_PAIRS, saved.seed).data
-    return data.first, data.second, label_mask(data, saved.same_from)
+    data = make_pairs_loader((shape,))(opened, MOST_PAIRS, saved.seed).data
+    return data.first, data.second, mask_same_pairs(data, saved.same_from)
 
 
-def _unlabelled_pairs(opened: Dataset) -> Pairs:
+def _load_unlabelled_pairs(opened: Dataset) -> Pairs:
     source = opened.parts.get("labelled_pairs") or next(iter(opened.parts.values()))
     for name in ("text", "text2"):
         if name not in source.columns():
@@ -117,7 +117,7 @@ def _unlabelled_pairs(opened: Dataset) -> Pairs:
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs], None
 
 
-def _kept_promises(
+def _check_promises(
     saved: Calibration, similar: NDArray[np.float64], same: NDArray[np.bool_]
 ) -> Iterator[PromiseCheck]:
     for bar in saved.curve.thresholds:

@@ -12,7 +12,7 @@ SILENT_BELOW, SILENT, ANSWERED, LOSS = "silence_threshold", "silent", "answered"
 
 
 @dataclass(frozen=True)
-class Promises:
+class ThresholdPromises:
     """What thresholds are to keep: shares of precision and recall with a confidence, and what mistakes cost."""
 
     precision: float
@@ -40,13 +40,13 @@ class CalibrationOptions(Options):
                 raise UsageError(
                     f"{name} is {getattr(self, name):g}.", mend="It is a share between 0 and 1, such as 0.9."
                 )
-        _ = self.promises
+        _ = self.threshold_promises
 
     @property
-    def promises(self) -> Promises:
+    def threshold_promises(self) -> ThresholdPromises:
         """What thresholds must keep. UsageError for a cost that cannot be read."""
         wrong, missed = parse_costs(self.cost) if self.cost else (None, None)
-        return Promises(self.precision, self.recall, self.confidence, wrong, missed)
+        return ThresholdPromises(self.precision, self.recall, self.confidence, wrong, missed)
 
 
 def parse_costs(text: str) -> tuple[float, float]:

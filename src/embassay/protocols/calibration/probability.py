@@ -14,30 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded, record_json
+from embassay.limits import parse_record_json, read_bounded_file
 from embassay.parquet import read_parquet
-from embassay.protocols.calibration.options import Promises
+from embassay.protocols.calibration.options import ThresholdPromises
 from embassay.protocols.calibration.shift import (
     FEATURES,
     PairLikeness,
     PairWatch,
     Reference,
-    compare_pairs,
-    keep_reference,
-    pair_features,
+    compare_pair_features,
+    measure_pair_features,
+    sample_sorted_features,
 )
-from embassay.protocols.tasks.task import pair_similarity
+from embassay.protocols.tasks.task import measure_pair_similarity
 from embassay.randomness import make_generator
-from embassay.runs.folder import RunFolder, check_versioned_record, to_json, write_atomic
+from embassay.runs.folder import RunFolder, build_versioned_dataclass, to_json, write_atomic
 from embassay.stats import Estimate
 from embassay.stats.calibration import (
     GRID,
-    Cost,
+    AcceptanceThreshold,
     CurveChoice,
     Kind,
     PrecisionChance,
-    Threshold,
-    choose_curve,
+    ThresholdCost,
+    chance_of_sensitive_threshold,
+    choose_calibration_curve,
     clopper_pearson,
     confidence_band,
     count_labels_for_chance,
@@ -46,12 +47,11 @@ from embassay.stats.calibration import (
     find_precise_threshold,
     find_sensitive_threshold,
     fit_calibration,
-    mean_half_width,
+    mean_band_half_width,
     mean_top_probability,
-    recall_chance,
-    with_chance,
+    withhold_if_unlikely,
 )
-from embassay.stats.few_labels import Outlook
+from embassay.stats.few_labels import MoreLabelsOutlook
 from embassay.stats.resampling import draw_all_resamples
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -68,7 +68,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probability(Estimate):
+class SamenessProbability(Estimate):
     """How likely two texts mean the same: a share from 0 to 1 and the ends of its 95% interval."""
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Probability(Estimate):
 
 
 @dataclass(frozen=True)
-class Curve:
+class LabelledPairCurve:
     """Through `n` labelled pairs, of which `positives` are the same: probabilities and the ends of their 95% intervals
     at `GRID` scores, with straight lines between, and the thresholds that keep a promise.
 
@@ -92,14 +92,14 @@ class Curve:
     probabilities: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
-    thresholds: tuple[Threshold, ...]
-    cost: Cost | None = None
+    thresholds: tuple[AcceptanceThreshold, ...]
+    cost: ThresholdCost | None = None
 
     def at(self, scores: Values) -> Values:
         """The probability at scores (n,)."""
         return np.interp(scores, self.scores, self.probabilities)
 
-    def threshold(self, measure: str) -> Threshold:
+    def threshold(self, measure: str) -> AcceptanceThreshold:
         """That of a promise: `precision` or `recall`. UsageError for another."""
         for threshold in self.thresholds:
             if threshold.measure == measure:
@@ -120,24 +120,24 @@ class Calibration:
     tokenizer: str
     seed: int
     same_from: float | None
-    curve: Curve
+    curve: LabelledPairCurve
     reference: Reference = field(default_factory=dict)
     """Numbers of the labelled pairs, by which new ones are compared with them; empty in files of before."""
 
     @overload
-    def probability(self, first: str, second: str) -> Probability: ...  # type: ignore[overload-overlap]
+    def probability(self, first: str, second: str) -> SamenessProbability: ...  # type: ignore[overload-overlap]
     @overload
-    def probability(self, first: Sequence[str], second: Sequence[str]) -> list[Probability]: ...
+    def probability(self, first: Sequence[str], second: Sequence[str]) -> list[SamenessProbability]: ...
     def probability(self, first: Any, second: Any) -> Any:
         """How likely `first` and `second` mean the same: of two texts, or of each pair of two lists.
 
         ModelError when the system cannot be opened, DataError when it is not the one that was calibrated, or when a
         text cannot be encoded.
         """
-        chances = self._chances(self._seen(first, second))
+        chances = self._interpolate_probabilities(self._measure_watched_similarities(first, second))
         return chances[0] if isinstance(first, str) else chances
 
-    def of(self, similarities: Sequence[float] | Values) -> list[Probability]:
+    def of(self, similarities: Sequence[float] | Values) -> list[SamenessProbability]:
         """How likely pairs of these similarities (n,) mean the same. DataError for one that is no number."""
         try:
             at = np.asarray(similarities, dtype=np.float64).reshape(-1)
@@ -148,44 +148,51 @@ class Calibration:
             raise DataError(
                 "A similarity is not a number", found=f"{similarities!r:.80}", mend="Leave it out."
             )
-        self._warn(pair_features(at, (), ()))
-        return self._chances(at)
+        self._warn_of_unlike_pairs(measure_pair_features(at, (), ()))
+        return self._interpolate_probabilities(at)
 
     def compare(self, first: Sequence[str], second: Sequence[str]) -> PairLikeness:
         """How these pairs (n,) differ from the labelled ones. UsageError where the file has no numbers of them."""
-        return self.compared(first, second)[0]
+        return self.compare_and_measure_pairs(first, second)[0]
 
-    def compared(self, first: Sequence[str], second: Sequence[str]) -> tuple[PairLikeness, Values]:
+    def compare_and_measure_pairs(
+        self, first: Sequence[str], second: Sequence[str]
+    ) -> tuple[PairLikeness, Values]:
         """The same, and the similarities (n,)."""
-        self._check_reference()
+        self._require_reference_numbers()
         similar = self.similarity(first, second)
-        return compare_pairs(self.reference, pair_features(similar, first, second)), similar
+        return compare_pair_features(self.reference, measure_pair_features(similar, first, second)), similar
 
-    def _check_reference(self) -> None:
+    def _require_reference_numbers(self) -> None:
         if not self.reference:
             raise UsageError(
                 "The file has no description of its labelled pairs.",
                 mend="Run `embassay calibrate` again: files from this version have one.",
             )
 
-    def _seen(self, first: Any, second: Any) -> Values:
+    def _measure_watched_similarities(self, first: Any, second: Any) -> Values:
         """Similarities of pairs, which are compared with the labelled ones."""
         similar = self.similarity(first, second)
-        self._warn(pair_features(similar, _as_list(first), _as_list(second)))
+        self._warn_of_unlike_pairs(
+            measure_pair_features(similar, _ensure_text_list(first), _ensure_text_list(second))
+        )
         return similar
 
-    def _warn(self, numbers: Mapping[str, Values]) -> None:
-        if text := self._watch.see(numbers):
+    def _warn_of_unlike_pairs(self, numbers: Mapping[str, Values]) -> None:
+        if text := self._pair_watch.warn_of_shifted_pairs(numbers):
             warnings.warn(f"{self.system} on {self.dataset}: {text}", RuntimeWarning, stacklevel=4)
 
     @cached_property
-    def _watch(self) -> PairWatch:
+    def _pair_watch(self) -> PairWatch:
         return PairWatch(self.reference)
 
-    def _chances(self, at: Values) -> list[Probability]:
+    def _interpolate_probabilities(self, at: Values) -> list[SamenessProbability]:
         curve = self.curve
         lines = (np.interp(at, curve.scores, line) for line in (curve.probabilities, curve.low, curve.high))
-        return [Probability(float(p), float(low), float(high)) for p, low, high in zip(*lines, strict=True)]
+        return [
+            SamenessProbability(float(p), float(low), float(high))
+            for p, low, high in zip(*lines, strict=True)
+        ]
 
     def similarity(self, first: str | Sequence[str], second: str | Sequence[str]) -> Values:
         """The similarities that the system gives the pairs (n,); of two texts, of one pair."""
@@ -193,7 +200,7 @@ class Calibration:
             raise UsageError(
                 "One is a text and the other is a list.", mend="Give two texts, or two lists of texts."
             )
-        first, second = _as_list(first), _as_list(second)
+        first, second = _ensure_text_list(first), _ensure_text_list(second)
         if len(first) != len(second):
             raise UsageError(
                 f"There are {len(first)} first and {len(second)} second texts.",
@@ -205,7 +212,7 @@ class Calibration:
                     "A text is empty, or not a text", found=f"pair {place}: {pair!r:.80}",
                     mend="Leave it out: no labelled pair was like it."
                 )  # fmt: skip
-        similar = pair_similarity(self._opened, first, second)
+        similar = measure_pair_similarity(self._opened_system, first, second)
         if np.isnan(similar).any():
             place = int(np.argmax(np.isnan(similar)))
             raise DataError(
@@ -234,11 +241,11 @@ class Calibration:
     def accepts(self, first: Any, second: Any, measure: str = "precision") -> Any:
         """Whether two texts, or each pair of two lists, are accepted at the threshold of a promise."""
         bar = self.threshold(measure)
-        accepted = [bool(score >= bar) for score in self._seen(first, second)]
+        accepted = [bool(score >= bar) for score in self._measure_watched_similarities(first, second)]
         return accepted[0] if isinstance(first, str) else accepted
 
     @cached_property
-    def _opened(self) -> Any:
+    def _opened_system(self) -> Any:
         if not self.spec:
             raise UsageError(
                 f"{self.system} is a run: its scores are calibrated, but no system can compute them here.",
@@ -261,7 +268,7 @@ class Calibration:
         return to_json({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=indent)
 
 
-def _as_list(texts: Any) -> list[str]:
+def _ensure_text_list(texts: Any) -> list[str]:
     """UsageError for what is neither a text nor several."""
     try:
         return [texts] if isinstance(texts, str) else list(texts)
@@ -288,7 +295,7 @@ def calibration(path: str | Path) -> Calibration:
             )  # fmt: skip
         file = files[0]
     try:
-        return _parse_calibration(record_json(read_bounded(file)))
+        return _parse_calibration(parse_record_json(read_bounded_file(file)))
     except (OSError, ValueError) as error:
         raise DataError(
             "This is not a calibration",
@@ -300,31 +307,31 @@ def calibration(path: str | Path) -> Calibration:
 def _parse_calibration(plain: Any) -> Calibration:
     """A calibration from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
     no calibration has: a file may have been edited."""
-    made = check_versioned_record(Calibration, plain, FORMAT, VERSION)
-    if unknown := _unknown_field(plain, json.loads(made._as_json())):
+    made = build_versioned_dataclass(Calibration, plain, FORMAT, VERSION)
+    if unknown := _find_unknown_field(plain, json.loads(made._as_json())):
         raise ValueError(f"there is no field {unknown!r}")
     _check_curve(made.curve)
-    _parse_reference(made.reference)
+    _parse_reference_numbers(made.reference)
     if made.seed < 0:
         raise ValueError(f"the seed is {made.seed}")
     return made
 
 
-def _unknown_field(given: Any, known: Any) -> str:
+def _find_unknown_field(given: Any, known: Any) -> str:
     """The first field that a record does not have; empty where it has all."""
     if isinstance(given, list) and isinstance(known, list):
-        return next(filter(None, map(_unknown_field, given, known)), "")
+        return next(filter(None, map(_find_unknown_field, given, known)), "")
     if not isinstance(given, dict) or not isinstance(known, dict):
         return ""
     extra = next((name for name in given if name not in known), "")
     return extra or next(
-        filter(None, (_unknown_field(value, known[name]) for name, value in given.items())), ""
+        filter(None, (_find_unknown_field(value, known[name]) for name, value in given.items())), ""
     )
 
 
-def _check_curve(curve: Curve) -> None:
+def _check_curve(curve: LabelledPairCurve) -> None:
     """ValueError for a curve that nothing fits: counts that don't add up, and lines that fall or leave their range."""
-    _check_lines(*map(np.array, (curve.scores, curve.probabilities, curve.low, curve.high)))
+    _check_curve_lines(*map(np.array, (curve.scores, curve.probabilities, curve.low, curve.high)))
     if not 0 <= curve.positives <= curve.n or not 0 < curve.units <= curve.n:
         raise ValueError(f"{curve.positives} positives and {curve.units} units of {curve.n} pairs")
     measures = [threshold.measure for threshold in curve.thresholds]
@@ -339,7 +346,7 @@ def _check_curve(curve: Curve) -> None:
             )
 
 
-def _parse_reference(plain: Mapping[str, Any]) -> Reference:
+def _parse_reference_numbers(plain: Mapping[str, Any]) -> Reference:
     """The numbers of the labelled pairs; ValueError for what no calibration has."""
     reference = {name: tuple(map(float, values)) for name, values in plain.items()}
     sizes = {len(values) for values in reference.values()}
@@ -350,7 +357,7 @@ def _parse_reference(plain: Mapping[str, Any]) -> Reference:
     return reference
 
 
-def _check_lines(scores: Values, probabilities: Values, low: Values, high: Values) -> None:
+def _check_curve_lines(scores: Values, probabilities: Values, low: Values, high: Values) -> None:
     """ValueError for lines that no calibration has: a file may have been edited."""
     if not 0 < len(scores) == len(probabilities) == len(low) == len(high):
         raise ValueError("lines of different lengths")
@@ -373,16 +380,16 @@ def explain_too_few(
     return f"{' and '.join(counted)}: at least {FEWEST} of each are needed"
 
 
-def fit_curve(
+def fit_calibration_curve(
     scores: Values,
     same: NDArray[np.bool_],
     groups: NDArray[np.int64] | None,
-    promises: Promises,
+    promises: ThresholdPromises,
     rng: np.random.Generator,
-) -> tuple[Curve, CurveChoice]:
+) -> tuple[LabelledPairCurve, CurveChoice]:
     """The curve of scores (n,) and labels (n,), and its thresholds. Pairs of one group (n,) go together: bounds count
     one pair of each, drawn by chance."""
-    chosen = choose_curve(scores, same, groups, rng)
+    chosen = choose_calibration_curve(scores, same, groups, rng)
     grid = np.linspace(scores.min(), scores.max(), GRID)
     rows = slice(None) if groups is None else _draw_one_per_group(groups, rng)
     x, y = scores[rows], same[rows]
@@ -395,35 +402,41 @@ def fit_curve(
     recall = find_sensitive_threshold(x, y, promises.recall, promises.confidence)
     # A step of a few right pairs would ask for too few labels.
     smooth = (through if chosen.kind == "beta" else fit_calibration("beta", scores, same))(x)
-    precision = with_chance(precision, x, smooth, rng)
+    precision = withhold_if_unlikely(precision, x, smooth, rng)
     if precision.value is None or recall.value is None:
-        precision, recall = _with_more_labels(precision, recall, (x, y, smooth), rng)
+        precision, recall = _forecast_more_labels(precision, recall, (x, y, smooth), rng)
     thresholds = (precision, recall)
     cost = None
     if promises.wrong is not None and promises.missed is not None:
         cost = find_cheapest_threshold(x, y, promises.wrong, promises.missed, promises.confidence, rng)
     x_points, middle, bottom, top = (tuple(round(float(value), 9) for value in line) for line in lines)
     n, positives = len(same), int(same.sum())
-    return Curve(chosen.kind, n, positives, len(x), x_points, middle, bottom, top, thresholds, cost), chosen
+    return LabelledPairCurve(
+        chosen.kind, n, positives, len(x), x_points, middle, bottom, top, thresholds, cost
+    ), chosen
 
 
-def _with_more_labels(
-    precision: Threshold,
-    recall: Threshold,
+def _forecast_more_labels(
+    precision: AcceptanceThreshold,
+    recall: AcceptanceThreshold,
     of: tuple[Values, NDArray[np.bool_], Values],
     rng: np.random.Generator,
-) -> tuple[Threshold, Threshold]:
+) -> tuple[AcceptanceThreshold, AcceptanceThreshold]:
     """Those that cannot be promised, with what more labels would buy. `of` are scores, labels and smooth probabilities
     (n,)."""
     x, y, smooth = of
     n = len(x)
     halves: list[float] = []
 
-    def foretold(threshold: Threshold, chance: Callable[[int], float]) -> Threshold:
+    def forecast_threshold(
+        threshold: AcceptanceThreshold, chance: Callable[[int], float]
+    ) -> AcceptanceThreshold:
         more = count_labels_for_chance(chance)
         # Once for both promises: the interval of a probability is the same for either.
-        halves.extend(mean_half_width(x, smooth, n + step, rng) for step in MORE[len(halves) :])
-        rows = tuple(Outlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True))
+        halves.extend(mean_band_half_width(x, smooth, n + step, rng) for step in MORE[len(halves) :])
+        rows = tuple(
+            MoreLabelsOutlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True)
+        )
         return replace(threshold, labels=None if more is None else n + more, ahead=rows)
 
     if precision.value is None:
@@ -436,13 +449,15 @@ def _with_more_labels(
         )
         if (precision.best or 0.0) > precision.aim:
             chance = PrecisionChance(x, y, smooth, precision.aim, precision.confidence)
-            precision = foretold(precision, chance)
+            precision = forecast_threshold(precision, chance)
     if recall.value is None and y.any():
-        recall = foretold(recall, recall_chance(int(y.sum()), n, recall.aim, recall.confidence))
+        recall = forecast_threshold(
+            recall, chance_of_sensitive_threshold(int(y.sum()), n, recall.aim, recall.confidence)
+        )
     return precision, recall
 
 
-def reference_numbers(
+def sample_reference_features(
     similar: Values,
     texts: tuple[Sequence[str], Sequence[str]],
     groups: NDArray[np.int64] | None,
@@ -451,7 +466,7 @@ def reference_numbers(
     """What a file keeps of pairs (n,) with these similarities: numbers of one pair of each group."""
     rows = np.arange(len(similar)) if groups is None else _draw_one_per_group(groups, rng)
     first, second = ([column[row] for row in rows] if column else [] for column in texts)
-    return keep_reference(pair_features(similar[rows], first, second), rng)
+    return sample_sorted_features(measure_pair_features(similar[rows], first, second), rng)
 
 
 def _draw_one_per_group(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -465,7 +480,7 @@ DRAWS = 1_000
 
 
 @dataclass(frozen=True)
-class ScoredByOne:
+class SystemPairScores:
     """The pairs of a cell that was fitted, in the order of the data: ids, similarities (n,), whether they are the same
     (n,). Pairs that the system lost are not there."""
 
@@ -474,7 +489,7 @@ class ScoredByOne:
     same: NDArray[np.bool_]
 
 
-def read_pairs(path: Path) -> ScoredByOne | None:
+def read_pairs(path: Path) -> SystemPairScores | None:
     """Those of a cell's items; None of a cell that was not fitted."""
     if not path.exists():
         return None
@@ -485,11 +500,13 @@ def read_pairs(path: Path) -> ScoredByOne | None:
     encoded = of["similarity"]["value"].is_not_null()
     similar, same = (of[name].filter(encoded) for name in ("similarity", "same"))
     ids: list[str] = similar["item_id"].to_list()
-    return ScoredByOne(ids, similar["value"].to_numpy().astype(np.float64), same["value"].to_numpy() == 1)
+    return SystemPairScores(
+        ids, similar["value"].to_numpy().astype(np.float64), same["value"].to_numpy() == 1
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Translation(Estimate):
+class ThresholdTranslation(Estimate):
     """A threshold of `origin`, `given`, in the scale of `target`: `value` accepts as many of the same pairs. With the
     95% interval over pairs like them, the share accepted, the share on which both rules agree, and the precision of
     each (None where nothing is accepted). `elsewhere` is what the other datasets of the run give, and `off` by what
@@ -507,7 +524,9 @@ class Translation(Estimate):
     off: float | None = None
 
 
-def translations(run: Path, origin: str, given: float, targets: Sequence[str] = ()) -> list[Translation]:
+def translate_thresholds(
+    run: Path, origin: str, given: float, targets: Sequence[str] = ()
+) -> list[ThresholdTranslation]:
     """A threshold of one system of a calibration run in the scales of others, by default of all, on every dataset.
 
     Pairs that one of the two lost don't count. UsageError for a name that the run has not, DataError for a folder that
@@ -533,20 +552,20 @@ def translations(run: Path, origin: str, given: float, targets: Sequence[str] = 
                 cells[dataset] = (a, b)
         for dataset, (a, b) in cells.items():
             rng = make_generator(record["arguments"]["seed"], "translation", dataset)
-            translation = translate(dataset, (origin, a), (other, b), given, rng)
+            translation = translate_threshold(dataset, (origin, a), (other, b), given, rng)
             translated.append(
-                _with_others(
+                _add_other_datasets(
                     translation,
-                    [_common_scores(*cells[name]) for name in cells if name != dataset],
-                    _common_scores(a, b),
+                    [_select_common_scores(*cells[name]) for name in cells if name != dataset],
+                    _select_common_scores(a, b),
                 )
             )
     return translated
 
 
-def _with_others(
-    translation: Translation, others: Sequence[tuple[Values, Values]], own: tuple[Values, Values]
-) -> Translation:
+def _add_other_datasets(
+    translation: ThresholdTranslation, others: Sequence[tuple[Values, Values]], own: tuple[Values, Values]
+) -> ThresholdTranslation:
     """With what other datasets give, where there are some on which the given threshold tells pairs apart."""
     if not others:
         return translation
@@ -554,7 +573,7 @@ def _with_others(
     share = float((a >= translation.given).mean())
     if not 0 < share < 1:
         return translation
-    value = _score_reached(b, share)
+    value = _find_score_at_share(b, share)
     return replace(
         translation,
         elsewhere=value,
@@ -562,29 +581,29 @@ def _with_others(
     )
 
 
-def _common_scores(first: ScoredByOne, second: ScoredByOne) -> tuple[Values, Values]:
+def _select_common_scores(first: SystemPairScores, second: SystemPairScores) -> tuple[Values, Values]:
     """Of the pairs that both have."""
-    rows, others = _common_rows(first, second)
+    rows, others = _match_common_rows(first, second)
     return first.similar[rows], second.similar[others]
 
 
-def _common_rows(first: ScoredByOne, second: ScoredByOne) -> tuple[list[int], list[int]]:
+def _match_common_rows(first: SystemPairScores, second: SystemPairScores) -> tuple[list[int], list[int]]:
     places = {key: place for place, key in enumerate(second.ids)}
     rows = [place for place, key in enumerate(first.ids) if key in places]
     return rows, [places[first.ids[place]] for place in rows]
 
 
-def translate(
+def translate_threshold(
     dataset: str,
-    origin: tuple[str, ScoredByOne],
-    target: tuple[str, ScoredByOne],
+    origin: tuple[str, SystemPairScores],
+    target: tuple[str, SystemPairScores],
     given: float,
     rng: np.random.Generator,
-) -> Translation:
+) -> ThresholdTranslation:
     """Equipercentile linking: it needs no labels, which only say how well both do. UsageError where `given` accepts all
     or none of the pairs, which says nothing of where it lies."""
     (name, origins), (other, targets) = origin, target
-    rows, others = _common_rows(origins, targets)
+    rows, others = _match_common_rows(origins, targets)
     a, same = origins.similar[rows], origins.same[rows]
     b, same_b = targets.similar[others], targets.same[others]
     share = float((a >= given).mean()) if rows else 0.0
@@ -598,21 +617,22 @@ def translate(
     drawn = draw_all_resamples(len(a), DRAWS, rng)
     shares = (a[drawn] >= given).mean(axis=1)
     low, high = np.quantile(
-        [_score_reached(b[draw], part) for draw, part in zip(drawn, shares, strict=True)], [0.025, 0.975]
+        [_find_score_at_share(b[draw], part) for draw, part in zip(drawn, shares, strict=True)],
+        [0.025, 0.975],
     )
-    value = _score_reached(b, share)
-    return Translation(
+    value = _find_score_at_share(b, share)
+    return ThresholdTranslation(
         value, float(low), float(high), len(a), dataset=dataset, origin=name, target=other, given=given, accepted=share,
         agree=float(((a >= given) == (b >= value)).mean()),
-        precision=(_precision_of(same, a >= given), _precision_of(same_b, b >= value))
+        precision=(_compute_precision(same, a >= given), _compute_precision(same_b, b >= value))
     )  # fmt: skip
 
 
-def _score_reached(scores: Values, share: float) -> float:
+def _find_score_at_share(scores: Values, share: float) -> float:
     """The score that a share of all reaches."""
     # A score that a pair has: between two of them the share would be the same, and the choice ours.
     return float(np.quantile(scores, 1 - share, method="higher")) if share else float(scores.max())
 
 
-def _precision_of(same: NDArray[np.bool_], accepted: NDArray[np.bool_]) -> float | None:
+def _compute_precision(same: NDArray[np.bool_], accepted: NDArray[np.bool_]) -> float | None:
     return float(same[accepted].mean()) if accepted.any() else None

@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.errors import DataError
-from embassay.protocols.calibration.options import CalibrationOptions, Promises
+from embassay.protocols.calibration.options import CalibrationOptions, ThresholdPromises
 from embassay.protocols.calibration.probability import (
     CORPUS,
     Calibration,
-    Curve,
+    LabelledPairCurve,
     explain_too_few,
-    fit_curve,
+    fit_calibration_curve,
     read_pairs,
-    reference_numbers,
+    sample_reference_features,
 )
 from embassay.protocols.calibration.slices import (
     DAMAGED,
     EDITED,
-    KnownPairs,
-    label_mask,
-    make_loader,
-    measure_gaps,
+    AnnotatedPairs,
+    make_pairs_loader,
+    mask_same_pairs,
+    measure_probability_gaps,
 )
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import (
@@ -42,26 +42,33 @@ from embassay.protocols.kernel.estimates import (
     make_undefined_score,
 )
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
-from embassay.protocols.kernel.groups import group_items_by_name
+from embassay.protocols.kernel.groups import map_items_to_group_leader
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
-from embassay.protocols.kernel.session import Session, SilentListener
-from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, number, text, whole
-from embassay.protocols.tasks.task import make_outcome, pair_similarity
+from embassay.protocols.kernel.session import CellSession, SilentListener
+from embassay.protocols.kernel.tables import (
+    Column,
+    ColumnTable,
+    RunTable,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
+from embassay.protocols.tasks.task import make_task_outcome, measure_pair_similarity
 from embassay.randomness import make_generator
-from embassay.records import Loaded, Result, Score, TaskOutcome
+from embassay.records import LoadedDataset, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import RunFolder, slugify_name
 from embassay.stats.calibration import (
-    Cost,
+    AcceptanceThreshold,
     CurveChoice,
-    Threshold,
+    ThresholdCost,
+    bin_by_probability,
     calibration_error,
     clopper_pearson,
     count_pairs_to_accept,
     log_losses,
-    make_bins,
 )
 from embassay.stats.intervals import wilson
 
@@ -79,38 +86,40 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class CalibrationContext(evaluation.Context):
+class CalibrationContext(evaluation.TaskContext):
     """With the options of a calibration."""
 
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
 
-def evaluate_system(system: Similarity, data: KnownPairs, context: CalibrationContext) -> TaskOutcome:
+def evaluate_calibration(
+    system: Similarity, data: AnnotatedPairs, context: CalibrationContext
+) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
-    items, same = Items(), label_mask(data, context.options.same_from)
-    similar = pair_similarity(system, data.first, data.second)
+    items, same = Items(), mask_same_pairs(data, context.options.same_from)
+    similar = measure_pair_similarity(system, data.first, data.second)
     lost = Lost(system, data.ids, "pairs")
-    lost.see(similar, data.first, data.second)
+    lost.note_undefined_similarities(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
     items.add(data.ids, same, "same")
-    if lost.too_many:
-        return lost.without_score(HEADLINE, items)
-    kept = np.flatnonzero(~lost.mask)
+    if lost.too_many_lost_reason:
+        return lost.make_outcome_without_score(HEADLINE, items)
+    kept = np.flatnonzero(~lost.lost_mask)
     n, counts = len(kept), {"pairs": len(kept)}
-    groups = _number_groups(context.grouped(data.ids), kept)
-    if reason := explain_too_few(same[kept]) or _explain_too_alike(same[kept], groups):
-        return make_outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
-    curve, chosen = fit_pairs(similar[kept], same[kept], groups, context)
+    groups = _renumber_groups(context.number_item_groups(data.ids), kept)
+    if reason := explain_too_few(same[kept]) or _explain_too_few_groups(same[kept], groups):
+        return make_task_outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
+    curve, chosen = fit_pair_curve(similar[kept], same[kept], groups, context)
     held = np.full(len(data), np.nan)
     held[kept] = chosen.held_out
     items.add(data.ids, held, "probability")
-    measured = heldout_figures(held[kept], same[kept], groups, context)
+    measured = score_heldout_probabilities(held[kept], same[kept], groups, context)
     scores = [
-        *quality_scores(similar[kept], same[kept], held[kept], curve, measured),
-        *measure_gaps(system, data, held, same, kept, curve, context),
+        *list_calibration_scores(similar[kept], same[kept], held[kept], curve, measured),
+        *measure_probability_gaps(system, data, held, same, kept, curve, context),
     ]
-    warnings = tuple(_pair_warnings(data, n, curve.units, context.options.same_from))
-    return make_outcome(
+    warnings = tuple(_warn_about_pairs(data, n, curve.units, context.options.same_from))
+    return make_task_outcome(
         HEADLINE,
         measured[HEADLINE],
         items,
@@ -122,7 +131,7 @@ def evaluate_system(system: Similarity, data: KnownPairs, context: CalibrationCo
     )
 
 
-def _explain_too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
+def _explain_too_few_groups(same: Mask, groups: NDArray[np.int64] | None) -> str:
     """Why pairs that share texts are too few; empty where they aren't."""
     if groups is None:
         return ""
@@ -131,33 +140,37 @@ def _explain_too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
     return f"of pairs that share a text counted once, {reason}" if reason else ""
 
 
-def _pair_warnings(data: KnownPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:
+def _warn_about_pairs(data: AnnotatedPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:
     if units < n:
         yield f"pairs that share a text count as one: guarantees and bounds count {units:,} of {n:,}"
     if same_from is not None and not data.is_graded:
         yield f"pairs have labels, not grades: --same-from {same_from:g} changes nothing"
 
 
-def fit_pairs(
+def fit_pair_curve(
     similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
-) -> tuple[Curve, CurveChoice]:
+) -> tuple[LabelledPairCurve, CurveChoice]:
     """The curve of a cell, the same whenever it is made: the cell and the file that is saved of it need it."""
     # As bytes, since the cache wants arguments that can be hashed.
     tied = None if groups is None else groups.astype(np.int64).tobytes()
     scores = similar.astype(np.float64).tobytes()
-    return _fit_dataset(scores, same.tobytes(), tied, context.options.promises, context.seed, context.dataset)
+    return _fit_dataset_curve(
+        scores, same.tobytes(), tied, context.options.threshold_promises, context.seed, context.dataset
+    )
 
 
 @lru_cache(maxsize=16)
-def _fit_dataset(
-    scores: bytes, same: bytes, groups: bytes | None, promises: Promises, seed: int, dataset: str
-) -> tuple[Curve, CurveChoice]:
+def _fit_dataset_curve(
+    scores: bytes, same: bytes, groups: bytes | None, promises: ThresholdPromises, seed: int, dataset: str
+) -> tuple[LabelledPairCurve, CurveChoice]:
     tied = None if groups is None else np.frombuffer(groups, dtype=np.int64)
     rng = make_generator(seed, "bootstrap", dataset, "calibration")
-    return fit_curve(np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng)
+    return fit_calibration_curve(
+        np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng
+    )
 
 
-def _number_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _renumber_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """The groups of the rows that are kept, from 0 on."""
     if groups is None:
         return None
@@ -166,7 +179,7 @@ def _number_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) ->
     return numbers if len(np.unique(numbers)) < len(kept) else None
 
 
-def heldout_figures(
+def score_heldout_probabilities(
     held: Values,
     same: Mask,
     groups: NDArray[np.int64] | None,
@@ -186,11 +199,11 @@ def heldout_figures(
     return bootstrap_estimates(columns, of, context, noun, f"bootstrap over {noun}", groups=groups)
 
 
-def quality_scores(
+def list_calibration_scores(
     similar: Values,
     same: Mask,
     held: Values,
-    curve: Curve,
+    curve: LabelledPairCurve,
     found: Mapping[str, Estimate],
     noun: str = "pairs",
 ) -> Iterator[Score]:
@@ -199,22 +212,26 @@ def quality_scores(
     yield from (estimate.score(name) for name, estimate in found.items() if name != HEADLINE)
     method = "10 bins of equal size, held out; biased upwards by chance"
     yield Score("calibration_error", calibration_error(held, same), len(same), method=method)
-    for place, cut in enumerate(make_bins(held, same), 1):
+    for place, cut in enumerate(bin_by_probability(held, same), 1):
         tenth = f"tenth {place}"
         yield Score("foretold", cut.foretold, cut.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", cut.came, cut.n, cut.low, cut.high, subset=tenth, method="exact binomial")
-    yield from (row for threshold in curve.thresholds for row in _promise_scores(threshold, noun))
-    yield from _cost_scores(curve.cost)
-    yield from _tradeoff_scores(similar, same)
+    yield from (row for threshold in curve.thresholds for row in _score_promise(threshold, noun))
+    yield from _score_mistake_costs(curve.cost)
+    yield from _score_precision_and_recall(similar, same)
 
 
-def _promise_scores(threshold: Threshold, noun: str) -> Iterator[Score]:
+def _score_promise(threshold: AcceptanceThreshold, noun: str) -> Iterator[Score]:
     """The threshold, and what the sample has above it: the promised share is at least what was asked."""
     promise = f"{threshold.measure} at least {threshold.aim:g} with {threshold.confidence:.0%} confidence"
     method = f"{promise}, exact binomial"
     if threshold.value is None:
         yield make_undefined_score(
-            "threshold", threshold.n, explain_none(threshold, noun), variant=threshold.measure, method=method
+            "threshold",
+            threshold.n,
+            explain_missing_threshold(threshold, noun),
+            variant=threshold.measure,
+            method=method,
         )
         for step in threshold.ahead:
             n, where = threshold.n + step.more, f"{step.more:,} more labels"
@@ -243,7 +260,7 @@ def _promise_scores(threshold: Threshold, noun: str) -> Iterator[Score]:
         )
 
 
-def explain_none(threshold: Threshold, noun: str = "pairs") -> str:
+def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels are not enough"
     if threshold.is_withheld:
@@ -264,7 +281,7 @@ def explain_none(threshold: Threshold, noun: str = "pairs") -> str:
     return f"no number of labels would be enough: {top}"
 
 
-def _cost_scores(cost: Cost | None) -> Iterator[Score]:
+def _score_mistake_costs(cost: ThresholdCost | None) -> Iterator[Score]:
     """What mistakes cost at the cheapest threshold, and by accepting all or nothing, per pair of the other half."""
     if cost is None:
         return
@@ -276,7 +293,7 @@ def _cost_scores(cost: Cost | None) -> Iterator[Score]:
         yield Score("cost", value, cost.n, variant=f"accept {name}", method=method)
 
 
-def _tradeoff_scores(similar: Values, same: Mask) -> Iterator[Score]:
+def _score_precision_and_recall(similar: Values, same: Mask) -> Iterator[Score]:
     """Precision with its exact interval, and recall, where a twentieth, two, three ... of the labels are accepted; at
     each alone, with no promise."""
     order = np.argsort(-similar, kind="stable")
@@ -294,19 +311,28 @@ def _tradeoff_scores(similar: Values, same: Mask) -> Iterator[Score]:
 
 def pairs() -> Task:
     """How likely do two texts mean the same, given their similarity?"""
-    return _pairs_task(("labelled_pairs", "pairs"))
+    return _make_pairs_task(("labelled_pairs", "pairs"))
 
 
-def graded_pairs() -> Task:
+def make_graded_pairs_task() -> Task:
     """The same of a dataset's grades, where it has both labels and grades."""
-    return _pairs_task(("pairs", "labelled_pairs"))
+    return _make_pairs_task(("pairs", "labelled_pairs"))
 
 
-def _pairs_task(shapes: tuple[str, ...]) -> Task:
-    def fields(data: KnownPairs) -> Fields:
+def _make_pairs_task(shapes: tuple[str, ...]) -> Task:
+    def collect_text_fields(data: AnnotatedPairs) -> Fields:
         return {"text": (data.ids, data.first), "text2": (data.ids, data.second)}
 
-    return Task("pairs", "Pairs", shapes, HEADLINE, 2, evaluate_system, make_loader(shapes), fields)
+    return Task(
+        "pairs",
+        "Pairs",
+        shapes,
+        HEADLINE,
+        2,
+        evaluate_calibration,
+        make_pairs_loader(shapes),
+        collect_text_fields,
+    )
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
@@ -314,10 +340,10 @@ TASKS.add(
     "pairs", "embassay.protocols.calibration.protocol:pairs", "the probability that two texts mean the same"
 )
 GRADED: Registry[Task] = Registry("task", makes=[("name", "headline")])
-GRADED.add("pairs", "embassay.protocols.calibration.protocol:graded_pairs", "the same, of grades")
+GRADED.add("pairs", "embassay.protocols.calibration.protocol:make_graded_pairs_task", "the same, of grades")
 
 
-class Calibrations(TaskProtocol):
+class CalibrationProtocol(TaskProtocol):
     """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
 
     name = "calibration"
@@ -329,77 +355,77 @@ class Calibrations(TaskProtocol):
     pair_corpus = CORPUS
     bounds: ClassVar = (-1.0, 1.0)
 
-    def context_of(self, loaded: Loaded[Any], *arguments: Any, **more: Any) -> Any:
+    def make_task_context(self, loaded: LoadedDataset[Any], *arguments: Any, **more: Any) -> Any:
         """With the groups of pairs that share a text."""
-        context = super().context_of(loaded, *arguments, **more)
-        return replace(context, groups=group_items_by_name(loaded.data.pairs))
+        context = super().make_task_context(loaded, *arguments, **more)
+        return replace(context, groups=map_items_to_group_leader(loaded.data.pairs))
 
-    def texts(self, task: Task, data: KnownPairs, options: CalibrationOptions) -> int:
+    def texts(self, task: Task, data: AnnotatedPairs, options: CalibrationOptions) -> int:
         """With the edited ones. Grades without a cut are refused here, before any work."""
-        label_mask(data, options.same_from)
+        mask_same_pairs(data, options.same_from)
         edited = min(EDITED, len(data)) * len(DAMAGED) if options.edits else 0
         return super().texts(task, data, options) + edited
 
-    def work(self, session: Session, listener: SilentListener) -> None:
+    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
         """The cells, and a file for each that is done."""
         session.do(listener)
         for system in session.plan.systems:
             for dataset in session.plan.datasets:
-                calibration = self._calibration(session.plan, system, dataset.name, dataset.source)
+                calibration = self._make_calibration(session.plan, system, dataset.name, dataset.source)
                 if calibration is not None:
-                    calibration.save(self.file_of(system.name, dataset.name))
+                    calibration.save(self.find_calibration_file(system.name, dataset.name))
 
-    def file_of(self, system: str, dataset: str) -> Path:
+    def find_calibration_file(self, system: str, dataset: str) -> Path:
         """Where a calibration is."""
         return self.folder.path / "calibrations" / f"{slugify_name(system)}--{slugify_name(dataset)}.json"
 
-    def _calibration(
+    def _make_calibration(
         self, plan: Plan, system: PlannedSystem, dataset: str, source: str
     ) -> Calibration | None:
         request = plan.request
         values = read_pairs(self.folder.items_path("pairs", dataset, system.name))
         if values is None:
             return None
-        loaded = self.loaded(request, source, "pairs")
-        context = self.context_of(loaded, None, request.seed, request.options)
-        groups = _number_groups(context.grouped(values.ids), np.arange(len(values.ids)))
-        curve, _ = fit_pairs(values.similar, values.same, groups, context)
+        loaded = self.load_task_data(request, source, "pairs")
+        context = self.make_task_context(loaded, None, request.seed, request.options)
+        groups = _renumber_groups(context.number_item_groups(values.ids), np.arange(len(values.ids)))
+        curve, _ = fit_pair_curve(values.similar, values.same, groups, context)
         rows = {key: row for row, key in enumerate(loaded.data.ids)}
         texts = tuple(
             [column[rows[key]] for key in values.ids] for column in (loaded.data.first, loaded.data.second)
         )
         rng = make_generator(request.seed, "reference", dataset)
-        reference = reference_numbers(values.similar, (texts[0], texts[1]), groups, rng)
+        reference = sample_reference_features(values.similar, (texts[0], texts[1]), groups, rng)
         return Calibration(
             system.name, system.spec, system.identity, dataset, loaded.fingerprint, request.tokenizer, request.seed,
             request.options.same_from, curve, reference
         )  # fmt: skip
 
     @classmethod
-    def of(cls, options: CalibrationOptions) -> Calibrations:
+    def of(cls, options: CalibrationOptions) -> CalibrationProtocol:
         """The declaration for these options: a cut asks for grades where a dataset has labels as well."""
-        return cls() if options.same_from is None else GradedCalibrations()
+        return cls() if options.same_from is None else GradedCalibrationProtocol()
 
-    def call(self, request: Any, out: Path) -> str:
+    def format_python_call(self, request: Any, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         return f"embassay.calibrate({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
 
     def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
         """Thresholds, and where the probability stops holding."""
         yield from super().tables(plan, rows)
-        yield thresholds_table(rows)
-        yield from costs_table(rows)
-        yield from next_labels(rows)
-        yield gaps_table(rows)
+        yield make_thresholds_table(rows)
+        yield from make_costs_table(rows)
+        yield from make_more_labels_table(rows)
+        yield make_probability_gap_table(rows)
 
 
-class GradedCalibrations(Calibrations):
+class GradedCalibrationProtocol(CalibrationProtocol):
     """The same of grades, which a cut makes labels of."""
 
     tasks = GRADED
 
 
-def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
+def make_thresholds_table(rows: Sequence[Result]) -> ColumnTable:
     """Every promise: accept from which similarity on, and what the sample has there."""
     cells: dict[tuple[str, str, str], dict[str, Result]] = {}
     for row in rows:
@@ -409,14 +435,15 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
         "calibration_thresholds", "Thresholds with a guarantee", cells.values(), text("system", "threshold.system"),
         text("dataset", "threshold.dataset"),
         text("promise", lambda cell: cell["threshold"].method.partition(",")[0]),
-        number("accept from", "threshold.value", 3), number("precision seen", "sample_precision.value", 3),
-        number("recall seen", "sample_recall.value", 3), text("why not", "threshold.reason"),
+        make_number_column("accept from", "threshold.value", 3),
+        make_number_column("precision seen", "sample_precision.value", 3),
+        make_number_column("recall seen", "sample_recall.value", 3), text("why not", "threshold.reason"),
         note=("The guarantee holds for pairs like these; the observed values are from the sample used to choose the "
             "threshold.")
     )  # fmt: skip
 
 
-def costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+def make_costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """Where mistakes cost least, and what accepting all or nothing would cost; no table where no cost was asked for."""
     cells: dict[tuple[str, str], dict[str, Result]] = {}
     for row in rows:
@@ -427,15 +454,17 @@ def costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
         yield ColumnTable.of(
             "calibration_costs", "Where mistakes cost least", cells.values(), text("system", "cost.system"),
             text("dataset", "cost.dataset"), text("costs", lambda cell: cell["cost"].method.partition("; ")[2]),
-            number("accept from", "threshold.value", 3), number("cost", "cost.value", 3),
-            number("at most", "cost.ci_high", 3), number("accepting all", "accept all.value", 3),
-            number("accepting nothing", "accept nothing.value", 3), whole("labels", "cost.n"),
+            make_number_column("accept from", "threshold.value", 3), make_number_column("cost", "cost.value", 3),
+            make_number_column("at most", "cost.ci_high", 3),
+            make_number_column("accepting all", "accept all.value", 3),
+            make_number_column("accepting nothing", "accept nothing.value", 3),
+            make_whole_number_column("labels", "cost.n"),
             text("why not", "threshold.reason"),
             note="The threshold is chosen on half of the labels; costs are per label in the other half."
         )  # fmt: skip
 
 
-def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+def make_more_labels_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """What more labels would achieve for each promise that these don't suffice for; no table where there is none."""
     place = attrgetter("system", "dataset", "variant", "subset")
     halves = {place(row): row.value for row in rows if row.measure == HALF}
@@ -443,14 +472,15 @@ def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     if chances:
         yield ColumnTable.of(
             "calibration_next_labels", "What more labels would achieve", chances, text("system"), text("dataset"),
-            text("promise", "variant"), whole("labels", "n"), number("chance of a threshold", "value", 3),
-            number("half of the interval", lambda row: halves[place(row)], 3),
+            text("promise", "variant"), make_whole_number_column("labels", "n"),
+            make_number_column("chance of a threshold", "value", 3),
+            make_number_column("half of the interval", lambda row: halves[place(row)], 3),
             note="Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over "
             "pairs."
         )  # fmt: skip
 
 
-def gaps_table(rows: Sequence[Result]) -> ColumnTable:
+def make_probability_gap_table(rows: Sequence[Result]) -> ColumnTable:
     """Came true minus foretold, by kind of pair."""
     gap_rows = [row for row in rows if row.measure == "gap"]
     kinds = list(dict.fromkeys(row.subset for row in gap_rows))
@@ -468,7 +498,7 @@ def gaps_table(rows: Sequence[Result]) -> ColumnTable:
     )  # fmt: skip
 
 
-def check_calibrated(out: Path) -> None:
+def check_any_calibrated(out: Path) -> None:
     """DataError where no system of the run could be calibrated on any dataset, with the first reason."""
     folder = RunFolder(out)
     manifest = folder.read_manifest() or {"systems": ()}
@@ -501,7 +531,7 @@ def calibrate(
     Arguments are those of `TaskProtocol.run`; `options` are `CalibrationOptions`.
     """
     options = arguments.get("options") or CalibrationOptions()
-    return Calibrations.of(options).run(
+    return CalibrationProtocol.of(options).run(
         systems, datasets=datasets, out=out, workers=workers, cache=cache, listener=listener, max_usd=max_usd,
         **arguments
     )  # fmt: skip

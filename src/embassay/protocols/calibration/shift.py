@@ -37,16 +37,18 @@ ALPHA = 0.01
 _DIGITS = 4
 
 
-def pair_features(similar: Values, first: Sequence[str], second: Sequence[str]) -> dict[str, Values]:
+def measure_pair_features(similar: Values, first: Sequence[str], second: Sequence[str]) -> dict[str, Values]:
     """The numbers of pairs (n,) by name; of scores alone (no texts), the similarity alone."""
     if not len(first):
         return {SIMILARITY: similar}
-    rows = np.array([_count_features(a, b) for a, b in zip(first, second, strict=True)], dtype=np.float64)
+    rows = np.array(
+        [_compute_text_pair_features(a, b) for a, b in zip(first, second, strict=True)], dtype=np.float64
+    )
     names = [name for name in FEATURES if name != SIMILARITY]
     return {SIMILARITY: similar} | {name: rows[:, place] for place, name in enumerate(names)}
 
 
-def _count_features(first: str, second: str) -> tuple[float, ...]:
+def _compute_text_pair_features(first: str, second: str) -> tuple[float, ...]:
     texts = first + second
     own, other = set(first.lower().split()), set(second.lower().split())
     letters = sum(map(str.isalpha, texts))
@@ -70,7 +72,9 @@ Reference = Mapping[str, tuple[float, ...]]
 """The numbers of calibration pairs, by name."""
 
 
-def keep_reference(numbers: Mapping[str, Values], rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
+def sample_sorted_features(
+    numbers: Mapping[str, Values], rng: np.random.Generator
+) -> dict[str, tuple[float, ...]]:
     """What a file keeps: of `KEPT` pairs at most, each number sorted, so that no row is any pair's."""
     size = len(numbers[SIMILARITY])
     rows = rng.permutation(size)[:KEPT]
@@ -115,7 +119,7 @@ class PairLikeness:
         )
 
 
-def compare_pairs(reference: Reference, numbers: Mapping[str, Values]) -> PairLikeness:
+def compare_pair_features(reference: Reference, numbers: Mapping[str, Values]) -> PairLikeness:
     """By Kolmogorov and Smirnov for each number, with Bonferroni's correction: one that differs is enough, and it says
     which."""
     from scipy.stats import ks_2samp
@@ -148,7 +152,7 @@ class PairWatch:
         self._reference = reference
         self._waiting: list[Mapping[str, Values]] = []
 
-    def see(self, numbers: Mapping[str, Values]) -> str:
+    def warn_of_shifted_pairs(self, numbers: Mapping[str, Values]) -> str:
         """What is to be said of these pairs; empty where they are alike, or too few to tell."""
         if not self._reference:
             return ""
@@ -159,7 +163,7 @@ class PairWatch:
             names = set.intersection(*(set(part) for part in self._waiting))
             numbers = {name: np.concatenate([part[name] for part in self._waiting]) for name in names}
             self._waiting = []
-        likeness = compare_pairs(self._reference, numbers)
+        likeness = compare_pair_features(self._reference, numbers)
         if likeness.is_alike:
             return ""
         return f"{likeness}. No guarantee holds for them: label some, and calibrate again."

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import UsageError
-from embassay.protocols.calibration.probability import Curve
+from embassay.protocols.calibration.probability import LabelledPairCurve
 from embassay.protocols.kernel.estimates import Estimate, bootstrap_estimates, estimate
-from embassay.protocols.tasks.task import pair_similarity
-from embassay.records import LabelledPairs, Loaded, Score, ScoredPairs
+from embassay.protocols.tasks.task import measure_pair_similarity
+from embassay.records import LabelledPairs, LoadedDataset, Score, ScoredPairs
 from embassay.text import PERTURBATIONS, perturb_all
 
 DAMAGED = {
@@ -47,7 +47,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class KnownPairs:
+class AnnotatedPairs:
     """Pairs with labels or grades, and what their rows say of themselves: column -> its value of each pair, empty
     where a row has none."""
 
@@ -78,19 +78,21 @@ class KnownPairs:
         return isinstance(self.pairs, ScoredPairs)
 
 
-def make_loader(shapes: tuple[str, ...]) -> Callable[[Dataset, int | None, int], Loaded[KnownPairs]]:
+def make_pairs_loader(
+    shapes: tuple[str, ...],
+) -> Callable[[Dataset, int | None, int], LoadedDataset[AnnotatedPairs]]:
     """Load the first of the shapes that a dataset has."""
 
-    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[KnownPairs]:
+    def load_pairs(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[AnnotatedPairs]:
         shape = next((each for each in shapes if not dataset.missing(each)), shapes[0])
-        loaded: Loaded[Any] = dataset.load(shape, limit=limit, seed=seed)
-        data = KnownPairs(loaded.data, _kinds_of_rows(dataset, shape, loaded.data.ids))
+        loaded: LoadedDataset[Any] = dataset.load(shape, limit=limit, seed=seed)
+        data = AnnotatedPairs(loaded.data, _read_pair_kinds(dataset, shape, loaded.data.ids))
         warnings = (*loaded.warnings, *_warn_of_weights(dataset.parts[shape].columns()))
-        return Loaded(
+        return LoadedDataset(
             data, loaded.dataset, loaded.lang, loaded.fingerprint, loaded.skipped, warnings
         )  # fmt: skip
 
-    return load
+    return load_pairs
 
 
 def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
@@ -102,7 +104,7 @@ def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
             )
 
 
-def _kinds_of_rows(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def _read_pair_kinds(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     source = dataset.parts[shape]
     columns = [name for name in COLUMNS if name in source.columns()]
     if not columns:
@@ -111,16 +113,16 @@ def _kinds_of_rows(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[s
     by_id: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(source.rows((*columns, *(("id",) if has_ids else ()))), 1):
         key = str(row.cells.get("id")) if has_ids else str(number)
-        by_id[key] = tuple(_plain_value(row.cells.get(name)) for name in columns)
+        by_id[key] = tuple(_format_kind_value(row.cells.get(name)) for name in columns)
     table = [by_id.get(key, ("",) * len(columns)) for key in ids]
     return {name: tuple(row[place] for row in table) for place, name in enumerate(columns)}
 
 
-def _plain_value(value: Any) -> str:
+def _format_kind_value(value: Any) -> str:
     return value.strip() if isinstance(value, str) else "" if value is None else str(value)
 
 
-def label_mask(data: KnownPairs, same_from: float | None) -> Mask:
+def mask_same_pairs(data: AnnotatedPairs, same_from: float | None) -> Mask:
     """Whether each pair means the same, (n,). UsageError for grades where none is named."""
     pairs = data.pairs
     if isinstance(pairs, LabelledPairs):
@@ -135,29 +137,29 @@ def label_mask(data: KnownPairs, same_from: float | None) -> Mask:
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
 
 
-def measure_gaps(
+def measure_probability_gaps(
     system: Similarity,
-    data: KnownPairs,
+    data: AnnotatedPairs,
     held: Values,
     same: Mask,
     kept: NDArray[np.int64],
-    curve: Curve,
+    curve: LabelledPairCurve,
     context: Any,
 ) -> Iterator[Score]:
     """What came true minus what was foretold, by kind of pair and of edited copies: 0 where the probability holds."""
     off = same[kept] - held[kept]
-    kinds = {name: mask for name, mask in find_slices(data, kept) if mask.sum() >= 2}
+    kinds = {name: mask for name, mask in find_pair_slices(data, kept) if mask.sum() >= 2}
     # What has many pairs is resampled with all, in one pass; of few a resample of all may have none.
     large = {name: mask for name, mask in kinds.items() if mask.sum() >= TOGETHER}
-    estimated = _mean_gaps(off, large, context)
+    estimated = _average_gaps_by_kind(off, large, context)
     for name, mask in kinds.items():
-        gap = estimated[name] if name in large else _mean_gap(off[mask], context, f"slice {name}")
+        gap = estimated[name] if name in large else _estimate_mean_gap(off[mask], context, f"slice {name}")
         yield gap.score("gap", subset=name)
     if context.options.edits:
-        yield from _edit_scores(system, data, same, kept, curve, context)
+        yield from _score_edited_pairs(system, data, same, kept, curve, context)
 
 
-def _mean_gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Estimate]:
+def _average_gaps_by_kind(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Estimate]:
     """The mean of what is off (n,) over the rows of each mask (n,)."""
     if not kinds:
         return {}
@@ -170,18 +172,18 @@ def _mean_gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str
     return {name: replace(estimated[name], n=int(mask.sum())) for name, mask in kinds.items()}
 
 
-def _mean_gap(values: Values, context: Any, stream: str) -> Estimate:
+def _estimate_mean_gap(values: Values, context: Any, stream: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
 
 
-def find_slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
+def find_pair_slices(data: AnnotatedPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
     """The kinds of pairs that are looked at by themselves, and which of the kept rows each has."""
     lengths = np.array([len(data.first[row]) + len(data.second[row]) for row in kept])
     low, high = np.quantile(lengths, [1 / 3, 2 / 3])
     yield "short pairs", lengths <= low
     yield "medium pairs", (lengths > low) & (lengths <= high)
     yield "long pairs", lengths > high
-    words = [(_word_set(data.first[row]), _word_set(data.second[row])) for row in kept]
+    words = [(_split_into_word_set(data.first[row]), _split_into_word_set(data.second[row])) for row in kept]
     denied = np.array([NEGATION.isdisjoint(first) != NEGATION.isdisjoint(second) for first, second in words])
     yield "pairs with one negation", denied
     yield "pairs with none or two", ~denied
@@ -198,14 +200,19 @@ def find_slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str
             yield from ((f"{column} {count}", of_row == count) for count in counts if counts[count] >= FEWEST)
 
 
-def _word_set(text: str) -> set[str]:
+def _split_into_word_set(text: str) -> set[str]:
     # The clitic becomes a word, so that "isn't" is a negation.
     plain = text.lower().replace("’", "'").replace("n't", " n't")
     return {word.strip(MARKS) for word in plain.split()}
 
 
-def _edit_scores(
-    system: Similarity, data: KnownPairs, same: Mask, kept: NDArray[np.int64], curve: Curve, context: Any
+def _score_edited_pairs(
+    system: Similarity,
+    data: AnnotatedPairs,
+    same: Mask,
+    kept: NDArray[np.int64],
+    curve: LabelledPairCurve,
+    context: Any,
 ) -> Iterator[Score]:
     """Of copies whose second text is damaged, which leaves its meaning, or negated, which of a pair that was the same
     leaves none."""
@@ -218,7 +225,7 @@ def _edit_scores(
         edit = PERTURBATIONS.build(name, tokenizer=context.tokenizer, needle_text="")
         edited = perturb_all(edit, second, [data.ids[row] for row in chosen], context.seed)
         changed = np.array([a != b for a, b in zip(second, edited, strict=True)], dtype=bool)
-        similar = pair_similarity(system, first, edited)
+        similar = measure_pair_similarity(system, first, edited)
         # A pair that an edit left as it was shows nothing of the edit.
         off = np.where(changed & ~np.isnan(similar), truth - curve.at(similar), np.nan)
-        yield _mean_gap(off, context, f"edit {name}").score("gap", subset=called)
+        yield _estimate_mean_gap(off, context, f"edit {name}").score("gap", subset=called)

@@ -27,7 +27,7 @@ NUGGET = 0.02
 
 
 @dataclass(frozen=True)
-class Evidence:
+class SystemSignals:
     """What is known of the systems of one collection: signals (systems, signals), the share of the first ten passages
     that two systems have in common, (systems, systems), and the scores that weights are for, (systems, scores)."""
 
@@ -36,10 +36,10 @@ class Evidence:
     scores: Values
 
 
-def gather_evidence(signals: Sequence[Values], agreement: Values) -> Evidence:
+def combine_signals(signals: Sequence[Values], agreement: Values) -> SystemSignals:
     """Of signals (systems,) each, and the share of the first ten that two systems have in common."""
     values = np.column_stack(signals)
-    return Evidence(values, agreement, values.mean(axis=1)[:, None])
+    return SystemSignals(values, agreement, values.mean(axis=1)[:, None])
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SignalWeights:
     freedom: float
 
 
-def contrast_basis(n: int) -> Values:
+def make_contrast_basis(n: int) -> Values:
     """An orthonormal basis of the differences between n values, (n, n - 1)."""
     basis = np.zeros((n, n - 1))
     for place in range(n - 1):
@@ -90,7 +90,7 @@ class Belief:
         drawn = np.empty_like(noise)
         for place, (mean, covariance) in enumerate(zip(self.means, self.covariances, strict=True)):
             rows = which == place
-            drawn[rows] = mean + noise[rows] @ square_root(covariance).T
+            drawn[rows] = mean + noise[rows] @ compute_covariance_root(covariance).T
         return drawn
 
     @property
@@ -113,7 +113,7 @@ class Belief:
         return np.asarray(np.bincount(self.draws.argmax(axis=1), minlength=self.draws.shape[1]) / DRAWS)
 
     @cached_property
-    def regret(self) -> Values:
+    def expected_regrets(self) -> Values:
         """How far below the best each is expected to lie."""
         return np.asarray((self.draws.max(axis=1, keepdims=True) - self.draws).mean(axis=0))
 
@@ -123,9 +123,9 @@ class Belief:
         return np.asarray((gaps <= tolerance).mean(axis=0))
 
     @property
-    def pick(self) -> int:
+    def least_regret_system(self) -> int:
         """The system with the least expected regret."""
-        return int(np.argmin(self.regret))
+        return int(np.argmin(self.expected_regrets))
 
     def interval(self, system: int, other: int) -> tuple[float, float]:
         """The 95% interval of a system's value minus another's."""
@@ -133,7 +133,7 @@ class Belief:
         return float(low), float(high)
 
 
-def form_belief(weights: SignalWeights, evidence: Evidence, seed: int = 1337) -> Belief:
+def form_belief(weights: SignalWeights, evidence: SystemSignals, seed: int = 1337) -> Belief:
     """What the signals say."""
     from scipy.stats import chi2
 
@@ -157,7 +157,7 @@ def update_belief(belief: Belief, values: Values, noise: Values, bias: Values | 
     n, systems = values.shape
     sample = np.cov(values, rowvar=False) if n > 1 else np.zeros((systems, systems))
     blended = (TRUSTED * noise + n * sample) / (TRUSTED + n)
-    basis = contrast_basis(systems)
+    basis = make_contrast_basis(systems)
     shared = 0.0 if bias is None else bias
     observed, error = basis.T @ values.mean(axis=0), basis.T @ (blended / n + shared) @ basis
     means, covariances, logs = [], [], []
@@ -190,10 +190,10 @@ class LabelForecast:
     regrets: dict[int, float]
 
 
-def forecast_labels(belief: Belief, noise: Values, tolerance: float, least: int = 0) -> LabelForecast:
+def forecast_label_needs(belief: Belief, noise: Values, tolerance: float, least: int = 0) -> LabelForecast:
     """What judged questions would achieve, `least` of them or more, up to the number that is likely to decide."""
     systems = len(belief.means[0])
-    basis = contrast_basis(systems)
+    basis = make_contrast_basis(systems)
     before = basis.T @ belief.covariance @ basis
     centre = basis.T @ belief.mean
     # A share to compute with; draws come in no order, so the first are as good as any.
@@ -203,19 +203,19 @@ def forecast_labels(belief: Belief, noise: Values, tolerance: float, least: int 
     regrets: dict[int, float] = {}
     for n in (n for n in LABELLED if n >= min(least, LABELLED[-1])):
         error = basis.T @ noise @ basis / n
-        observed = truth @ basis + wobble[:, : systems - 1] @ square_root(error).T
+        observed = truth @ basis + wobble[:, : systems - 1] @ compute_covariance_root(error).T
         gain = np.linalg.solve(before + error, before).T
         after = (centre + (observed - centre) @ gain.T) @ basis.T
         picked = truth[np.arange(len(truth)), after.argmax(axis=1)]
         regrets[n] = float((truth.max(axis=1) - picked).mean())
-        left = square_root(before - gain @ before) @ wobble[-CHECKED:, : systems - 1].T
-        chances[n] = _share_decided(after[:OUTCOMES], left.T @ basis.T, tolerance)
+        left = compute_covariance_root(before - gain @ before) @ wobble[-CHECKED:, : systems - 1].T
+        chances[n] = _compute_decided_share(after[:OUTCOMES], left.T @ basis.T, tolerance)
         if chances[n] >= LIKELY:
             return LabelForecast(n, chances, regrets)
     return LabelForecast(None, chances, regrets)
 
 
-def _share_decided(means: Values, off: Values, tolerance: float) -> float:
+def _compute_decided_share(means: Values, off: Values, tolerance: float) -> float:
     """Of outcomes with such means (outcomes, systems), each off by as much as `off` (draws, systems): the share whose
     pick has an expected regret within the tolerance."""
     decided = 0
@@ -225,7 +225,7 @@ def _share_decided(means: Values, off: Values, tolerance: float) -> float:
     return decided / len(means)
 
 
-def square_root(covariance: Values) -> NDArray[np.float64]:
+def compute_covariance_root(covariance: Values) -> NDArray[np.float64]:
     """A square root of a covariance that may be singular."""
     values, vectors = np.linalg.eigh(covariance)
     # Not Cholesky: a covariance of differences is singular, and rounding makes a 0 negative.

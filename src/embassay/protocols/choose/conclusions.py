@@ -14,18 +14,23 @@ import numpy as np
 from embassay.protocols.choose.belief import (
     NUGGET,
     Belief,
-    Evidence,
     LabelForecast,
     SignalWeights,
+    SystemSignals,
     Values,
-    forecast_labels,
+    combine_signals,
+    forecast_label_needs,
     form_belief,
-    gather_evidence,
     update_belief,
 )
 from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND, UNLIKELY
-from embassay.protocols.choose.questions import BY_MODEL, FAMILIES, passage_gains, passage_nearness
-from embassay.protocols.kernel.tables import ColumnTable, format_percent, number, text
+from embassay.protocols.choose.questions import (
+    BY_MODEL,
+    FAMILIES,
+    compute_passage_ndcg,
+    compute_rank_nearness,
+)
+from embassay.protocols.kernel.tables import ColumnTable, format_percent, make_number_column, text
 from embassay.records import Result
 
 T = TypeVar("T")
@@ -52,7 +57,7 @@ class WeightFit:
 
 
 @cache
-def shipped_fit() -> WeightFit:
+def load_shipped_weights() -> WeightFit:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
     if tuple(plain["signals"]) != FAMILIES:
@@ -78,17 +83,17 @@ class SystemAnswers:
     judged: Mapping[str, float]
     first: Mapping[str, Mapping[str, frozenset[str]]]
 
-    def only(self, asked: Mapping[str, Container[str]]) -> SystemAnswers:
+    def restrict_to_questions(self, asked: Mapping[str, Container[str]]) -> SystemAnswers:
         """Without the questions of these families that are not among those `asked`."""
 
-        def keep(family: str, answers: Mapping[str, T]) -> dict[str, T]:
+        def keep_asked_answers(family: str, answers: Mapping[str, T]) -> dict[str, T]:
             return {key: own for key, own in answers.items() if family not in asked or key in asked[family]}
 
-        ranks = {family: keep(family, own) for family, own in self.ranks.items()}
-        first = {family: keep(family, own) for family, own in self.first.items()}
+        ranks = {family: keep_asked_answers(family, own) for family, own in self.ranks.items()}
+        first = {family: keep_asked_answers(family, own) for family, own in self.first.items()}
         return SystemAnswers(ranks, self.judged, first)
 
-    def ranks_in(self, families: Mapping[str, str]) -> dict[str, int]:
+    def collect_question_ranks(self, families: Mapping[str, str]) -> dict[str, int]:
         """The rank of each question in its family, where it was asked."""
         asked = {question: self.ranks.get(family, {}) for question, family in families.items()}
         return {question: ranks[question] for question, ranks in asked.items() if question in ranks}
@@ -101,7 +106,7 @@ class ChoiceStanding:
     dataset: str
     lang: str
     systems: tuple[str, ...]
-    evidence: Evidence
+    evidence: SystemSignals
     belief: Belief
     tolerance: float
     questions: int
@@ -113,57 +118,59 @@ class ChoiceStanding:
     missing: tuple[str, ...] = ()
 
     @property
-    def is_sure(self) -> bool:
+    def is_choice_sure(self) -> bool:
         """Whether the expected regret of the pick is within the tolerance, and enough was asked to say so."""
-        return not self.lacking and bool(self.belief.regret[self.belief.pick] <= self.tolerance)
+        return not self.lacking and bool(
+            self.belief.expected_regrets[self.belief.least_regret_system] <= self.tolerance
+        )
 
     @property
     def lacking(self) -> int:
         """Questions more that must be judged before what is believed can hold: too few were asked about and found."""
-        return count_lacking(self.evidence, self.questions, len(self.judged))
+        return count_missing_questions(self.evidence, self.questions, len(self.judged))
 
     @property
-    def best_recovery(self) -> float:
+    def best_passage_recovery(self) -> float:
         """How near the first place the best system finds the passages that sentences were taken out of, 0 to 1."""
-        return best_recovery(self.evidence)
+        return find_best_recovery(self.evidence)
 
 
-def best_recovery(evidence: Evidence) -> float:
+def find_best_recovery(evidence: SystemSignals) -> float:
     """Of the system that finds the passages best that sentences were taken out of: how near the first place, 0 to 1."""
     return float(evidence.values[:, 0].max())
 
 
-def count_lacking(evidence: Evidence, questions: int, judged: int) -> int:
+def count_missing_questions(evidence: SystemSignals, questions: int, judged: int) -> int:
     """How many questions are missing to `FEW`; those about passages count where some system finds these."""
-    asked = questions if best_recovery(evidence) >= FOUND else 0
+    asked = questions if find_best_recovery(evidence) >= FOUND else 0
     return max(0, FEW - asked - judged)
 
 
-def measure_signals(answers: Sequence[SystemAnswers]) -> Evidence:
+def measure_signals(answers: Sequence[SystemAnswers]) -> SystemSignals:
     """Signals of the systems, and how much these agree. A family that some system lacks, or that the documents don't
     allow, counts as the mean of the others."""
-    asked = [_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FAMILIES]
-    means = [system_means(column) for column in asked if len(column)] or [np.zeros(len(answers))]
-    signals = [system_means(column) if len(column) else np.mean(means, axis=0) for column in asked]
-    return gather_evidence(signals, shared_top_share([answer.first for answer in answers]))
+    asked = [_measure_rank_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FAMILIES]
+    means = [estimate_system_means(column) for column in asked if len(column)] or [np.zeros(len(answers))]
+    signals = [estimate_system_means(column) if len(column) else np.mean(means, axis=0) for column in asked]
+    return combine_signals(signals, measure_top_ten_overlap([answer.first for answer in answers]))
 
 
-def _nearness(places: Sequence[Mapping[str, int]]) -> Values:
+def _measure_rank_nearness(places: Sequence[Mapping[str, int]]) -> Values:
     """How near the first place each system has the passage of each question, (questions, systems), NaN where it was not
     asked; no question where some system was asked none."""
     questions = dict.fromkeys(question for ranks in places for question in ranks) if all(places) else {}
     ranks = np.array([[own.get(question, -1) for own in places] for question in questions], dtype=int)
     # Without questions the array is flat; its second axis is still the systems.
     ranks = ranks.reshape(len(questions), len(places))
-    return np.where(ranks < 0, np.nan, passage_nearness(ranks))
+    return np.where(ranks < 0, np.nan, compute_rank_nearness(ranks))
 
 
-def system_means(values: Values) -> Values:
+def estimate_system_means(values: Values) -> Values:
     """The mean of each system over all questions, (questions, systems) with NaN where one was not asked. What it would
     have had there is as much above or below the others as where it was asked: a system that was asked the easy ones
     alone gains nothing by it.
 
-    >>> system_means(np.array([[0.9, 0.8], [0.3, np.nan]])).round(2).tolist()
+    >>> estimate_system_means(np.array([[0.9, 0.8], [0.3, np.nan]])).round(2).tolist()
     [0.6, 0.5]
     """
     asked = ~np.isnan(values)
@@ -175,7 +182,7 @@ def system_means(values: Values) -> Values:
     return np.asarray(effects + np.mean(level - share @ effects))
 
 
-def shared_top_share(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
+def measure_top_ten_overlap(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
     """The share of the first ten that two systems have in common, over the questions that both were asked: (systems,
     systems), 1 on the diagonal, 0 where there is no such question."""
     n = len(first)
@@ -201,19 +208,21 @@ def make_standing(
     missing: Sequence[str] = (),
 ) -> ChoiceStanding:
     """What the answers of two systems or more say, with those to the user's judged questions."""
-    systems, fit = tuple(answers), shipped_fit()
+    systems, fit = tuple(answers), load_shipped_weights()
     evidence = measure_signals(list(answers.values()))
     belief = form_belief(fit.weights, evidence, seed)
     kernel = evidence.agreement + NUGGET * np.eye(len(systems))
     noise = fit.per_question * kernel
-    written = _shared_values([_written_ndcg(answer) for answer in answers.values()])
+    written = _stack_shared_values([_score_written_questions(answer) for answer in answers.values()])
     if len(written):
         belief = update_belief(belief, written, noise, fit.asked_scale * kernel)
-    judged = _shared_values([answer.judged for answer in answers.values()])
+    judged = _stack_shared_values([answer.judged for answer in answers.values()])
     if len(judged):
         belief = update_belief(belief, judged, noise)
     questions = max(len(answer.ranks.get("sentence", {})) for answer in answers.values())
-    labels = forecast_labels(belief, noise, tolerance, count_lacking(evidence, questions, len(judged)))
+    labels = forecast_label_needs(
+        belief, noise, tolerance, count_missing_questions(evidence, questions, len(judged))
+    )
     return ChoiceStanding(
         dataset,
         lang,
@@ -229,24 +238,24 @@ def make_standing(
     )
 
 
-def describe_so_far(standing: ChoiceStanding, missing: Sequence[str]) -> str:
+def describe_likely_best(standing: ChoiceStanding, missing: Sequence[str]) -> str:
     """Who may be best of those that have answered, the likeliest first, and who has not."""
-    return f"So far: {_list_chances(standing)}. To come: {', '.join(missing)}."
+    return f"So far: {_format_best_chances(standing)}. To come: {', '.join(missing)}."
 
 
-def describe_next_draw(standing: ChoiceStanding, before: int, asked: int) -> str:
+def announce_more_questions(standing: ChoiceStanding, before: int, asked: int) -> str:
     """Who may be best after the first passages, and that these are asked about more."""
-    chances = _list_chances(standing)
+    chances = _format_best_chances(standing)
     return f"Undecided after {before} passages: {chances}. Asking the likeliest systems about {asked}."
 
 
-def _list_chances(standing: ChoiceStanding) -> str:
+def _format_best_chances(standing: ChoiceStanding) -> str:
     order = np.argsort(-standing.belief.best, kind="stable").tolist()
     chances = (f"{standing.systems[row]} ({format_percent(standing.belief.best.item(row))})" for row in order)
     return ", ".join(chances)
 
 
-def _shared_values(answers: Sequence[Mapping[str, float]]) -> Values:
+def _stack_shared_values(answers: Sequence[Mapping[str, float]]) -> Values:
     """The values of the questions that all systems answered, (questions, systems)."""
     first, *rest = answers
     shared = [question for question in first if all(question in other for other in rest)]
@@ -254,20 +263,20 @@ def _shared_values(answers: Sequence[Mapping[str, float]]) -> Values:
     return np.array(values).reshape(len(shared), len(answers))
 
 
-def _written_ndcg(answers: SystemAnswers) -> dict[str, float]:
+def _score_written_questions(answers: SystemAnswers) -> dict[str, float]:
     """nDCG@10 of the questions that a model wrote, each about one passage."""
     return {
-        question: float(passage_gains(np.array(place if place <= K else 0)))
+        question: float(compute_passage_ndcg(np.array(place if place <= K else 0)))
         for family, places in answers.ranks.items()
         if family.startswith(BY_MODEL)
         for question, place in places.items()
     }
 
 
-def concluded_rows(one: ChoiceStanding, seed: int) -> Iterator[Result]:
+def make_choice_rows(one: ChoiceStanding, seed: int) -> Iterator[Result]:
     """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
-    fit, belief = shipped_fit(), one.belief
-    near, pick = belief.near(one.tolerance), belief.pick
+    fit, belief = load_shipped_weights(), one.belief
+    near, pick = belief.near(one.tolerance), belief.least_regret_system
     method = f"weights of {len(fit.collections)} public collections, {one.questions} passages asked about"
     if len(one.written):
         method += f", {len(one.written)} questions by a model"
@@ -280,31 +289,31 @@ def concluded_rows(one: ChoiceStanding, seed: int) -> Iterator[Result]:
         values = {
             "p_best": (belief.best[place], None, None),
             "p_near": (near[place], None, None),
-            "expected_regret": (belief.regret[place], None, None),
+            "expected_regret": (belief.expected_regrets[place], None, None),
             "against_pick": (gap, low, high),
         }
         for measure, (value, lower, upper) in values.items():
             yield Result(*where, measure, float(value), one.questions, lower, upper, method, seed, "")
 
 
-def choice_record(one: ChoiceStanding) -> dict[str, Any]:
+def make_choice_record(one: ChoiceStanding) -> dict[str, Any]:
     """The choice as comparisons.json has it."""
-    belief, pick = one.belief, one.belief.pick
+    belief, pick = one.belief, one.belief.least_regret_system
     near = belief.near(one.tolerance)
     return {
         "pick": one.systems[pick],
         "as_good": [
             name
             for place, name in enumerate(one.systems)
-            if place != pick and near[place] >= AS_GOOD and one.is_sure
+            if place != pick and near[place] >= AS_GOOD and one.is_choice_sure
         ],
-        "says": one.systems[pick] if one.is_sure else CANNOT,
+        "says": one.systems[pick] if one.is_choice_sure else CANNOT,
         "p_best": float(belief.best[pick]),
         "p_near": float(near[pick]),
-        "expected_regret": float(belief.regret[pick]),
+        "expected_regret": float(belief.expected_regrets[pick]),
         "enough": not one.lacking,
-        "found": one.best_recovery,
-        "regret_of_random": float(belief.regret.mean()),
+        "found": one.best_passage_recovery,
+        "regret_of_random": float(belief.expected_regrets.mean()),
         "tolerance": one.tolerance,
         "labels": one.labels.needed,
         "regret_with_labels": {str(n): value for n, value in one.labels.regrets.items()},
@@ -313,30 +322,32 @@ def choice_record(one: ChoiceStanding) -> dict[str, Any]:
         "written": len(one.written),
         "questions": one.questions,
         "missing": list(one.missing),
-        "trained_on": list(shipped_fit().collections),
+        "trained_on": list(load_shipped_weights().collections),
     }
 
 
-def choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
+def make_choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
     """The systems, the likeliest first, and what each signal says of them."""
     belief, near = one.belief, one.belief.near(one.tolerance)
-    order = np.argsort(belief.regret, kind="stable").tolist()
+    order = np.argsort(belief.expected_regrets, kind="stable").tolist()
     system = text("system", one.systems.__getitem__)
-    ahead = belief.mean - belief.mean[belief.pick]
+    ahead = belief.mean - belief.mean[belief.least_regret_system]
     yield ColumnTable.of(
-        "choice", "Which system, and how sure", order, system, number("P(best)", belief.best.item),
-        number(f"P(within {one.tolerance:g})", near.item), number("expected regret", belief.regret.item, 3),
-        number("against the pick", ahead.item, 3, "signed"),
+        "choice", "Which system, and how sure", order, system, make_number_column("P(best)", belief.best.item),
+        make_number_column(f"P(within {one.tolerance:g})", near.item),
+        make_number_column("expected regret", belief.expected_regrets.item, 3),
+        make_number_column("against the pick", ahead.item, 3, "signed"),
         note="Regret is the expected distance below the best nDCG@10. "
         f"Judged questions: {len(one.judged)}."
     )  # fmt: skip
     others = (one.evidence.agreement.sum(axis=0) - 1) / (len(one.systems) - 1)
     signals = [
-        number(name, values.item, 3) for name, values in zip(FAMILIES, one.evidence.values.T, strict=True)
+        make_number_column(name, values.item, 3)
+        for name, values in zip(FAMILIES, one.evidence.values.T, strict=True)
     ]
-    signals.append(number("agreement", others.item, 3))
+    signals.append(make_number_column("agreement", others.item, 3))
     if len(one.written):
-        signals.append(number("model's questions", one.written.mean(axis=0).item, 3))
+        signals.append(make_number_column("model's questions", one.written.mean(axis=0).item, 3))
     yield ColumnTable.of(
         "choice_signals", "Signals from the documents alone", order, system, *signals,
         note=("How high each question's passage ranks, from 0 to 1; the share of the first ten that other systems "
@@ -346,7 +357,7 @@ def choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
 
 def find_possible_best(standing: ChoiceStanding) -> list[str]:
     """The systems that may be the best, the likeliest first: two or more."""
-    order = np.argsort(standing.belief.regret, kind="stable").tolist()
+    order = np.argsort(standing.belief.expected_regrets, kind="stable").tolist()
     able = [place for place in order if standing.belief.best[place] >= UNLIKELY]
     return [standing.systems[place] for place in (able if len(able) > 1 else order[:2])]
 
@@ -356,7 +367,7 @@ def find_contenders(one: ChoiceStanding) -> list[str]:
     return find_possible_best(one)[:CONTENDERS]
 
 
-def deciding_questions(
+def rank_deciding_questions(
     answers: Mapping[str, SystemAnswers], one: ChoiceStanding, readable: Container[str] = ()
 ) -> list[tuple[str, str, tuple[str, ...]]]:
     """The questions that would tell most: (family, question, passages), those first on which the contenders' first ten
@@ -370,7 +381,7 @@ def deciding_questions(
     for group in (["queries"], written, ["sentence"]):
         ranked = [
             (
-                *_measure_difference([rankings.get(question, frozenset()) for rankings in tens]),
+                *_measure_list_disagreement([rankings.get(question, frozenset()) for rankings in tens]),
                 family,
                 question,
             )
@@ -392,7 +403,7 @@ def deciding_questions(
     return []
 
 
-def _measure_difference(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
+def _measure_list_disagreement(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
     """How much of all that is found each finds, and all that is found."""
     union = frozenset[str]().union(*tens)
     return float(np.mean([len(ten) for ten in tens])) / max(len(union), 1), tuple(sorted(union))

@@ -10,9 +10,9 @@ from embassay.protocols.choose.options import ChoiceOptions
 from embassay.protocols.choose.questions import (
     BY_MODEL,
     SearchedPassages,
-    cell_options,
-    read_posed,
+    make_cell_options,
     read_user_questions,
+    read_written_questions,
 )
 from embassay.runs.matrix import AskedQuestion
 
@@ -20,37 +20,40 @@ LABELS, QUERIES = "labels", "queries"
 """Families of questions that are the user's: with judgements, and without."""
 
 
-def list_asked(
+def list_asked_questions(
     drawn: SearchedPassages, options: ChoiceOptions, written: str, dataset: str, passages: int
 ) -> Iterator[tuple[AskedQuestion, str]]:
     """Every question whose right passage is known, with its family, those of the first `passages` among them; of one id
     the first."""
     seen = set[str]()
-    asked = read_user_questions(cell_options(options, ""))
-    judged = drawn.searched_judgements(asked)
+    asked = read_user_questions(make_cell_options(options, ""))
+    judged = drawn.select_searched_judgements(asked)
     for query, grades in judged.items():
         seen.add(query)
         right = tuple(doc for doc, gain in grades.items() if gain > 0)
-        yield AskedQuestion(query, right, asked.queries[query], "judged", _document_of(right[0])), QUERIES
-    for posed in read_posed(written, dataset):
+        yield (
+            AskedQuestion(query, right, asked.queries[query], "judged", _parse_document_id(right[0])),
+            QUERIES,
+        )
+    for posed in read_written_questions(written, dataset):
         if posed.id not in seen:
             seen.add(posed.id)
             family = f"{BY_MODEL}{posed.kind}"
-            document = _document_of(posed.passage)
+            document = _parse_document_id(posed.passage)
             yield AskedQuestion(posed.id, (posed.passage,), posed.text, family, document), family
     for question in drawn.probe.questions.get("sentence", ())[:passages]:
         doc = drawn.ids[question.row]
         if doc not in seen:
-            yield AskedQuestion(doc, (doc,), question.text, "sentence", _document_of(doc)), "sentence"
+            yield AskedQuestion(doc, (doc,), question.text, "sentence", _parse_document_id(doc)), "sentence"
 
 
-def _document_of(passage: str) -> str:
+def _parse_document_id(passage: str) -> str:
     """The document of a passage of a folder, whose id is `path#number`; empty for other ids."""
     document, mark, number = passage.rpartition("#")
     return document if mark and number.isdecimal() else ""
 
 
-def read_lists(rankings: Path, families: Mapping[str, str]) -> dict[str, list[str]]:
+def read_first_passages(rankings: Path, families: Mapping[str, str]) -> dict[str, list[str]]:
     """The first passages of each question, best first, as it was asked in its family."""
     lists: dict[str, list[tuple[int, str]]] = {}
     columns = ["query_id", "version", "rank", "doc_id"]

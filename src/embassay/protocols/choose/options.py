@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, option
 from embassay.protocols.live import RetrieverRequest
-from embassay.protocols.questions import OF_MODELS, check_kinds, check_language, default_kinds
+from embassay.protocols.questions import OF_MODELS, check_kinds, check_language_is_named, list_default_kinds
 
 FEW = 50
 """Passages that are asked about, and judged questions, below which no choice is sure: of a handful of passages all
@@ -48,8 +48,8 @@ class ChoiceOptions(Options):
             raise UsageError(
                 f"tolerance is {self.tolerance:g}.", mend="Use a number between 0 and 1, such as 0.03."
             )
-        check_kinds(self.asked_kinds, OF_MODELS)
-        check_language(self.asked_kinds, self.into)
+        check_kinds(self.written_question_kinds, OF_MODELS)
+        check_language_is_named(self.written_question_kinds, self.into)
         named = next((name for name in ("checker", "kinds", "into") if getattr(self, name)), "")
         if named and not self.llm:
             raise UsageError(
@@ -58,16 +58,16 @@ class ChoiceOptions(Options):
             )
 
     @property
-    def asked_kinds(self) -> tuple[str, ...]:
+    def written_question_kinds(self) -> tuple[str, ...]:
         """The kinds that a model writes; none without a model."""
         named = tuple(dict.fromkeys(kind.strip() for kind in self.kinds.split(",") if kind.strip()))
-        return named or (default_kinds(self.into) if self.llm else ())
+        return named or (list_default_kinds(self.into) if self.llm else ())
 
 
-def growing_draws(questions: int) -> tuple[int, ...]:
+def plan_growing_draws(questions: int) -> tuple[int, ...]:
     """How many passages systems are asked about at first, and where that does not decide: all that may be asked.
 
-    >>> growing_draws(95), growing_draws(40)
+    >>> plan_growing_draws(95), plan_growing_draws(40)
     ((50, 95), (40,))
     """
     return (*([FEW] if questions > FEW else []), questions)

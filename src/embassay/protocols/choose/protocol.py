@@ -14,18 +14,18 @@ from embassay.parquet import read_parquet
 from embassay.protocols.choose.conclusions import (
     ChoiceStanding,
     SystemAnswers,
-    choice_record,
-    choice_tables,
-    concluded_rows,
-    deciding_questions,
-    describe_next_draw,
-    describe_so_far,
+    announce_more_questions,
+    describe_likely_best,
     find_contenders,
     find_possible_best,
+    make_choice_record,
+    make_choice_rows,
+    make_choice_tables,
     make_standing,
+    rank_deciding_questions,
 )
-from embassay.protocols.choose.lists import LABELS, list_asked, read_lists
-from embassay.protocols.choose.options import ChoiceOptions, ChoiceRequest, growing_draws
+from embassay.protocols.choose.lists import LABELS, list_asked_questions, read_first_passages
+from embassay.protocols.choose.options import ChoiceOptions, ChoiceRequest, plan_growing_draws
 from embassay.protocols.choose.questions import (
     FAMILIES,
     FILE,
@@ -33,30 +33,30 @@ from embassay.protocols.choose.questions import (
     QuestionCommission,
     SearchedPassages,
     TitledPassages,
-    cell_options,
     describe_questions,
-    draft_tables,
-    draw_commission,
-    draw_probes,
+    draw_passages_for_writer,
+    draw_searched_passages,
+    make_cell_options,
+    make_draft_tables,
     open_writer,
-    read_posed,
     read_user_questions,
+    read_written_questions,
 )
 from embassay.protocols.choose.studies import write_grading_study
-from embassay.protocols.choose.task import TASK, TASKS, ChoiceContext, choice_task
+from embassay.protocols.choose.task import TASK, TASKS, ChoiceContext, make_choice_task
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.evaluation import Task
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.kernel.session import Conclusion, Session, SilentListener
+from embassay.protocols.kernel.session import CellSession, Conclusion, SilentListener
 from embassay.protocols.live.systems import RetrieverProtocol
 from embassay.protocols.questions import drafts
-from embassay.protocols.questions.drafts import DRAFTS, Draft, QuestionWriter, read_drafts
+from embassay.protocols.questions.drafts import DRAFTS, QuestionDraft, QuestionWriter, read_drafts
 from embassay.records import Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import Cell, CellRecord, digest_json, to_json, write_atomic
-from embassay.runs.forecast import Forecast, Forecasts
-from embassay.runs.matrix import Matrix, make_matrix, write_matrices
+from embassay.runs.folder import CellRecord, RunCell, digest_json, to_json, write_atomic
+from embassay.runs.forecast import CellForecast, RunForecast
+from embassay.runs.matrix import QuestionMatrix, build_question_matrix, write_matrices
 from embassay.systems.remote import Ledger
 
 TO_GRADE = "to_grade.jsonl"
@@ -65,7 +65,7 @@ CONTENDERS = "contenders"
 """The folder of a run with what the likeliest systems found for them."""
 
 
-class Choices(RetrieverProtocol):
+class ChoiceProtocol(RetrieverProtocol):
     """Which system to use on documents without labels: P(best), expected regret, and what labels would decide."""
 
     name = "choose"
@@ -82,7 +82,7 @@ class Choices(RetrieverProtocol):
     def __init__(self) -> None:
         self.commissions: tuple[QuestionCommission, ...] = ()
         """What a model is to write, by dataset; none without a model."""
-        self.drafts: dict[str, Draft] = {}
+        self.drafts: dict[str, QuestionDraft] = {}
         self.failed: dict[tuple[str, str], str] = {}
         self.written: str | None = ""
         """The questions that a model wrote, as a file; None where they are not all there yet."""
@@ -101,64 +101,66 @@ class Choices(RetrieverProtocol):
         del fields
         return super().needed(task, system, few, {"text": (few.ids, few.texts)}, options)
 
-    def own_key(self, system: Any, task: Any) -> dict[str, Any]:
+    def list_extra_key_fields(self, system: Any, task: Any) -> dict[str, Any]:
         """What the files of questions and judgements hold, and what a model wrote."""
         del system, task
         return {**self.files, **({"written": digest_json(self.written)} if self.written else {})}
 
-    def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    def plan_run(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """UsageError besides where there is nothing to choose between."""
         options = request.options
         self.files = {}
         self.written = None if options.llm else ""
         if options.queries or options.labels:
-            asked = read_user_questions(cell_options(options, ""))
+            asked = read_user_questions(make_cell_options(options, ""))
             self.files = {"users": digest_json([asked.queries, asked.qrels])}
         writer = open_writer(options, request.seed, cache, ledger) if options.llm else None
-        plan = super().plan(request, cache, ledger)
+        plan = super().plan_run(request, cache, ledger)
         if sum(system.kind != "reference" for system in plan.systems) < 2:
             raise UsageError(
                 "There is nothing to choose between.",
                 mend="Name two or more systems: -s bm25 -s wordllama -s minilm.",
             )
         for dataset in plan.datasets if options.labels else ():
-            self._draw(plan, dataset.source)
+            self._draw_searched_passages(plan, dataset.source)
         if writer is None:
             return plan
         self.drafts = read_drafts(self.folder.path / DRAFTS)
-        self.commissions = tuple(self._commissions(plan, writer))
-        if not any(job.lacks(self.drafts) for job in self.commissions):
-            self.written = self._questions()
-        return replace(plan, cells=tuple(self._cells(plan)))
+        self.commissions = tuple(self._draw_commissions(plan, writer))
+        if not any(job.has_undecided_questions(self.drafts) for job in self.commissions):
+            self.written = self._format_kept_questions()
+        return replace(plan, cells=tuple(self._plan_cells(plan)))
 
-    def _commissions(self, plan: Plan, writer: QuestionWriter) -> Iterator[QuestionCommission]:
+    def _draw_commissions(self, plan: Plan, writer: QuestionWriter) -> Iterator[QuestionCommission]:
         request = plan.request
         for planned_dataset in plan.datasets:
-            drawn = self._draw(plan, planned_dataset.source)
+            drawn = self._draw_searched_passages(plan, planned_dataset.source)
             dataset = inputs.open_request_dataset(request.dataset(planned_dataset.source))
-            kinds = request.options.asked_kinds
-            yield draw_commission(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
+            kinds = request.options.written_question_kinds
+            yield draw_passages_for_writer(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
 
-    def _questions(self) -> str:
+    def _format_kept_questions(self) -> str:
         return "".join(to_json(row) + "\n" for job in self.commissions for row in job.rows(self.drafts))
 
-    def _cells(self, plan: Plan) -> Iterator[Cell]:
+    def _plan_cells(self, plan: Plan) -> Iterator[RunCell]:
         """None before all that a model is to write is there: what cells are asked is part of what they are."""
         path = str(self.folder.path / FILE) if self.written else ""
-        for cell in super()._cells(plan) if self.written is not None else ():
+        for cell in super()._plan_cells(plan) if self.written is not None else ():
             job: Any = cell.job
-            asked = self._count_asked(plan, cell.dataset, cell.system)
+            asked = self._count_asked_passages(plan, cell.dataset, cell.system)
             key = digest_json([cell.key, asked]) if asked < job.options.questions else cell.key
-            yield replace(cell, key=key, job=replace(job, options=cell_options(job.options, path, asked)))
+            yield replace(
+                cell, key=key, job=replace(job, options=make_cell_options(job.options, path, asked))
+            )
 
-    def _count_asked(self, plan: Plan, dataset: str, system: str) -> int:
+    def _count_asked_passages(self, plan: Plan, dataset: str, system: str) -> int:
         """How many passages the system is asked about, so far."""
-        return self.asked.get((dataset, system), growing_draws(plan.request.options.questions)[0])
+        return self.asked.get((dataset, system), plan_growing_draws(plan.request.options.questions)[0])
 
-    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: Plan, *, measure: bool = True) -> RunForecast:
         """What a model is to write, and then the cells."""
         heads = (
-            (job, Forecast(f"questions: {kind}", job.dataset, "", 0, 0, 0), kind, drawn)
+            (job, CellForecast(f"questions: {kind}", job.dataset, "", 0, 0, 0), kind, drawn)
             for job in self.commissions
             for kind, drawn in job.drawn.items()
         )
@@ -167,8 +169,8 @@ class Choices(RetrieverProtocol):
             for job, head, kind, drawn in heads
             for forecast in drafts.forecast_drafts(head, job.writer, kind, drawn, self.drafts)
         ]
-        cells = super().forecast(plan, measure=measure)
-        note = drafts.describe_total(written, self.commissions[0].writer, self.drafts) if written else ""
+        cells = super().forecast_cost(plan, measure=measure)
+        note = drafts.describe_open_cost(written, self.commissions[0].writer, self.drafts) if written else ""
         notes = (*([note] if note else []), *cells.notes)
         return replace(cells, cells=(*written, *cells.cells), notes=notes)
 
@@ -178,53 +180,53 @@ class Choices(RetrieverProtocol):
         questions = describe_questions(self.commissions, self.drafts, self.failed)
         return {"questions": questions} if questions else {}
 
-    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: CellSession) -> Mapping[str, Any]:
         """The same once they are written."""
-        return {**super().told_at_the_end(session), **self.describe_run(session.plan)}
+        return {**super().list_closing_manifest_fields(session), **self.describe_run(session.plan)}
 
-    def cell_options(self, plan: Plan) -> CellOptions:
+    def choose_cell_options(self, plan: Plan) -> CellOptions:
         """With the questions that a model wrote."""
-        return cell_options(plan.request.options, str(self.folder.path / FILE) if self.written else "")
+        return make_cell_options(plan.request.options, str(self.folder.path / FILE) if self.written else "")
 
-    def work(self, session: Session, listener: SilentListener) -> None:
+    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
         """What a model writes, the cells, and then the questions whose judgements would tell most, with the passages
         to grade and the rankings of the likeliest systems."""
         if self.written is None:
             session.whole = False
-            self._write(listener, session.accounts.ledger)
-            session.plan = replace(session.plan, cells=tuple(self._cells(session.plan)))
+            self._write_model_questions(listener, session.accounts.ledger)
+            session.plan = replace(session.plan, cells=tuple(self._plan_cells(session.plan)))
             session.whole = not self.failed
         if self.written:
             write_atomic(self.folder.path / FILE, self.written)
-        self._ask(session, listener)
+        self._ask_systems_in_rounds(session, listener)
         plan, matrices = session.plan, []
         for dataset in plan.datasets:
-            answers = self._answered(plan, dataset.name, session.ended())
+            answers = self._read_all_answers(plan, dataset.name, session.list_ended_cells())
             if len(answers) > 1:
-                result = self._concluded(plan, dataset.name, answers)
-                rows = self._to_grade(plan, dataset.source, answers, result)
+                result = self._conclude_dataset(plan, dataset.name, answers)
+                rows = self._list_questions_to_grade(plan, dataset.source, answers, result)
                 if rows:
                     write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
                 named = {(row["asked by"], row["id"]) for row in rows}
-                lists = self._rankings(dataset.name, named, result)
+                lists = self._collect_grading_rankings(dataset.name, named, result)
                 write_grading_study(self.folder.path, rows, lists, plan.request.seed)
-                matrices.append(self._matrix(plan, dataset.source, dataset.name, answers))
+                matrices.append(self._build_question_matrix(plan, dataset.source, dataset.name, answers))
         write_matrices(self.folder.path, matrices)
 
-    def _ask(self, session: Session, listener: SilentListener) -> None:
+    def _ask_systems_in_rounds(self, session: CellSession, listener: SilentListener) -> None:
         """About a few passages first, and then, where it is not decided, about more: those systems that may be best."""
         known = set(session.records)
-        super().work(session, listener)
-        for before, asked in pairwise(growing_draws(session.plan.request.options.questions)):
+        super().run_cells(session, listener)
+        for before, asked in pairwise(plan_growing_draws(session.plan.request.options.questions)):
             contending: dict[tuple[str, str], int] = {}
-            for standing in self._find_undecided(session, before):
+            for standing in self._find_undecided_datasets(session, before):
                 contending |= {(standing.dataset, name): asked for name in find_possible_best(standing)}
-                listener.interim(describe_next_draw(standing, before, asked))
+                listener.interim(announce_more_questions(standing, before, asked))
             if not contending:
                 break
             is_fresh = not known.issuperset(session.records)
             self.asked |= contending
-            session.plan = replace(session.plan, cells=tuple(self._cells(session.plan)))
+            session.plan = replace(session.plan, cells=tuple(self._plan_cells(session.plan)))
             for cell in session.plan.cells:
                 # Who has just been asked about a few has lost what it said of more.
                 if is_fresh and (cell.dataset, cell.system) in contending:
@@ -232,41 +234,45 @@ class Choices(RetrieverProtocol):
             # Retrievers were asked about all draws at once.
             session.do(listener)
 
-    def _find_undecided(self, session: Session, asked: int) -> Iterator[ChoiceStanding]:
+    def _find_undecided_datasets(self, session: CellSession, asked: int) -> Iterator[ChoiceStanding]:
         """What is concluded on the datasets where that is not enough to name one system, and more passages than were
         asked about could ask."""
-        plan, ended = session.plan, session.ended()
+        plan, ended = session.plan, session.list_ended_cells()
         for dataset in plan.datasets:
-            answers = self._answered(plan, dataset.name, ended)
-            able = len(self._draw(plan, dataset.source).probe.questions.get("sentence", ()))
+            answers = self._read_all_answers(plan, dataset.name, ended)
+            able = len(self._draw_searched_passages(plan, dataset.source).probe.questions.get("sentence", ()))
             if len(answers) > 1 and able > asked:
-                standing = self._concluded(plan, dataset.name, answers)
-                if not standing.is_sure:
+                standing = self._conclude_dataset(plan, dataset.name, answers)
+                if not standing.is_choice_sure:
                     yield standing
 
-    def _draw(self, plan: Plan, source: str) -> SearchedPassages:
+    def _draw_searched_passages(self, plan: Plan, source: str) -> SearchedPassages:
         request = plan.request
-        return draw_probes(self.loaded(request, source, TASK).data, request.options, request.seed)
+        return draw_searched_passages(
+            self.load_task_data(request, source, TASK).data, request.options, request.seed
+        )
 
-    def tell_so_far(self, session: Session, listener: SilentListener) -> None:
+    def report_interim_results(self, session: CellSession, listener: SilentListener) -> None:
         """Who may be best of the systems that have answered, while others are still to come."""
         if self.asked:
             return
-        plan, ended = session.plan, session.ended()
+        plan, ended = session.plan, session.list_ended_cells()
         for dataset in plan.datasets:
-            answers = self._answered(plan, dataset.name, ended)
-            missing = [name for name in _contender_names(plan) if name not in answers]
+            answers = self._read_all_answers(plan, dataset.name, ended)
+            missing = [name for name in _list_contender_names(plan) if name not in answers]
             if len(answers) > 1 and missing:
-                listener.interim(describe_so_far(self._concluded(plan, dataset.name, answers), missing))
+                listener.interim(
+                    describe_likely_best(self._conclude_dataset(plan, dataset.name, answers), missing)
+                )
 
-    def _write(self, listener: SilentListener, ledger: Ledger) -> None:
+    def _write_model_questions(self, listener: SilentListener, ledger: Ledger) -> None:
         for job in self.commissions:
             path = self.folder.path / DRAFTS
             self.failed |= drafts.write_drafts(job.writer, job.drawn, path, self.drafts, listener, ledger)
             job.writer.chat.cache.close()
-        self.written = self._questions()
+        self.written = self._format_kept_questions()
 
-    def _rankings(
+    def _collect_grading_rankings(
         self, dataset: str, questions: Container[tuple[str, str]], result: ChoiceStanding
     ) -> dict[str, list[list[str]]]:
         """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools; and
@@ -287,94 +293,113 @@ class Choices(RetrieverProtocol):
                 lists.setdefault(query, []).append([doc["id"] for doc in docs])
         return lists
 
-    def _to_grade(
+    def _list_questions_to_grade(
         self, plan: Plan, source: str, answers: Mapping[str, SystemAnswers], result: ChoiceStanding
     ) -> list[dict[str, Any]]:
-        options, drawn = plan.request.options, self._draw(plan, source)
+        options, drawn = plan.request.options, self._draw_searched_passages(plan, source)
         places = {doc: row for row, doc in enumerate(drawn.ids)}
         posed = {
             drawn.ids[question.row]: question.text for question in drawn.probe.questions.get("sentence", ())
         }
         readable = frozenset(drawn.ids[row] for row in drawn.probe.readable)
-        posed |= {item.id: item.text for item in read_posed(str(self.folder.path / FILE), result.dataset)}
-        posed |= read_user_questions(cell_options(options, "")).queries
+        posed |= {
+            item.id: item.text
+            for item in read_written_questions(str(self.folder.path / FILE), result.dataset)
+        }
+        posed |= read_user_questions(make_cell_options(options, "")).queries
         return [
             {
                 "id": question, "text": posed[question], "asked by": family,
                 # The passage that a sentence was taken from is shown as it was searched.
                 "passages": [
-                    {"id": doc, "text": drawn.read_by_people(places[doc], asked=doc == question)}
+                    {"id": doc, "text": drawn.format_passage_for_people(places[doc], asked=doc == question)}
                     for doc in passages
                 ],
             }
-            for family, question, passages in deciding_questions(answers, result, readable)
+            for family, question, passages in rank_deciding_questions(answers, result, readable)
         ]  # fmt: skip
 
-    def _matrix(self, plan: Plan, source: str, dataset: str, answers: Mapping[str, SystemAnswers]) -> Matrix:
+    def _build_question_matrix(
+        self, plan: Plan, source: str, dataset: str, answers: Mapping[str, SystemAnswers]
+    ) -> QuestionMatrix:
         """The user's judged questions, a model's, and the sentences of the documents, by what each system has first."""
-        options, drawn = plan.request.options, self._draw(plan, source)
-        asked = min(self._count_asked(plan, dataset, name) for name in answers)
-        questions = dict(list_asked(drawn, options, str(self.folder.path / FILE), dataset, asked))
+        options, drawn = plan.request.options, self._draw_searched_passages(plan, source)
+        asked = min(self._count_asked_passages(plan, dataset, name) for name in answers)
+        questions = dict(list_asked_questions(drawn, options, str(self.folder.path / FILE), dataset, asked))
         families = {question.id: family for question, family in questions.items()}
         lists, ranks = {}, {}
         for name, own in answers.items():
             path = self.folder.items_path(TASK, dataset, name, ".rankings")
-            lists[name] = read_lists(path, families)
-            ranks[name] = own.ranks_in(families)
-        texts = {doc: drawn.read_by_people(row) for row, doc in enumerate(drawn.ids)}
-        return make_matrix(dataset, questions, lists, texts, ranks)
+            lists[name] = read_first_passages(path, families)
+            ranks[name] = own.collect_question_ranks(families)
+        texts = {doc: drawn.format_passage_for_people(row) for row, doc in enumerate(drawn.ids)}
+        return build_question_matrix(dataset, questions, lists, texts, ranks)
 
-    def call(self, request: Any, out: Path) -> str:
+    def format_python_call(self, request: Any, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         return f"embassay.choose({list(request.systems)!r}, {request.datasets[0]!r}, out={str(out)!r})"
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """Besides who finds what: P(best), expected regret, and what labels would decide."""
-        before = super().conclude(plan, records, rows)
-        answered = {dataset.name: self._answered(plan, dataset.name, records) for dataset in plan.datasets}
-        settled = [self._concluded(plan, name, heard) for name, heard in answered.items() if len(heard) > 1]
-        more = [row for result in settled for row in concluded_rows(result, plan.request.seed)]
-        tables = [table for result in settled for table in choice_tables(result)]
-        tables += draft_tables(self.commissions, self.drafts)
-        choices = {result.dataset: choice_record(result) for result in settled}
+        before = super().draw_conclusions(plan, records, rows)
+        answered = {
+            dataset.name: self._read_all_answers(plan, dataset.name, records) for dataset in plan.datasets
+        }
+        settled = [
+            self._conclude_dataset(plan, name, heard) for name, heard in answered.items() if len(heard) > 1
+        ]
+        more = [row for result in settled for row in make_choice_rows(result, plan.request.seed)]
+        tables = [table for result in settled for table in make_choice_tables(result)]
+        tables += make_draft_tables(self.commissions, self.drafts)
+        choices = {result.dataset: make_choice_record(result) for result in settled}
         return replace(
             before, rows=[*before.rows, *more], tables=[*before.tables, *tables],
             comparisons={**before.comparisons, "choice": choices}
         )  # fmt: skip
 
-    def _answered(self, plan: Plan, dataset: str, records: Sequence[CellRecord]) -> dict[str, SystemAnswers]:
+    def _read_all_answers(
+        self, plan: Plan, dataset: str, records: Sequence[CellRecord]
+    ) -> dict[str, SystemAnswers]:
         done = {record.system for record in records if record.done and record.dataset == dataset}
         return {
             name: answers
-            for name in _contender_names(plan)
-            if name in done and (answers := self._answers(plan, dataset, name)) is not None
+            for name in _list_contender_names(plan)
+            if name in done and (answers := self._read_system_answers(plan, dataset, name)) is not None
         }
 
-    def _concluded(self, plan: Plan, dataset: str, answers: Mapping[str, SystemAnswers]) -> ChoiceStanding:
-        missing = [name for name in _contender_names(plan) if name not in answers]
+    def _conclude_dataset(
+        self, plan: Plan, dataset: str, answers: Mapping[str, SystemAnswers]
+    ) -> ChoiceStanding:
+        missing = [name for name in _list_contender_names(plan) if name not in answers]
         options = plan.request.options
         return make_standing(
             dataset, plan.lang(dataset), answers, options.tolerance, plan.request.seed, missing
         )
 
-    def _answers(self, plan: Plan, dataset: str, system: str) -> SystemAnswers | None:
+    def _read_system_answers(self, plan: Plan, dataset: str, system: str) -> SystemAnswers | None:
         """What the system answered, as far as it has been asked by now: a run that goes on decides as it did before,
         whatever it was asked later."""
         paths = [self.folder.items_path(TASK, dataset, system, suffix) for suffix in ("", ".rankings")]
-        answers = read_answers(*paths) if all(path.exists() for path in paths) else None
-        asked = self._count_asked(plan, dataset, system)
+        answers = read_cell_answers(*paths) if all(path.exists() for path in paths) else None
+        asked = self._count_asked_passages(plan, dataset, system)
         if answers is None or asked >= plan.request.options.questions:
             return answers
-        drawn = self._draw(plan, next(planned.source for planned in plan.datasets if planned.name == dataset))
+        drawn = self._draw_searched_passages(
+            plan, next(planned.source for planned in plan.datasets if planned.name == dataset)
+        )
         posed = drawn.probe.first_questions(asked)
-        return answers.only({name: {drawn.ids[own.row] for own in group} for name, group in posed.items()})
+        return answers.restrict_to_questions(
+            {name: {drawn.ids[own.row] for own in group} for name, group in posed.items()}
+        )
 
 
-def _contender_names(plan: Plan) -> list[str]:
+def _list_contender_names(plan: Plan) -> list[str]:
     return [system.name for system in plan.systems if system.kind != "reference"]
 
 
-def read_answers(items: Path, rankings: Path) -> SystemAnswers | None:
+def read_cell_answers(items: Path, rankings: Path) -> SystemAnswers | None:
     """Of the files of a cell; None where it has no questions."""
     places: dict[str, dict[str, int]] = {}
     judged: dict[str, float] = {}
@@ -404,11 +429,14 @@ def show_passages(request: ChoiceRequest, n: int) -> list[ShownPassage]:
     """The first `n` of the passages that a choice would search, in their order. DataError where the documents cannot be
     read."""
     dataset = inputs.open_request_dataset(request.dataset(request.datasets[0]))
-    data = choice_task().load(dataset, request.limit, request.seed).data
-    drawn = draw_probes(data, request.options, request.seed)
+    data = make_choice_task().load(dataset, request.limit, request.seed).data
+    drawn = draw_searched_passages(data, request.options, request.seed)
     asked = {question.row: question.text for question in drawn.probe.questions.get("sentence", ())}
     places = range(min(n, len(drawn.ids)))
-    return [ShownPassage(drawn.ids[row], drawn.read_by_people(row), asked.get(row, "")) for row in places]
+    return [
+        ShownPassage(drawn.ids[row], drawn.format_passage_for_people(row), asked.get(row, ""))
+        for row in places
+    ]
 
 
 def choose(
@@ -429,7 +457,7 @@ def choose(
     `options` are `ChoiceOptions`. `run.table("choice")` has the systems, the likeliest first.
     """
     arguments.setdefault("tokenizer", "words")
-    return Choices().run(
+    return ChoiceProtocol().run(
         systems, datasets=[corpus], out=out, workers=workers, cache=cache, listener=listener, max_usd=max_usd,
         **arguments
     )  # fmt: skip

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents import passage_places
+from embassay.data.documents import read_placed_passages
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
-from embassay.limits import WHOLE, read_bounded, record_json
+from embassay.limits import WHOLE, parse_record_json, read_bounded_file
 from embassay.protocols.choose.options import FEW, ChoiceOptions
 from embassay.protocols.choose.studies import STUDY, read_study_grades
 from embassay.protocols.kernel.tables import ColumnTable
@@ -34,16 +34,16 @@ from embassay.protocols.questions import QuestionsOptions
 from embassay.protocols.questions import drafts as drafted
 from embassay.protocols.questions.drafts import (
     OUTCOMES,
-    Draft,
+    QuestionDraft,
     QuestionWriter,
-    draw_passages,
+    draw_passages_by_kind,
     find_near_repeats,
     list_decided_drafts,
     list_missing_drafts,
-    load_prompt,
+    load_question_prompt,
+    make_outcomes_table,
     open_question_writer,
-    outcomes_table,
-    plan_models,
+    plan_question_models,
 )
 from embassay.randomness import make_generator
 from embassay.search.bm25 import split_words
@@ -103,15 +103,17 @@ class RemovedSentences:
         return {family: questions for family, questions in asked if questions}
 
 
-def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> RemovedSentences:
+def take_question_sentences(
+    texts: Sequence[str], titles: Sequence[str], most: int, seed: int
+) -> RemovedSentences:
     """Take a sentence, and the title where it begins with one, out of up to `most` of the passages: of those with a
     sentence that reads by itself; of the others too where these are few, as in lists of headlines."""
     bodies = list(texts)
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
     order = make_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
-    given = [_without_title(body, title) for body, title in zip(bodies, titles, strict=True)]
+    given = [_strip_leading_title(body, title) for body, title in zip(bodies, titles, strict=True)]
     sentences = list_readable_sentences(given, frequency, most)
-    are_enough = _are_enough(sum(map(bool, sentences)), len(bodies), most)
+    are_enough = _has_enough_readable_passages(sum(map(bool, sentences)), len(bodies), most)
     posed: dict[str, list[PassageQuestion]] = {family: [] for family in FAMILIES}
     readable: list[int] = []
     taken = halved = unasked = 0
@@ -119,7 +121,7 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
         if taken == most:
             break
         rng = make_generator(seed, "choose", str(row), bodies[row][:64])
-        cut = _take_readable_out(given[row], sentences[row], rng)
+        cut = _take_readable_sentence_out(given[row], sentences[row], rng)
         readable += [row] if cut else []
         cut = cut or (None if are_enough else take_sentence_out(given[row], rng))
         if cut is None:
@@ -135,7 +137,7 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
     return RemovedSentences(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
 
 
-def _are_enough(readable: int, passages: int, most: int) -> bool:
+def _has_enough_readable_passages(readable: int, passages: int, most: int) -> bool:
     """Whether so many passages with a sentence that reads by itself do without the others: as many as are asked, or few
     but a good part, as in documents; not the odd one among headlines."""
     return readable >= most or 2 * readable >= passages or (readable >= FEW and 4 * readable >= passages)
@@ -152,13 +154,13 @@ def list_readable_sentences(
     times = Counter(sentence for of_text in read for sentence in {prose.text for prose in of_text})
     rare = COMMON * len(texts)
 
-    def can_be_asked(text: str, prose: ProseSentence) -> bool:
+    def can_ask_sentence(text: str, prose: ProseSentence) -> bool:
         telling = sum(frequency.get(word, 0) <= rare for word in set(split_words(prose.text)))
         left = len(split_words(text)) - len(split_words(prose.text))
         return times[prose.text] == 1 and telling >= TELLING and left >= LEFT
 
     fit = [
-        [prose for prose in of_text if can_be_asked(text, prose)]
+        [prose for prose in of_text if can_ask_sentence(text, prose)]
         for text, of_text in zip(texts, read, strict=True)
     ]
     alone = [[prose for prose in of_text if prose.stands_alone] for of_text in fit]
@@ -167,7 +169,7 @@ def list_readable_sentences(
     return [best or of_text for best, of_text in zip(alone, fit, strict=True)]
 
 
-def _take_readable_out(
+def _take_readable_sentence_out(
     body: str, sentences: Sequence[ProseSentence], rng: np.random.Generator
 ) -> tuple[str, str, bool] | None:
     """One of the sentences as it reads, and the passage without it; None where there is none."""
@@ -177,7 +179,7 @@ def _take_readable_out(
     return prose.text, f"{body[: prose.start].rstrip()} {body[prose.end :].lstrip()}".strip(), False
 
 
-def cut_at_ties(found: Ranked) -> NDArray[np.int64]:
+def cut_rankings_at_ties(found: RankedCandidates) -> NDArray[np.int64]:
     """The passages of rankings, -1 from where on they stand in the order of the documents: ten or more that tie with
     the last. A system that finds no word of a question has not found what happens to stand first."""
     is_found = found.indices >= 0
@@ -187,18 +189,18 @@ def cut_at_ties(found: Ranked) -> NDArray[np.int64]:
     return np.where(tied & (tied.sum(axis=1, keepdims=True) >= TIED), -1, found.indices)
 
 
-def passage_ranks(top: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def find_passage_ranks(top: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of passage `rows[i]` in the ranking `top[i]`, from 1; 0 where it is not among those."""
     hits = top == rows[:, None]
     return np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
 
 
-def passage_gains(places: NDArray[np.int64]) -> NDArray[np.float64]:
+def compute_passage_ndcg(places: NDArray[np.int64]) -> NDArray[np.float64]:
     """nDCG of questions that one passage answers: 1 / log2(rank + 1), 0 where it was not found."""
     return np.where(places > 0, 1 / np.log2(np.maximum(places, 1) + 1), 0.0)
 
 
-def passage_nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
+def compute_rank_nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
     """How near the first place each passage was: 1 - log rank / log 150, from 0 (not found) to 1 (first). Its mean
     tells systems apart also where none finds much among the first ten."""
     return np.asarray(1 - np.log(np.where(places > 0, places, MISSED)) / log(MISSED))
@@ -210,18 +212,20 @@ def take_sentence_out(body: str, rng: np.random.Generator) -> tuple[str, str, bo
     ends = list(sentence_ends(body))
     code = find_fences(body)
     spans = [
-        (a, b) for a, b in pairwise([0, *ends]) if _is_prose(body, a, b) and not _overlaps_any(code, a, b)
+        (a, b)
+        for a, b in pairwise([0, *ends])
+        if _is_askable_prose(body, a, b) and not _overlaps_any_span(code, a, b)
     ]
     if len(spans) < 2:
-        parts = split_pieces(body)
-        if code or not _is_prose(body, 0, len(body)) or len(parts) < 2 * (FEWEST + 1):
+        parts = split_text_at_blanks(body)
+        if code or not _is_askable_prose(body, 0, len(body)) or len(parts) < 2 * (FEWEST + 1):
             return None
         longest = LONGEST * (SIGNS if is_unspaced(body) else 1)
         middle = len(parts) // 2
         # Short passages are cut in their middle, long ones after the words of a sentence, from either end.
         first = int(rng.integers(2))
         cut = max(middle, len(parts) - longest) if first else min(middle, longest)
-        halves = join_pieces(parts[:cut], body), join_pieces(parts[cut:], body)
+        halves = join_text_parts(parts[:cut], body), join_text_parts(parts[cut:], body)
         return halves[first], halves[1 - first], True
     start, end = spans[int(rng.integers(len(spans)))]
     return body[start:end].strip(), f"{body[:start].rstrip()} {body[end:].lstrip()}".strip(), False
@@ -234,7 +238,7 @@ _ADDRESS = re.compile(r"\b(?:https?|ftp|file)://\S+|\bwww\.\S+|\S+@\S+\.\w+")
 _SIGNS = re.compile(r"[{}<>=|\\;$#@]")
 
 
-def _is_prose(body: str, start: int, end: int) -> bool:
+def _is_askable_prose(body: str, start: int, end: int) -> bool:
     """Whether the characters `start` to `end` can be asked: no part of a heading, a table's row, a list's entry, code
     or a template, five words or more without addresses, and few signs among them."""
     line = body[body.rfind("\n", 0, start) + 1 : end]
@@ -244,7 +248,7 @@ def _is_prose(body: str, start: int, end: int) -> bool:
     return len(split_words(prose)) >= FEWEST + 2 and 12 * len(_SIGNS.findall(prose)) <= len(prose)
 
 
-def _overlaps_any(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+def _overlaps_any_span(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     return any(start < last and first < end for first, last in places)
 
 
@@ -252,17 +256,17 @@ def reword_question(asked: str, rest: str, frequency: Mapping[str, int], n: int)
     """The sentence, and what is left without half of the rare words that it shares with its passage, where that is
     enough."""
     yield "sentence", asked
-    parts, passage_words = split_pieces(asked), set(split_words(rest))
+    parts, passage_words = split_text_at_blanks(asked), set(split_words(rest))
     telling = {key for part in parts for key in split_words(part) if frequency[key] <= COMMON * n}
     rare = sorted(telling, key=lambda key: (frequency[key], key))
     shared = [key for key in rare if key in passage_words]
     gone = set(shared[: (len(shared) + 1) // 2])
     left = [part for part in parts if not set(split_words(part)) & gone]
     if len(left) >= FEWEST:
-        yield "half", join_pieces(left, asked)
+        yield "half", join_text_parts(left, asked)
 
 
-def split_pieces(text: str) -> list[str]:
+def split_text_at_blanks(text: str) -> list[str]:
     """The parts of a text between blanks; of one without blanks its words."""
     parts = text.split()
     return split_words(text) if is_unspaced(text) else parts
@@ -273,12 +277,12 @@ def is_unspaced(text: str) -> bool:
     return 4 * len(text.split()) < len(split_words(text))
 
 
-def join_pieces(parts: Sequence[str], text: str) -> str:
+def join_text_parts(parts: Sequence[str], text: str) -> str:
     """The parts as a text written like `text`: with blanks, or without."""
     return ("" if is_unspaced(text) else " ").join(parts)
 
 
-def _without_title(text: str, title: str) -> str:
+def _strip_leading_title(text: str, title: str) -> str:
     title = title.strip()
     if title and text.lstrip().casefold().startswith(title.casefold()):
         return text.lstrip()[len(title) :].lstrip(" .\n:-") or text
@@ -314,19 +318,19 @@ class SearchedPassages:
     titles: Sequence[str]
     probe: RemovedSentences
 
-    def read_by_people(self, row: int, *, asked: bool = False) -> str:
+    def format_passage_for_people(self, row: int, *, asked: bool = False) -> str:
         """A passage under its title; `asked`: without the sentence that it asks with."""
         title, text = self.titles[row].strip(), (self.probe.texts if asked else self.texts)[row]
-        given = _without_title(text, title)
+        given = _strip_leading_title(text, title)
         return f"{title}\n\n{given}" if title else given
 
-    def without_sentences(self, queries: Mapping[str, str]) -> tuple[list[str], frozenset[str]]:
+    def remove_asked_sentences(self, queries: Mapping[str, str]) -> tuple[list[str], frozenset[str]]:
         """The texts without the sentences that are asked of them, each by the id of its passage, and the ids of these
         questions. Judged questions of the documents are asked as they were before: their sentence is not there."""
         texts, own = list(self.texts), set[str]()
         for row, doc in enumerate(self.ids):
             if doc in queries:
-                given = _without_title(texts[row], self.titles[row])
+                given = _strip_leading_title(texts[row], self.titles[row])
                 # As it was when the sentence was taken out: without the title before it.
                 spans = [prose for prose in find_prose_sentences(given) if prose.text == queries[doc]]
                 if spans:
@@ -336,7 +340,7 @@ class SearchedPassages:
                     own.add(doc)
         return texts, frozenset(own)
 
-    def searched_judgements(self, asked: UserQuestions) -> dict[str, dict[str, float]]:
+    def select_searched_judgements(self, asked: UserQuestions) -> dict[str, dict[str, float]]:
         """The judgements of passages that are searched, of questions with a relevant one."""
         searched = set(self.ids)
         qrels = {
@@ -346,13 +350,13 @@ class SearchedPassages:
         return {query: grades for query, grades in qrels.items() if any(gain > 0 for gain in grades.values())}
 
 
-def draw_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
+def draw_searched_passages(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
     """The passages that are drawn, all that are judged among them."""
-    return _cached_probes(data, cell_options(options, ""), seed)
+    return _draw_cached_passages(data, make_cell_options(options, ""), seed)
 
 
 @lru_cache(maxsize=4)
-def _cached_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
+def _draw_cached_passages(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
     asked = read_user_questions(options) if options.labels else UserQuestions({}, {})
     judged = {doc for grades in asked.qrels.values() for doc in grades}
     n = len(data)
@@ -372,14 +376,16 @@ def _cached_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> S
     else:
         rows = list(range(n))
     ids, texts, titles = ([column[row] for row in rows] for column in (data.ids, data.texts, data.titles))
-    return SearchedPassages(ids, texts, titles, take_sentences(texts, titles, options.questions, seed))
+    return SearchedPassages(
+        ids, texts, titles, take_question_sentences(texts, titles, options.questions, seed)
+    )
 
 
 @lru_cache(maxsize=4)
 def read_user_questions(options: ChoiceOptions) -> UserQuestions:
     """The user's questions and judgements. UsageError where questions are named by ids and the texts are nowhere."""
     qrels: dict[str, dict[str, float]] = {}
-    path = find_labels(options.labels) if options.labels else Path()
+    path = find_judgements_folder(options.labels) if options.labels else Path()
     if options.labels and (path / STUDY).is_file():
         return UserQuestions(*read_study_grades(path))
     if options.labels:
@@ -409,7 +415,7 @@ def read_user_questions(options: ChoiceOptions) -> UserQuestions:
     return UserQuestions({query: query for query in qrels}, qrels)
 
 
-def find_labels(name: str) -> Path:
+def find_judgements_folder(name: str) -> Path:
     """Where judgements are read: of a run of `rag golden`, or of a file that it exported, the folder whose judgements
     are gains, for the lowest of its grades, 1, is that of passages which are not relevant."""
     path = Path(name).expanduser()
@@ -434,7 +440,7 @@ class CellOptions(ChoiceOptions):
     asked: int = 0
 
 
-def cell_options(options: ChoiceOptions, written: str, asked: int = 0) -> CellOptions:
+def make_cell_options(options: ChoiceOptions, written: str, asked: int = 0) -> CellOptions:
     """The options of a run for its cells, which ask about all passages that give a question or the first `asked`."""
     own = {field.name: getattr(options, field.name) for field in fields(ChoiceOptions)}
     return CellOptions(**own, written=written, asked=asked or options.questions)
@@ -458,11 +464,11 @@ class QuestionCommission:
     writer: QuestionWriter
     drawn: drafted.Drawn
 
-    def lacks(self, drafts: Container[str]) -> bool:
+    def has_undecided_questions(self, drafts: Container[str]) -> bool:
         """Whether some question is not decided."""
         return bool(list_missing_drafts(self.writer, self.drawn, drafts))
 
-    def rows(self, drafts: Mapping[str, Draft]) -> list[dict[str, Any]]:
+    def rows(self, drafts: Mapping[str, QuestionDraft]) -> list[dict[str, Any]]:
         """The questions that are kept, by kind in the order of the draw; of near repeats the first."""
         numbered = [
             (f"{kind}-{number}", draft)
@@ -488,7 +494,7 @@ class QuestionCommission:
             if place not in gone
         ]
 
-    def counts(self, drafts: Mapping[str, Draft]) -> dict[str, dict[str, int]]:
+    def counts(self, drafts: Mapping[str, QuestionDraft]) -> dict[str, dict[str, int]]:
         """Kind -> outcome -> drafts."""
         kept_ids = {row["id"] for row in self.rows(drafts)}
         counts: dict[str, dict[str, int]] = {}
@@ -508,23 +514,27 @@ def open_writer(
     the cost is limited."""
     how = QuestionsOptions(n=options.written_per_kind, into=options.into)
     writer = open_question_writer(options.llm, options.checker, how, seed, cache, ledger)
-    plan_models(options.llm, options.checker, writer, ledger)
+    plan_question_models(options.llm, options.checker, writer, ledger)
     return writer
 
 
-def draw_commission(
+def draw_passages_for_writer(
     writer: QuestionWriter, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
 ) -> QuestionCommission:
     """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
-    passages = [passage for passage in passage_places(dataset) if passage.id in searched]
-    return QuestionCommission(name, writer, draw_passages(passages, kinds, writer.options, writer.seed, name))
+    passages = [passage for passage in read_placed_passages(dataset) if passage.id in searched]
+    return QuestionCommission(
+        name, writer, draw_passages_by_kind(passages, kinds, writer.options, writer.seed, name)
+    )
 
 
-def read_posed(path: str, dataset: str) -> tuple[ModelQuestion, ...]:
+def read_written_questions(path: str, dataset: str) -> tuple[ModelQuestion, ...]:
     """The questions of a run's file about one dataset; none where there is no file."""
     if not path or not Path(path).is_file():
         return ()
-    rows = [record_json(line) for line in read_bounded(Path(path), WHOLE).splitlines() if line.strip()]
+    rows = [
+        parse_record_json(line) for line in read_bounded_file(Path(path), WHOLE).splitlines() if line.strip()
+    ]
     return tuple(
         ModelQuestion(row["id"], row["kind"], row["text"], row["passage"])
         for row in rows
@@ -533,14 +543,14 @@ def read_posed(path: str, dataset: str) -> tuple[ModelQuestion, ...]:
 
 
 def describe_questions(
-    commissions: Sequence[QuestionCommission], drafts: Mapping[str, Draft], failed: Mapping[Any, str]
+    commissions: Sequence[QuestionCommission], drafts: Mapping[str, QuestionDraft], failed: Mapping[Any, str]
 ) -> dict[str, Any]:
     """What a manifest says of the questions: who wrote and checked them by which prompts, and what became of them."""
     if not commissions:
         return {}
     first = commissions[0]
     writer, options = first.writer, first.writer.options
-    prompts = [load_prompt(kind, options.into).as_dict() for kind in (*first.drawn, "check")]
+    prompts = [load_question_prompt(kind, options.into).as_dict() for kind in (*first.drawn, "check")]
     return {
         "by": writer.chat.name, "identity": writer.chat.identity, "checker": writer.checker.name,
         "checker_identity": writer.checker.identity, "prompts": prompts,
@@ -551,11 +561,11 @@ def describe_questions(
     }  # fmt: skip
 
 
-def draft_tables(
-    commissions: Sequence[QuestionCommission], drafts: Mapping[str, Draft]
+def make_draft_tables(
+    commissions: Sequence[QuestionCommission], drafts: Mapping[str, QuestionDraft]
 ) -> Iterator[ColumnTable]:
     """What became of the drafts."""
     for job in commissions:
         counts = job.counts(drafts)
         outcomes = [name for name in OUTCOMES if any(name in of_kind for of_kind in counts.values())]
-        yield outcomes_table("choice_drafts", "Generated questions by outcome", counts, outcomes)
+        yield make_outcomes_table("choice_drafts", "Generated questions by outcome", counts, outcomes)

@@ -58,7 +58,7 @@ def write_grading_study(
     """
     from embassay.protocols.hume.study import (
         ItemRow,
-        Practice,
+        PracticeItem,
         Source,
         StudyFile,
         StudyTask,
@@ -74,7 +74,7 @@ def write_grading_study(
         return None
     task = StudyTask(
         name=TASK, family="reranking", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES,
-        n=len(items), practice=[Practice(payload=EXAMPLE, answer=MARKS, explanation=WHY)],
+        n=len(items), practice=[PracticeItem(payload=EXAMPLE, answer=MARKS, explanation=WHY)],
         source=Source(dataset=run.name)
     )  # fmt: skip
     study = StudyFile(
@@ -102,13 +102,13 @@ def _choose_folder(run: Path, study: StudyFile) -> Path:
         folder = run / (STUDIES if number == 1 else f"{STUDIES}-{number}")
         if not (folder / STUDY).is_file() or read_study(folder).study == study:
             return folder
-        if not _is_answered(folder):
+        if not _is_study_answered(folder):
             (folder / STUDY).unlink()
             return folder
     raise UsageError(f"{run} has too many studies.", mend="Delete the ones you do not need.")
 
 
-def _is_answered(folder: Path) -> bool:
+def _is_study_answered(folder: Path) -> bool:
     # What serves it keeps its links and answers beside it.
     return any(
         (folder / name).exists() for name in ("answers.sqlite3", "database", "serve.key", "annotations")
@@ -132,24 +132,24 @@ def read_study_grades(path: Path) -> tuple[dict[str, str], dict[str, dict[str, f
     for annotation in collect_annotations(folder):
         if isinstance(annotation.value, tuple):
             marks.setdefault(annotation.item_id, []).append(annotation.value)
-    answered = [item for item in folder.items if item.id in marks and _is_ours(item)]
+    answered = [item for item in folder.items if item.id in marks and _is_grading_item(item)]
     if not answered:
         raise UsageError(
             f"Nobody has marked a passage in {path} yet.",
             mend=f"First have the questions answered in a browser: embassay hume serve {path} -a NAME",
         )
-    grades = {item.payload["query_id"]: _mean_marks(item, marks[item.id]) for item in answered}
+    grades = {item.payload["query_id"]: _vote_on_passage_marks(item, marks[item.id]) for item in answered}
     # Where people find nothing relevant nothing tells the systems apart.
     qrels = {query: of_query for query, of_query in grades.items() if any(of_query.values())}
     texts = {item.payload["query_id"]: item.payload["query"] for item in answered}
     return {query: texts[query] for query in qrels}, qrels
 
 
-def _is_ours(item: Item) -> bool:
+def _is_grading_item(item: Item) -> bool:
     return item.task == TASK and "query_id" in item.payload
 
 
-def _mean_marks(item: Item, marks: Sequence[Sequence[int]]) -> dict[str, float]:
+def _vote_on_passage_marks(item: Item, marks: Sequence[Sequence[int]]) -> dict[str, float]:
     shares = np.mean(np.array(marks, dtype=float), axis=0)
     documents = item.payload["documents"]
     return {doc["id"]: float(share >= 0.5) for doc, share in zip(documents, shares.tolist(), strict=True)}

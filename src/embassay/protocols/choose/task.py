@@ -14,7 +14,7 @@ from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.measures import ndcg
 from embassay.protocols.choose.lists import LABELS, QUERIES
-from embassay.protocols.choose.options import FEW, growing_draws
+from embassay.protocols.choose.options import FEW, plan_growing_draws
 from embassay.protocols.choose.questions import (
     BY_MODEL,
     DEPTH,
@@ -23,20 +23,20 @@ from embassay.protocols.choose.questions import (
     SearchedPassages,
     TitledPassages,
     UserQuestions,
-    cell_options,
-    cut_at_ties,
-    draw_probes,
+    compute_passage_ndcg,
+    cut_rankings_at_ties,
+    draw_searched_passages,
+    find_passage_ranks,
     is_unspaced,
-    passage_gains,
-    passage_ranks,
-    read_posed,
+    make_cell_options,
     read_user_questions,
+    read_written_questions,
 )
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task
-from embassay.protocols.tasks.task import make_outcome
-from embassay.records import Loaded, Score, TaskOutcome
+from embassay.protocols.tasks.task import make_task_outcome
+from embassay.records import LoadedDataset, Score, TaskOutcome
 from embassay.registry import Registry
 
 TASK, HEADLINE = "choice", "found"
@@ -44,7 +44,7 @@ K = 10
 
 
 @dataclass(frozen=True)
-class ChoiceContext(evaluation.Context):
+class ChoiceContext(evaluation.TaskContext):
     """With the options of a choice."""
 
     options: CellOptions = field(default_factory=CellOptions)
@@ -52,36 +52,36 @@ class ChoiceContext(evaluation.Context):
     def __post_init__(self) -> None:
         # Where nothing is evaluated for a run, nothing is written for it either.
         if not isinstance(self.options, CellOptions):
-            object.__setattr__(self, "options", cell_options(self.options, ""))
+            object.__setattr__(self, "options", make_cell_options(self.options, ""))
 
 
-def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
+def evaluate_found_passages(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
-    drawn, options = draw_probes(data, context.options, context.seed), context.options
-    draws = [n for n in growing_draws(options.questions) if n <= options.asked]
+    drawn, options = draw_searched_passages(data, context.options, context.seed), context.options
+    draws = [n for n in plan_growing_draws(options.questions) if n <= options.asked]
     posed = [drawn.probe.first_questions(n, after) for after, n in pairwise((0, *draws))]
     asked = [[(name, question) for name, group in part.items() for question in group] for part in posed]
     families = list(chain.from_iterable(asked))
     items = Items()
     if not families:
         reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
-        return make_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
+        return make_task_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
     # Each draw by itself, as it was asked before: what was encoded then is in the cache.
     texts = ([question.text for _, question in part] for part in asked if part)
-    top = np.concatenate([_search_places(system, part, drawn.probe.texts) for part in texts])
+    top = np.concatenate([_find_passage_places(system, part, drawn.probe.texts) for part in texts])
     documents = Lost(system, drawn.ids, "documents")
-    documents.see_texts(drawn.probe.texts)
+    documents.note_unencoded_texts(drawn.probe.texts)
     missed = Lost(system, [f"{name} {drawn.ids[question.row]}" for name, question in families], "questions")
-    missed.see_texts(question.text for _, question in families)
+    missed.note_unencoded_texts(question.text for _, question in families)
     for lost in (documents, missed):
-        if lost.too_many:
-            return lost.without_score(HEADLINE, items)
-    places = passage_ranks(top, np.array([question.row for _, question in families]))
-    values = passage_gains(places)
+        if lost.too_many_lost_reason:
+            return lost.make_outcome_without_score(HEADLINE, items)
+    places = find_passage_ranks(top, np.array([question.row for _, question in families]))
+    values = compute_passage_ndcg(places)
     rankings = _Rankings(drawn.ids)
     by_passage: dict[str, list[float]] = {}
     scores = []
-    is_missed = missed.mask
+    is_missed = missed.lost_mask
     for name in dict.fromkeys(name for name, _ in families):
         # A question that failed has no answer, which is not a wrong one.
         rows = [
@@ -91,33 +91,33 @@ def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceCon
         items.add(ids, values[rows], HEADLINE, name)
         # The rank itself too: `conclusions` makes nearness of it.
         items.add(ids, places[rows], "rank", name)
-        scores.append(_mean_estimate(values[rows], context, name).score(HEADLINE, variant=name))
+        scores.append(_estimate_mean(values[rows], context, name).score(HEADLINE, variant=name))
         rankings.add(name, ids, top[rows, :K])
         for passage, value in zip(ids, values[rows].tolist(), strict=True):
             by_passage.setdefault(passage, []).append(value)
-    scores += _search_written(system, drawn, context, items, rankings)
+    scores += _search_model_questions(system, drawn, context, items, rankings)
     if options.queries or options.labels:
-        _search_asked(system, drawn, read_user_questions(options), items, rankings)
+        _search_user_questions(system, drawn, read_user_questions(options), items, rankings)
     means = np.array([np.mean(scored) for scored in by_passage.values()])
-    result = make_outcome(
-        HEADLINE, _mean_estimate(means, context, "passages"), items, n=len(means), scores=scores,
+    result = make_task_outcome(
+        HEADLINE, _estimate_mean(means, context, "passages"), items, n=len(means), scores=scores,
         skipped=(*documents.skipped, *missed.skipped),
-        warnings=_choice_warnings(data, drawn, len(means)),
+        warnings=_warn_about_questions(data, drawn, len(means)),
         counts={"documents": len(drawn.ids), "questions": len(families)}
     )  # fmt: skip
     return replace(result, rankings=rankings.columns)
 
 
-def _search_places(
+def _find_passage_places(
     system: Similarity, questions: Sequence[str], passages: Sequence[str]
 ) -> NDArray[np.int64]:
     """The places of the passages that are found, (questions, DEPTH), -1 where there is none."""
     ranked = system.search(questions, passages, DEPTH)
     # The places of a retriever's list are its own, and a list may end early.
-    return ranked.indices if system.kind == "run" else cut_at_ties(ranked)
+    return ranked.indices if system.kind == "run" else cut_rankings_at_ties(ranked)
 
 
-def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
+def _warn_about_questions(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
     """What makes the questions worth less."""
     if len(drawn.ids) < len(data):
         yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
@@ -140,11 +140,11 @@ def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) 
         yield f"{asked:,} passages could be asked about: P(best) is valid from {FEW} on"
 
 
-def _mean_estimate(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
+def _estimate_mean(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
 
 
-def _search_written(
+def _search_model_questions(
     system: Similarity,
     drawn: SearchedPassages,
     context: ChoiceContext,
@@ -154,19 +154,19 @@ def _search_written(
     """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
     places = {doc: row for row, doc in enumerate(drawn.ids)}
     by_kind: dict[str, list[ModelQuestion]] = {}
-    for question in read_posed(context.options.written, context.dataset):
+    for question in read_written_questions(context.options.written, context.dataset):
         by_kind.setdefault(f"{BY_MODEL}{question.kind}", []).append(question)
     for family, questions in by_kind.items():
         ids = [question.id for question in questions]
-        top = _search_places(system, [question.text for question in questions], drawn.texts)
-        ranked = passage_ranks(top, np.array([places[question.passage] for question in questions]))
-        items.add(ids, passage_gains(ranked), HEADLINE, family)
+        top = _find_passage_places(system, [question.text for question in questions], drawn.texts)
+        ranked = find_passage_ranks(top, np.array([places[question.passage] for question in questions]))
+        items.add(ids, compute_passage_ndcg(ranked), HEADLINE, family)
         items.add(ids, ranked, "rank", family)
         rankings.add(family, ids, top[:, :K])
-        yield _mean_estimate(passage_gains(ranked), context, family).score(HEADLINE, variant=family)
+        yield _estimate_mean(compute_passage_ndcg(ranked), context, family).score(HEADLINE, variant=family)
 
 
-def _search_asked(
+def _search_user_questions(
     system: Similarity,
     drawn: SearchedPassages,
     asked: UserQuestions,
@@ -175,7 +175,7 @@ def _search_asked(
 ) -> None:
     """The user's questions, over the passages as they are; sentences of the documents, over these without them."""
     ids = list(asked.queries)
-    without, own = drawn.without_sentences(asked.queries)
+    without, own = drawn.remove_asked_sentences(asked.queries)
     top = np.empty((len(ids), K), dtype=np.int64)
     for texts, of_documents in ((drawn.texts, False), (without, True)):
         rows = [row for row, query in enumerate(ids) if (query in own) is of_documents]
@@ -185,7 +185,7 @@ def _search_asked(
             top[rows] = np.pad(ranked, ((0, 0), (0, K - ranked.shape[1])), constant_values=-1)
     rankings.add(QUERIES, ids, top)
     places = {query: place for place, query in enumerate(ids)}
-    judged = drawn.searched_judgements(asked)
+    judged = drawn.select_searched_judgements(asked)
     listed = {query: [drawn.ids[row] for row in top[places[query]].tolist() if row >= 0] for query in judged}
     if judged:
         items.add(list(judged), np.asarray(ndcg(judged, listed, K)), "ndcg@10", LABELS)
@@ -206,35 +206,44 @@ class _Rankings:
                         self.columns[name].append(value)
 
 
-def choice_task() -> Task:
+def make_choice_task() -> Task:
     """Which system finds what the documents ask of themselves?"""
 
-    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
-        documents = _corpus_as_documents(dataset)
-        loaded: Loaded[Any] = documents.load("documents", limit=limit, seed=seed)
-        titles = _passage_titles(documents) if "title" in documents.parts["documents"].columns() else {}
+    def load_passages(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[Any]:
+        documents = _convert_corpus_to_documents(dataset)
+        loaded: LoadedDataset[Any] = documents.load("documents", limit=limit, seed=seed)
+        titles = _read_passage_titles(documents) if "title" in documents.parts["documents"].columns() else {}
         data = loaded.data
         return replace(
             loaded, data=TitledPassages(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids])
         )
 
-    def fields(data: TitledPassages) -> Fields:
+    def collect_text_fields(data: TitledPassages) -> Fields:
         return {"text": (data.ids, data.texts)}
 
-    return Task(TASK, "Choice", ("documents", "retrieval"), HEADLINE, 2, evaluate_system, load, fields)
+    return Task(
+        TASK,
+        "Choice",
+        ("documents", "retrieval"),
+        HEADLINE,
+        2,
+        evaluate_found_passages,
+        load_passages,
+        collect_text_fields,
+    )
 
 
-def _corpus_as_documents(dataset: Dataset) -> Dataset:
+def _convert_corpus_to_documents(dataset: Dataset) -> Dataset:
     """A retrieval set described table by table as documents: those of its corpus."""
     if "documents" in dataset.parts:
         return dataset
     return replace(dataset, parts={**dataset.parts, "documents": dataset.parts["corpus"]})
 
 
-def _passage_titles(dataset: Dataset) -> dict[str, str]:
+def _read_passage_titles(dataset: Dataset) -> dict[str, str]:
     rows = dataset.parts["documents"].rows(("id", "title"))
     return {str(row.cells.get("id")): str(row.cells.get("title") or "") for row in rows}
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
-TASKS.add(TASK, "embassay.protocols.choose.task:choice_task", "which system to use, without labels")
+TASKS.add(TASK, "embassay.protocols.choose.task:make_choice_task", "which system to use, without labels")

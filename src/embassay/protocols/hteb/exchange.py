@@ -15,21 +15,26 @@ from embassay.errors import DataError, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.hteb.layout import (
     ReferenceFile,
-    file_names,
+    encode_generator_folder,
     find_newest_files,
-    generator_folder,
-    is_date,
+    is_timestamp,
+    make_file_names,
 )
 from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, HtebRequest
 from embassay.protocols.hteb.protocol import HtebPlan, plan_transformation
-from embassay.protocols.hteb.slots import catalogue_name, read_reference, reference_name, strip_title
+from embassay.protocols.hteb.slots import (
+    find_catalogue_name,
+    find_reference_name,
+    read_reference_datasets,
+    strip_title,
+)
 from embassay.protocols.hteb.transformers import REASONS, StoredTransformer
 from embassay.protocols.wordings import sets
-from embassay.protocols.wordings.protocol import PlannedDataset
+from embassay.protocols.wordings.protocol import PlannedWordedDataset
 from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import language_at
-from embassay.records import Loaded
+from embassay.protocols.wordings.work import find_language_at_place
+from embassay.records import LoadedDataset
 from embassay.runs.folder import digest_json, to_json, write_atomic
 
 CONTEXT = 8192
@@ -44,7 +49,7 @@ class ReferenceRow:
     slots: list[tuple[str, int | None, str]] = field(default_factory=list)
     lang: str = ""
 
-    def with_texts(self, said: Callable[[str, str], str]) -> dict[str, Any]:
+    def replace_slot_texts(self, said: Callable[[str, str], str]) -> dict[str, Any]:
         """The fields with `said` of the place and the text of every slot in its place."""
         other: dict[str, Any] = {
             name: list(value) if isinstance(value, list) else value for name, value in self.fields.items()
@@ -57,7 +62,9 @@ class ReferenceRow:
         return other
 
 
-def make_records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> list[ReferenceRow]:
+def make_reference_rows(
+    task: str, parts: Sequence[LoadedDataset[Any]], options: HtebOptions
+) -> list[ReferenceRow]:
     """The rows of a task in the order of the reference."""
     rows = []
     for part in parts:
@@ -75,7 +82,7 @@ def make_records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) 
     return rows
 
 
-def _classification_records(data: Any) -> Iterator[ReferenceRow]:
+def _list_classification_rows(data: Any) -> Iterator[ReferenceRow]:
     for split, side in (("train", data.train), ("test", data.test)):
         for key, text, label in zip(side.ids, side.texts, side.labels, strict=True):
             yield ReferenceRow(
@@ -83,7 +90,7 @@ def _classification_records(data: Any) -> Iterator[ReferenceRow]:
             )
 
 
-def _clustering_records(data: Any) -> Iterator[ReferenceRow]:
+def _list_clustering_rows(data: Any) -> Iterator[ReferenceRow]:
     # The layout has no ids of sets: their order has to be the same in every file.
     for name in sorted(set(data.sets)):
         rows = [row for row, name_of in enumerate(data.sets) if name_of == name]
@@ -94,7 +101,7 @@ def _clustering_records(data: Any) -> Iterator[ReferenceRow]:
         yield ReferenceRow(fields, [("sentences", i, f"text:{data.ids[row]}") for i, row in enumerate(rows)])
 
 
-def _pair_records(data: Any) -> Iterator[ReferenceRow]:
+def _list_pair_rows(data: Any) -> Iterator[ReferenceRow]:
     values = data.scores if hasattr(data, "scores") else data.labels
     name = "score" if hasattr(data, "scores") else "label"
     for key, first, second, value in zip(data.ids, data.first, data.second, values.tolist(), strict=True):
@@ -104,7 +111,7 @@ def _pair_records(data: Any) -> Iterator[ReferenceRow]:
         )
 
 
-def _reranking_records(data: Any) -> Iterator[ReferenceRow]:
+def _list_reranking_rows(data: Any) -> Iterator[ReferenceRow]:
     for row, key in enumerate(data.ids):
         gains, queries = data.relevance[row], list(data.queries[row])
         sides = [[i for i in range(len(gains)) if (gains[i] > 0) == wanted] for wanted in (True, False)]
@@ -121,7 +128,7 @@ def _reranking_records(data: Any) -> Iterator[ReferenceRow]:
 _EMPTY = {"_id": None, "title": None, "text": None, "query-id": None, "corpus-id": None, "score": None}
 
 
-def _retrieval_records(data: Any) -> Iterator[ReferenceRow]:
+def _list_retrieval_rows(data: Any) -> Iterator[ReferenceRow]:
     titles = data.corpus.titles or ("",) * len(data.corpus)
     for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
         fields = {
@@ -148,7 +155,7 @@ def _retrieval_records(data: Any) -> Iterator[ReferenceRow]:
             yield ReferenceRow({**fields, "_hteb_split": "test"})
 
 
-def _summary_records(data: Any) -> Iterator[ReferenceRow]:
+def _list_summary_rows(data: Any) -> Iterator[ReferenceRow]:
     for row, key in enumerate(data.ids):
         fields = {
             "text": data.texts[row], "human_summaries": list(data.references[row]),
@@ -162,13 +169,13 @@ def _summary_records(data: Any) -> Iterator[ReferenceRow]:
 
 
 _RECORDS: Mapping[str, Callable[[Any], Iterator[ReferenceRow]]] = {
-    "classification": _classification_records,
-    "clustering": _clustering_records,
-    "pair_classification": _pair_records,
-    "sts": _pair_records,
-    "reranking": _reranking_records,
-    "retrieval": _retrieval_records,
-    "summarization": _summary_records,
+    "classification": _list_classification_rows,
+    "clustering": _list_clustering_rows,
+    "pair_classification": _list_pair_rows,
+    "sts": _list_pair_rows,
+    "reranking": _list_reranking_rows,
+    "retrieval": _list_retrieval_rows,
+    "summarization": _list_summary_rows,
 }
 
 
@@ -188,7 +195,7 @@ def export(
     UsageError for a dataset that joins several tasks (choose one with `tasks`), a date of another form, a model that is
     a path, or where the set has none of the datasets.
     """
-    if date and not is_date(date):
+    if date and not is_timestamp(date):
         raise UsageError(f"The date is {date!r}.", mend="Write it as 2026-09-15T12:01:47Z.")
     plan = plan_transformation(request)
     written = []
@@ -201,7 +208,7 @@ def export(
             )
         for name, of in TRANSFORMATIONS.items():
             if name in kept.sources and (request.transformations == () or name in request.transformations):
-                for seed in kept.seeds(name, dataset.name):
+                for seed in kept.list_kept_seeds(name, dataset.name):
                     _check_seed(seed)
                     writer = _RunWriter(plan, dataset, kept, StoredTransformer("stored", kept, of), seed)
                     written.append(writer.write(root, generator, date))
@@ -226,12 +233,17 @@ class _RunWriter:
     """Writes one run of one transformation of one dataset."""
 
     def __init__(
-        self, plan: HtebPlan, dataset: PlannedDataset, kept: ParaphraseSet, by: StoredTransformer, seed: int
+        self,
+        plan: HtebPlan,
+        dataset: PlannedWordedDataset,
+        kept: ParaphraseSet,
+        by: StoredTransformer,
+        seed: int,
     ) -> None:
         self.plan, self.dataset, self.kept, self.by, self.seed = plan, dataset, kept, by, seed
         self.task = dataset.tasks[0].task
-        [slots] = plan.slots(dataset)
-        asked = list(slots.slots_to_fill(by.of, seed, plan.request.generation))
+        [slots] = plan.list_task_slots(dataset)
+        asked = list(slots.list_slots_to_fill(by.of, seed, plan.request.generation))
         places = [place for place, *_ in slots.rows]
         rows = dict(by.write(asked, seed=seed, run=0, dataset=dataset.name))
         self.rows = {place: rows[number] for number, place in enumerate(places)}
@@ -241,15 +253,22 @@ class _RunWriter:
         import polars as pl
 
         source = self.kept.source(self.by.of.name)
-        rows = make_records(self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options)
-        said = [row.with_texts(self._final_text) for row in rows]
-        metadata = self._metadata(rows, generator or source.paraphraser, date or None, source.about)
-        folder = root / generator_folder(metadata["generator_model"]) / metadata["dataset"] / self.by.of.name
+        rows = make_reference_rows(
+            self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options
+        )
+        said = [row.replace_slot_texts(self._find_final_text) for row in rows]
+        metadata = self._make_metadata(rows, generator or source.paraphraser, date or None, source.about)
+        folder = (
+            root
+            / encode_generator_folder(metadata["generator_model"])
+            / metadata["dataset"]
+            / self.by.of.name
+        )
         folder = folder / str(self.seed)
-        data, meta, file = file_names(metadata)
+        data, meta, file = make_file_names(metadata)
         column = f"{self.by.of.name}_seed_{self.seed}"
         original = pl.Series("original", [row.fields for row in rows])
-        # One type for both columns: `read_file` asks for it.
+        # One type for both columns: `read_reference_file` asks for it.
         frame = pl.DataFrame([original, pl.Series(column, said, dtype=original.dtype)])
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd")
@@ -260,19 +279,19 @@ class _RunWriter:
         write_atomic(folder / file, to_json(told, indent=2) + "\n")
         return WrittenFile(folder / data, metadata["generation_statistics"])
 
-    def _final_text(self, place: str, text: str) -> str:
+    def _find_final_text(self, place: str, text: str) -> str:
         row = self.rows.get(place)
         return text if not text.strip() else row.wording if row is not None and row.usable else ""
 
-    def _metadata(
+    def _make_metadata(
         self, rows: Sequence[ReferenceRow], generator: str, date: str | None, about: Mapping[str, Any]
     ) -> dict[str, Any]:
         drawn, of = about.get("sampling") or {}, self.by.of
         metadata: dict[str, Any] = {
-            "generator_model": generator, "transformation": of.name, "dataset": reference_name(self.dataset.name),
+            "generator_model": generator, "transformation": of.name, "dataset": find_reference_name(self.dataset.name),
             "seed_transform": self.seed, "generation_datetime": date,
             "max_model_length": int(about.get("num_ctx") or CONTEXT), "max_tokens": int(drawn.get("max_tokens", 512)),
-            "max_retries": int(drawn.get("retries", 3)), "generation_statistics": self._statistics(rows)
+            "max_retries": int(drawn.get("retries", 3)), "generation_statistics": self._count_slot_statistics(rows)
         }  # fmt: skip
         if of.common:
             metadata["translation_language_selection"] = "dataset"
@@ -283,10 +302,12 @@ class _RunWriter:
         if self.task == "clustering":
             several = len(self.plan.parts(self.dataset, self.task)) > 1
             seen = "per_language" if several else "nested" if len(rows) > 1 else "flat"
-            metadata["clustering_format"] = read_reference().get(metadata["dataset"], {}).get("format", seen)
+            metadata["clustering_format"] = (
+                read_reference_datasets().get(metadata["dataset"], {}).get("format", seen)
+            )
         return metadata
 
-    def _statistics(self, rows: Sequence[ReferenceRow]) -> dict[str, Any]:
+    def _count_slot_statistics(self, rows: Sequence[ReferenceRow]) -> dict[str, Any]:
         """Counts over slots, each as often as it occurs."""
         slots = [(record, place) for record in rows for _, _, place in record.slots]
         asked = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
@@ -316,17 +337,17 @@ RIGHT = ("sentence2", "sent2", "sentence_2", "text_2")
 PLAIN = ("text", "sentence", "input", "title")
 
 
-def fields_of(record: Mapping[str, Any], *, corpus: bool = True) -> tuple[str, ...]:
+def find_slot_fields(record: Mapping[str, Any], *, corpus: bool = True) -> tuple[str, ...]:
     """The fields of a record that hold slots, as the reference chooses them; without `corpus` those of queries alone.
 
-    >>> fields_of({"text": "A fox.", "title": "Foxes", "label": 1})
+    >>> find_slot_fields({"text": "A fox.", "title": "Foxes", "label": 1})
     ('text',)
-    >>> fields_of({"_hteb_part": "corpus", "title": "Foxes", "text": "Red ones."})
+    >>> find_slot_fields({"_hteb_part": "corpus", "title": "Foxes", "text": "Red ones."})
     ('title', 'text')
     """
     part = record.get("_hteb_part")
     if part is not None:
-        return _parts_of(record, str(part), corpus=corpus)
+        return _find_part_fields(record, str(part), corpus=corpus)
     if "positive" in record:
         return ("query", "positive", "negative") if corpus else ("query",)
     if "human_summaries" in record:
@@ -339,7 +360,7 @@ def fields_of(record: Mapping[str, Any], *, corpus: bool = True) -> tuple[str, .
     return tuple(name for name in PLAIN if isinstance(record.get(name), str))[:1]
 
 
-def _parts_of(record: Mapping[str, Any], part: str, *, corpus: bool) -> tuple[str, ...]:
+def _find_part_fields(record: Mapping[str, Any], part: str, *, corpus: bool) -> tuple[str, ...]:
     if part == "queries":
         return ("query",) if record.get("query") is not None else ("text",)
     if part != "corpus" or not corpus:
@@ -349,7 +370,7 @@ def _parts_of(record: Mapping[str, Any], part: str, *, corpus: bool) -> tuple[st
     return tuple(name for name in ("title", "text") if record.get(name) is not None)
 
 
-def read_file(found: ReferenceFile) -> tuple[list[Paraphrase], str]:
+def read_reference_file(found: ReferenceFile) -> tuple[list[Paraphrase], str]:
     """What the file has of every slot, in the order of the reference, and a digest of its originals. DataError for
     other columns, types or counts."""
     import polars as pl
@@ -370,9 +391,9 @@ def read_file(found: ReferenceFile) -> tuple[list[Paraphrase], str]:
                         found=str(len(frame)))  # fmt: skip
     slots: list[tuple[bool, Paraphrase]] = []
     originals = frame["original"].to_list()
-    reader = _RecordReader(found, read_reference().get(dataset, {}).get("languages", ()), seed)
+    reader = _RecordReader(found, read_reference_datasets().get(dataset, {}).get("languages", ()), seed)
     for line, (before, after) in enumerate(zip(originals, frame[names[1]].to_list(), strict=True), start=1):
-        slots += list(reader.slots(before, after, line))
+        slots += list(reader.read_slots(before, after, line))
     if not slots:
         raise DataError("no record has a text that HTEB transforms", path=found.data,
                         found=", ".join(field.name for field in first.fields))  # fmt: skip
@@ -388,41 +409,50 @@ class _RecordReader:
     languages: Sequence[str]
     seed: int
 
-    def slots(self, before: Any, after: Any, line: int) -> Iterator[tuple[bool, Paraphrase]]:
+    def read_slots(self, before: Any, after: Any, line: int) -> Iterator[tuple[bool, Paraphrase]]:
         """Whether it is the right one of a pair, and what came of it, of every slot that is not blank."""
         for record in (before, after):
             if not record:
-                raise self._wrong("a record is missing", line, "an original and its transformation", "null")
+                raise self._make_record_error(
+                    "a record is missing", line, "an original and its transformation", "null"
+                )
         label = next((before[name] for name in ("language", "lang", "languages") if before.get(name)), "")
         label = "-".join(map(str, label)) if isinstance(label, list) else str(label)
         label = label or (self.languages[0] if len(self.languages) == 1 else "und")
-        for name in fields_of(before, corpus=self.found.metadata.get("transform_corpus", True)):
+        for name in find_slot_fields(before, corpus=self.found.metadata.get("transform_corpus", True)):
             side = "first:" if name in LEFT else "second:" if name in RIGHT else "text:"
-            for text, wording in self._both(before.get(name), after.get(name), name, line):
+            for text, wording in self._pair_texts_with_wordings(
+                before.get(name), after.get(name), name, line
+            ):
                 if text.strip():
-                    yield name in RIGHT, _make_row(text, wording, language_at(side, label), self.seed)
+                    yield (
+                        name in RIGHT,
+                        _make_paraphrase(text, wording, find_language_at_place(side, label), self.seed),
+                    )
 
-    def _both(self, text: Any, wording: Any, name: str, line: int) -> Iterator[tuple[str, str]]:
+    def _pair_texts_with_wordings(
+        self, text: Any, wording: Any, name: str, line: int
+    ) -> Iterator[tuple[str, str]]:
         """Every text within a field with what came of it; "" where that is missing."""
         if isinstance(text, str):
             if wording is not None and not isinstance(wording, str):
-                raise self._wrong(f"{name} is not a text", line, "a text", repr(wording))
+                raise self._make_record_error(f"{name} is not a text", line, "a text", repr(wording))
             yield text, wording or ""
         elif isinstance(text, list):
             others = wording or [None] * len(text)
             if not isinstance(others, list) or len(others) != len(text):
                 told = f"{len(others)}" if isinstance(others, list) else repr(others)
-                raise self._wrong(f"{name} has lost its order", line, f"{len(text)} texts", told)
+                raise self._make_record_error(f"{name} has lost its order", line, f"{len(text)} texts", told)
             for one, other in zip(text, others, strict=True):
-                yield from self._both(one, other, name, line)
+                yield from self._pair_texts_with_wordings(one, other, name, line)
         else:
-            raise self._wrong(f"{name} is not a text", line, "a text, or several", repr(text))
+            raise self._make_record_error(f"{name} is not a text", line, "a text, or several", repr(text))
 
-    def _wrong(self, what: str, line: int, expected: str, found: str) -> DataError:
+    def _make_record_error(self, what: str, line: int, expected: str, found: str) -> DataError:
         return DataError(what, path=self.found.data, line=line, expected=expected, found=found[:60])
 
 
-def _make_row(text: str, wording: str, lang: str, seed: int) -> Paraphrase:
+def _make_paraphrase(text: str, wording: str, lang: str, seed: int) -> Paraphrase:
     if not wording.strip():
         return Paraphrase(text, lang, "", "", "failed", "stored empty by the reference", 0, seed)
     return Paraphrase(text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed)
@@ -436,7 +466,9 @@ class ImportedSet:
     texts: Mapping[tuple[str, str, int], tuple[int, int]]
 
 
-def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> ImportedSet:
+def import_reference_files(
+    root: Path, out: Path, *, generator: str = "", datasets: Sequence[str] = ()
+) -> ImportedSet:
     """Make a set in `out` of files in the reference's layout, to be used as `stored:OUT`.
 
     Datasets are called as in the catalogue where it has them. UsageError where there is a set already, DataError for
@@ -445,7 +477,7 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
     if (out / "manifest.json").exists():
         raise UsageError(f"{out} already has a set of texts.", mend="Choose another folder.")
     files = find_newest_files(root, generator=generator, datasets=datasets)
-    read = {file.place: read_file(file) for file in files}
+    read = {file.place: read_reference_file(file) for file in files}
     _check_originals(files, {place: told for place, (_, told) in read.items()})
     kept = ParaphraseSet.create(out)
     model = files[0].metadata["generator_model"]
@@ -457,19 +489,23 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
         content = digest_json(
             [[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in of_name]
         )
-        about = {"model": model, "transformation": name, "sampling": _sampling(of_name[0].metadata)}
+        about = {
+            "model": model,
+            "transformation": name,
+            "sampling": _read_sampling_settings(of_name[0].metadata),
+        }
         kept.add(
             sets.WordingSource(name=name, paraphraser=model, identity=f"imported:{content}", about=about)
         )
         for ask in of_name:
-            rows = _number_repeats(read[ask.place][0])
+            rows = _number_repeated_texts(read[ask.place][0])
             _, dataset, seed = ask.place
-            kept.keep(name, catalogue_name(dataset), seed, rows)
+            kept.keep(name, find_catalogue_name(dataset), seed, rows)
             told[name, dataset, seed] = (len(rows), sum(not row.usable for row in rows))
     return ImportedSet(kept, told)
 
 
-def _sampling(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _read_sampling_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     settings = {"max_tokens": metadata["max_tokens"], "retries": metadata["max_retries"]}
     expansion = metadata.get("max_tokens_expansion")
     return settings if expansion is None else {**settings, "max_tokens_expansion": expansion}
@@ -486,7 +522,7 @@ def _check_originals(files: Sequence[ReferenceFile], told: Mapping[tuple[str, st
             )  # fmt: skip
 
 
-def _number_repeats(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
+def _number_repeated_texts(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
     """Each text once where it came to one thing, else each time that it occurs, with its number in `place`."""
     by_text: dict[tuple[str, str], list[Paraphrase]] = {}
     for row in rows:

@@ -17,9 +17,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json, read_bounded
+from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.hteb.options import TRANSFORMATIONS
-from embassay.protocols.hteb.slots import read_reference, reference_name
+from embassay.protocols.hteb.slots import find_reference_name, read_reference_datasets
 
 COUNTS = (
     "records_total", "records_targeted", "text_fields_total", "records_with_fallback", "text_fields_with_fallback",
@@ -46,11 +46,11 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com[1-9]|lpt[1-9])(\..*)?", re.IGNOREC
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
-def generator_folder(model: str) -> str:
+def encode_generator_folder(model: str) -> str:
     """The folder of a generator: its hub id, percent-encoded with `~` for `%`. UsageError for a local path, and for a
     name that is too long.
 
-    >>> generator_folder("cyankiwi/gemma-4-31B-it-AWQ-4bit")
+    >>> encode_generator_folder("cyankiwi/gemma-4-31B-it-AWQ-4bit")
     'cyankiwi~2Fgemma-4-31B-it-AWQ-4bit'
     """
     if _is_path(model):
@@ -82,12 +82,12 @@ def _is_path(model: str) -> bool:
     )
 
 
-def parse_generator(folder: str) -> str:
-    """The inverse of `generator_folder`."""
+def decode_generator_folder(folder: str) -> str:
+    """The inverse of `encode_generator_folder`."""
     return unquote(folder.replace("~", "%"))
 
 
-def file_hash(metadata: Mapping[str, Any]) -> str:
+def hash_file_metadata(metadata: Mapping[str, Any]) -> str:
     """What the files of one generation are called by, 64 hexadecimal digits; an unknown date is no part of it."""
     dated = ("generation_datetime",) if metadata["generation_datetime"] else ()
     named = {name: metadata[name] for name in (*NAMED, *dated)}
@@ -95,13 +95,13 @@ def file_hash(metadata: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def file_names(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
+def make_file_names(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
     """The data, their metadata and our own file; without a date they have no hash."""
-    end = f"_{file_hash(metadata)}" if metadata["generation_datetime"] else ""
+    end = f"_{hash_file_metadata(metadata)}" if metadata["generation_datetime"] else ""
     return f"data{end}.parquet", f"metadata{end}.JSON", f"embassay{end}.json"
 
 
-def is_date(text: object) -> bool:
+def is_timestamp(text: object) -> bool:
     """Whether it is a moment as the files write it, `2026-09-15T12:01:47Z`, that there is."""
     if not isinstance(text, str) or not _DATE.fullmatch(text):
         return False
@@ -125,7 +125,7 @@ def check_metadata(metadata: Any, path: Path) -> dict[str, Any]:
     """The metadata of a file, held against the rules of the reference: no key more, and counts that add up. DataError
     with what is wrong. What the reference itself drops or fills in older files is dropped and filled."""
     told = _upgrade_metadata(metadata)
-    for fault in _layout_faults(told):
+    for fault in _find_layout_faults(told):
         raise DataError(
             fault.what,
             path=path,
@@ -151,7 +151,7 @@ def _upgrade_metadata(metadata: Any) -> Any:
     return told
 
 
-def _layout_faults(told: Any) -> Iterator[LayoutFault]:
+def _find_layout_faults(told: Any) -> Iterator[LayoutFault]:
     if not isinstance(told, dict):
         yield LayoutFault("the metadata are not an object", "a JSON object", type(told).__name__)
     elif missing := [name for name in REQUIRED if name not in told]:
@@ -159,12 +159,12 @@ def _layout_faults(told: Any) -> Iterator[LayoutFault]:
     elif more := [name for name in told if name not in (*REQUIRED, *OPTIONAL)]:
         yield LayoutFault("the metadata have an extra key", "exactly HTEB's keys", more[0])
     else:
-        yield from _required_faults(told)
-        yield from _optional_faults(told)
-        yield from _statistics_faults(told["generation_statistics"], told["max_retries"])
+        yield from _find_required_field_faults(told)
+        yield from _find_optional_field_faults(told)
+        yield from _find_statistics_faults(told["generation_statistics"], told["max_retries"])
 
 
-def _required_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
+def _find_required_field_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
     transformation = told["transformation"]
     if not isinstance(transformation, str) or transformation not in TRANSFORMATIONS:
         yield LayoutFault("the transformation is unknown", ", ".join(TRANSFORMATIONS), transformation)
@@ -181,11 +181,11 @@ def _required_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
         if not _is_count(told[name]) or told[name] < least:
             yield LayoutFault(f"{name} is not a whole number", f"{least} or more", told[name])
     date = told["generation_datetime"]
-    if date is not None and not is_date(date):
+    if date is not None and not is_timestamp(date):
         yield LayoutFault("the date has a different format", "YYYY-MM-DDTHH:MM:SSZ or null", date)
 
 
-def _optional_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
+def _find_optional_field_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
     selection = told.get("translation_language_selection", "dataset")
     if selection != "dataset" or ("translation_language_selection" in told) > (
         told["transformation"] == "translation"
@@ -204,7 +204,7 @@ def _optional_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
         yield LayoutFault("the revision is not a commit", "40 hexadecimal digits", told["source_revision"])
     if not isinstance(told.get("transform_corpus", True), bool):
         yield LayoutFault("transform_corpus is neither", "true or false", told["transform_corpus"])
-    entry = read_reference().get(told["dataset"], {})
+    entry = read_reference_datasets().get(told["dataset"], {})
     needs = entry.get("task") in ("retrieval", "reranking")
     if entry and ("transform_corpus" in told) != needs:
         yield LayoutFault(
@@ -221,7 +221,7 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _statistics_faults(counts: Any, retries: int) -> Iterator[LayoutFault]:
+def _find_statistics_faults(counts: Any, retries: int) -> Iterator[LayoutFault]:
     if not isinstance(counts, dict) or set(counts) != set(STATISTICS):
         yield LayoutFault("the statistics are not those of HTEB", ", ".join(STATISTICS), counts)
         return
@@ -247,10 +247,10 @@ def _statistics_faults(counts: Any, retries: int) -> Iterator[LayoutFault]:
         if not holds:
             yield LayoutFault("the counts do not add up", what, [counts[name] for name in COUNTS])
     if not all(unknown):
-        yield from _history_faults(counts, retries)
+        yield from _find_history_faults(counts, retries)
 
 
-def _history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[LayoutFault]:
+def _find_history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[LayoutFault]:
     texts, failed = counts["text_fields_total"], counts["text_fields_with_fallback"]
     retried, recovered, reasons = (counts[name] for name in HISTORY)
     fits = _is_count(retried) and _is_count(recovered) and retried <= texts and (not retried or retries > 0)
@@ -289,11 +289,11 @@ def find_newest_files(
             "there is no folder here", path=root, expected="ROOT/GENERATOR/DATASET/TRANSFORMATION/SEED"
         )
     every = sorted(path for path in root.iterdir() if path.is_dir() and path.name != "raw_sources")
-    chosen = [path for path in every if not generator or path.name == generator_folder(generator)]
+    chosen = [path for path in every if not generator or path.name == encode_generator_folder(generator)]
     if len(chosen) != 1:
-        names = ", ".join(parse_generator(path.name) for path in every) or "none"
+        names = ", ".join(decode_generator_folder(path.name) for path in every) or "none"
         raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
-    wanted = {reference_name(dataset) for dataset in datasets}
+    wanted = {find_reference_name(dataset) for dataset in datasets}
     folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
     newest = [_choose_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
     if not newest:
@@ -336,17 +336,20 @@ def _choose_newest(folder: Path) -> ReferenceFile:
 
 def _read_metadata(path: Path, end: str) -> dict[str, Any]:
     try:
-        metadata = bounded_json(read_bounded(path))
+        metadata = parse_bounded_json(read_bounded_file(path))
     except (OSError, ValueError) as error:
         raise DataError("the metadata cannot be read", path=path, found=str(error)[:80]) from error
     told = check_metadata(metadata, path)
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
-    places = [generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
+    places = [encode_generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
     places.append(str(told["seed_transform"]))
     _require_equal("the metadata belong to another folder", path, "/".join(folders), "/".join(places))
     if end:
         _require_equal(
-            "the file's name and its metadata have different hashes", path, f"_{file_hash(told)}", end
+            "the file's name and its metadata have different hashes",
+            path,
+            f"_{hash_file_metadata(told)}",
+            end,
         )
     return told
 

@@ -16,7 +16,7 @@ from embassay.data.intake import find_language
 from embassay.errors import UsageError
 from embassay.protocols.kernel import request
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.kernel.request import DATA, SYSTEMS, option, repeat_option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, option, redeclare_option
 from embassay.protocols.tasks.task import PtebOptions
 from embassay.protocols.wordings.records import OnFailure, RepeatOptions, check_runs
 
@@ -62,29 +62,29 @@ ORIGINALLY = "the original language of the message"
 """Where a text of an unknown language is translated back."""
 
 
-def select_axis(axis: str, chosen: Sequence[str] = tuple(TRANSFORMATIONS)) -> tuple[str, ...]:
+def select_axis_transformations(axis: str, chosen: Sequence[str] = tuple(TRANSFORMATIONS)) -> tuple[str, ...]:
     """The transformations of an axis that were chosen.
 
-    >>> select_axis("language")
+    >>> select_axis_transformations("language")
     ('translation', 'cross_translation')
     """
     return tuple(name for name in chosen if TRANSFORMATIONS[name].axis == axis)
 
 
-def language_of_dataset(dataset: str, seed: int, candidates: Sequence[str]) -> str:
+def draw_dataset_language(dataset: str, seed: int, candidates: Sequence[str]) -> str:
     """The one language that a dataset is translated to in the run with this seed (spec hteb 4).
 
-    >>> [language_of_dataset("stsbenchmark-sts", seed, TARGETS) for seed in (1337, 1338, 1339)]
+    >>> [draw_dataset_language("stsbenchmark-sts", seed, TARGETS) for seed in (1337, 1338, 1339)]
     ['Arabic', 'Arabic', 'Arabic']
     """
     named = json.dumps({"dataset": dataset, "seed_transform": seed}, sort_keys=True, separators=(",", ":"))
     return candidates[int(hashlib.sha256(named.encode()).hexdigest(), 16) % len(candidates)]
 
 
-def language_of_text(seed: int, ordinal: int, candidates: Sequence[str]) -> str:
+def draw_text_language(seed: int, ordinal: int, candidates: Sequence[str]) -> str:
     """The language drawn for the text with this ordinal, by CPython's generator as in the reference (spec hteb 4).
 
-    >>> [language_of_text(1337, ordinal, TARGETS) for ordinal in range(4)]
+    >>> [draw_text_language(1337, ordinal, TARGETS) for ordinal in range(4)]
     ['Arabic', 'German', 'French', 'German']
     """
     return random.Random(seed + ordinal).choice(candidates)
@@ -97,10 +97,10 @@ def make_text_seed(seed: int, ordinal: int) -> int:
     )
 
 
-def other_languages(languages: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
+def exclude_own_languages(languages: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
     """The languages without a text's own; all of them where none is left.
 
-    >>> other_languages(TARGETS, ["German"])
+    >>> exclude_own_languages(TARGETS, ["German"])
     ('Spanish', 'French', 'Turkish', 'Arabic')
     """
     return tuple(language for language in languages if language not in own) or tuple(languages)
@@ -110,31 +110,32 @@ _PARTS = re.compile(r"[-+/, ]+")
 _ARABIC = {"arb": "Modern Standard Arabic", "arq": "Algerian Arabic", "ary": "Moroccan Arabic"}
 
 
-def language_names(label: str, *, varieties: bool = False) -> tuple[str, ...]:
+def parse_language_names(label: str, *, varieties: bool = False) -> tuple[str, ...]:
     """The English names of the languages that a label names, `eng_Latn`, `en-de`, `amh`; unknown parts are left out.
 
     Varieties of Arabic are Arabic; with `varieties` they have names of their own, as in the reference, which may
     therefore translate them to Arabic.
 
-    >>> language_names("en-de"), language_names("ary"), language_names("ary", varieties=True), language_names("und")
+    >>> (parse_language_names("en-de"), parse_language_names("ary"), parse_language_names("ary", varieties=True),
+    ... parse_language_names("und"))
     (('English', 'German'), ('Arabic',), ('Moroccan Arabic',), ())
     """
-    names = (_language_name(part, varieties) for part in _PARTS.split(label) if part)
+    names = (_find_language_name(part, varieties) for part in _PARTS.split(label) if part)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 @cache
-def _language_name(code: str, varieties: bool) -> str:
+def _find_language_name(code: str, varieties: bool) -> str:
     own = code.partition("_")[0].lower()
     if own in _ARABIC:
         return _ARABIC[own] if varieties else "Arabic"
     language = find_language(own)
     short = language.prefer_macrolanguage().language or ""
-    return _known_languages().get(short) or _known_languages().get(language.language or "") or ""
+    return _load_language_names().get(short) or _load_language_names().get(language.language or "") or ""
 
 
 @cache
-def _known_languages() -> Mapping[str, str]:
+def _load_language_names() -> Mapping[str, str]:
     """Code -> English name."""
     lines = files(__package__).joinpath("languages.txt").read_text("utf-8").splitlines()
     return dict(line.split(" ", 1) for line in lines if line)
@@ -241,12 +242,12 @@ class TransformOptions:
         """As saved in manifests."""
         return asdict(self)
 
-    def allowance(self, step: str) -> int:
+    def limit_answer_tokens(self, step: str) -> int:
         """The longest answer of a step, in tokens."""
         return self.max_tokens_expansion if step == "expansion" else self.max_tokens
 
 
-def as_reference(options: T) -> T:
+def apply_reference_value(options: T) -> T:
     """The options with `reference` wherever they have that value."""
     chosen = {
         entry.name: REFERENCE
@@ -272,10 +273,10 @@ def check_transformations(names: tuple[str, ...]) -> None:
             raise UsageError(f"The transformation {name!r} is named twice.", mend="Name each once.")
 
 
-def read_transformations(given: Sequence[str]) -> tuple[str, ...]:
+def parse_transformations(given: Sequence[str]) -> tuple[str, ...]:
     """What `--transformations` names: transformations or axes, separated by commas, in the order of the paper.
 
-    >>> read_transformations(["language,paraphrasing"])
+    >>> parse_transformations(["language,paraphrasing"])
     ('paraphrasing', 'translation', 'cross_translation')
     """
     words = [word.strip() for some in given for word in some.split(",") if word.strip()]
@@ -297,10 +298,10 @@ def read_transformations(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in TRANSFORMATIONS if name in named)
 
 
-def read_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
+def parse_model_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
     """`NAME=SYSTEM:BILLIONS,SYSTEM:BILLIONS`, several times. UsageError for what is no such thing.
 
-    >>> read_families(["e5=wordllama:0.1,minilm:0.2"])
+    >>> parse_model_families(["e5=wordllama:0.1,minilm:0.2"])
     (('e5', (('wordllama', 0.1), ('minilm', 0.2))),)
     """
     families = []
@@ -334,16 +335,16 @@ class HtebRequest(request.RunRequest):
     )
     transformations: tuple[str, ...] = option(
         (), "Transformations, or axes: style, length, language. Default: all.",
-        value="NAME,...", read=read_transformations
+        value="NAME,...", read=parse_transformations
     )  # fmt: skip
     """Empty: all that the transformer has, of a language model all eight."""
-    runs: int = repeat_option(
+    runs: int = redeclare_option(
         RepeatOptions, "runs", default=3, help="Runs, each with freshly transformed texts."
     )
-    until_ci: float | None = repeat_option(RepeatOptions, "until_ci")
+    until_ci: float | None = redeclare_option(RepeatOptions, "until_ci")
     """Points: datasets get more runs until every change is known to +- as many."""
-    max_runs: int = repeat_option(RepeatOptions, "max_runs")
-    baseline: str = repeat_option(RepeatOptions, "baseline")
+    max_runs: int = redeclare_option(RepeatOptions, "max_runs")
+    baseline: str = redeclare_option(RepeatOptions, "baseline")
     on_failure: OnFailure = option(
         "leave out",
         "Leave out a failed text, or use the original (`reference`).",
@@ -352,10 +353,10 @@ class HtebRequest(request.RunRequest):
     exclude_copied: bool = option(
         False, "Leave out texts that came back unchanged.", name="--exclude-unchanged"
     )
-    last_seeds: tuple[tuple[str, int], ...] = repeat_option(RepeatOptions, "last_seeds")
+    last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RepeatOptions, "last_seeds")
     families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
         (), "Sizes of a family's models, to see whether the gap shrinks.",
-        name="--family", value="NAME=SYSTEM:BILLIONS,...", read=read_families
+        name="--family", value="NAME=SYSTEM:BILLIONS,...", read=parse_model_families
     )  # fmt: skip
     """Model families: name -> (system, billions of parameters)."""
     generation: TransformOptions = field(default_factory=TransformOptions)

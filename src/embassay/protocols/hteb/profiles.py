@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures import spearman
-from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis_transformations
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CORRECTION,
     METHOD,
-    Headline,
     Standing,
+    SystemHeadline,
     average_components,
     compare_headlines,
 )
-from embassay.protocols.wordings.protocol import level_standings
+from embassay.protocols.wordings.protocol import make_level_standings
 from embassay.protocols.wordings.scores import (
     OVERALL,
     RunCells,
@@ -30,12 +30,12 @@ from embassay.protocols.wordings.scores import (
     SystemLevel,
     average_headlines,
     average_levels,
-    level_on_dataset,
-    level_rows,
+    compute_dataset_level,
     list_scopes,
-    original_row,
+    make_level_rows,
+    make_original_row,
 )
-from embassay.records import Component, Result, Stratum
+from embassay.records import HeadlineComponent, Result, Stratum
 from embassay.runs.folder import CellRecord
 from embassay.stats import Estimate, hodges_lehmann, holm, wilcoxon
 from embassay.stats.intervals import scale_strata
@@ -46,20 +46,20 @@ TOTAL = ""
 RESAMPLES = 1_000
 
 
-def axis_part(axis: str) -> str:
+def name_axis_part(axis: str) -> str:
     """What rows call an axis: `axis:length`."""
     return f"axis:{axis}"
 
 
-class Profiles:
+class TransformationProfiles:
     """The levels of a run by task, dataset, system and part: a transformation, `axis:NAME`, or the total, which is the
     plain mean of the axes as these are of their transformations."""
 
     def __init__(self, layout: RunLayout, records: Sequence[CellRecord]) -> None:
         self.layout, self.cells = layout, RunCells(records)
         self.sources = {source.prefix.rstrip(":"): source for source in layout.sources}
-        self.on_dataset = cache(self._on_dataset)
-        self.in_scope = cache(self._in_scope)
+        self.on_dataset = cache(self._compute_dataset_level)
+        self.in_scope = cache(self._compute_scope_level)
 
     @property
     def transformations(self) -> tuple[str, ...]:
@@ -69,84 +69,96 @@ class Profiles:
     @property
     def axes(self) -> tuple[str, ...]:
         """The axes with a transformation in the run."""
-        return tuple(axis for axis in AXES if select_axis(axis, self.transformations))
+        return tuple(axis for axis in AXES if select_axis_transformations(axis, self.transformations))
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Transformations, axes, and the total."""
-        return (*self.transformations, *(axis_part(axis) for axis in self.axes), TOTAL)
+        return (*self.transformations, *(name_axis_part(axis) for axis in self.axes), TOTAL)
 
-    def made_of(self, part: str) -> tuple[str, ...]:
+    def list_component_parts(self, part: str) -> tuple[str, ...]:
         """The parts that an axis, or the total, is the mean of."""
         if part == TOTAL:
-            return tuple(axis_part(axis) for axis in self.axes)
-        return select_axis(part.removeprefix("axis:"), self.transformations)
+            return tuple(name_axis_part(axis) for axis in self.axes)
+        return select_axis_transformations(part.removeprefix("axis:"), self.transformations)
 
     def headline(self, task: str) -> str:
         """The measure of a task, or `overall`."""
         return next((run_task.headline for run_task in self.layout.tasks if run_task.name == task), OVERALL)
 
-    def _on_dataset(self, task: str, dataset: str, system: str, part: str, lang: str = "") -> SystemLevel:
+    def _compute_dataset_level(
+        self, task: str, dataset: str, system: str, part: str, lang: str = ""
+    ) -> SystemLevel:
         if part in self.sources:
             runs = self.cells.runs(task, dataset, system, self.sources[part], lang)
-            return level_on_dataset(
+            return compute_dataset_level(
                 dataset, system, [runs], seed=self.layout.seed, resamples=self.layout.resamples,
-                bounds=self._bounds(task)
+                bounds=self._find_measure_bounds(task)
             )  # fmt: skip
-        levels = [(name, self.on_dataset(task, dataset, system, name, lang)) for name in self.made_of(part)]
-        return mean_of_same_items(levels, system, "axis" if part == TOTAL else "transformation")
+        levels = [
+            (name, self.on_dataset(task, dataset, system, name, lang))
+            for name in self.list_component_parts(part)
+        ]
+        return average_same_item_levels(levels, system, "axis" if part == TOTAL else "transformation")
 
-    def _in_scope(self, scope: str, system: str, part: str) -> SystemLevel:
+    def _compute_scope_level(self, scope: str, system: str, part: str) -> SystemLevel:
         levels = [
             (f"{task} on {dataset.name}", self.on_dataset(task, dataset.name, system, part))
             for task, dataset in self.layout.places(scope)
         ]
         return average_levels(levels, system, noun="dataset")
 
-    def original(self, scope: str, system: str) -> Headline:
+    def original(self, scope: str, system: str) -> SystemHeadline:
         """The original score over the datasets of a task, or over all."""
         parts = [
             (
                 dataset.name,
-                replace(self.cells.original(task, dataset.name, system), bounds=self._bounds(task)),
+                replace(
+                    self.cells.original(task, dataset.name, system), bounds=self._find_measure_bounds(task)
+                ),
             )
             for task, dataset in self.layout.places(scope)
         ]
         for name, part in parts:
             if part.value is None:
-                return Headline.none(system, f"{name}: {part.reason}")
+                return SystemHeadline.none(system, f"{name}: {part.reason}")
         return average_headlines([part for _, part in parts], system, noun="dataset")
 
-    def _bounds(self, task: str) -> tuple[float, float]:
+    def _find_measure_bounds(self, task: str) -> tuple[float, float]:
         return (-1.0 if self.headline(task) == "spearman" else 0.0), 1.0
 
 
-def mean_of_same_items(levels: Sequence[tuple[str, SystemLevel]], system: str, noun: str) -> SystemLevel:
+def average_same_item_levels(
+    levels: Sequence[tuple[str, SystemLevel]], system: str, noun: str
+) -> SystemLevel:
     """The plain mean of levels on the same items: these are drawn together, the runs of each by themselves. No value,
     with the reason, where one has none."""
     for name, level in levels:
-        if not level.present:
+        if not level.has_score:
             return SystemLevel.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
     if len(parts) == 1:
         return parts[0]
     score, original, delta = (
-        _mean_headline([getattr(part, name) for part in parts], system, noun)
+        _average_headlines([getattr(part, name) for part in parts], system, noun)
         for name in ("score", "original", "delta")
     )
-    runs, deltas = _mean_runs([part.runs for part in parts]), _mean_runs([part.deltas for part in parts])
+    runs, deltas = (
+        _average_runs([part.runs for part in parts]),
+        _average_runs([part.deltas for part in parts]),
+    )
     return SystemLevel(system, score, original, delta, runs, deltas)
 
 
-def _mean_headline(parts: Sequence[Headline], system: str, noun: str) -> Headline:
+def _average_headlines(parts: Sequence[SystemHeadline], system: str, noun: str) -> SystemHeadline:
     component = average_components([part.component for part in parts])
     nouns = f"{len(parts)} {'axes' if noun == 'axis' else noun + 's'}"
     merged = replace(component, strata=_join_strata([part.component for part in parts]))
     words = f"mean over {nouns} of the same items; {parts[0].method}"
-    return Headline.of(system, merged, words, max(part.n for part in parts), parts[0].bounds)
+    return SystemHeadline.of(system, merged, words, max(part.n for part in parts), parts[0].bounds)
 
 
-def _join_strata(parts: Sequence[Component]) -> tuple[Stratum, ...]:
+def _join_strata(parts: Sequence[HeadlineComponent]) -> tuple[Stratum, ...]:
     """The strata of a mean over the same items: the items once, what else was drawn for each part by itself."""
     share = 1 / len(parts)
     # `wordings.scores` puts the items first: they are the same for all parts, and are drawn once.
@@ -159,47 +171,51 @@ def _join_strata(parts: Sequence[Component]) -> tuple[Stratum, ...]:
     return (items, *(stratum for part in parts for stratum in scale_strata(part.strata[1:], share)))
 
 
-def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
+def _average_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
     """The mean over parts of the runs with the same number, as one source."""
     every = [runs for of_part in parts for runs in of_part]
     common = min(map(len, every), default=0)
     return (np.mean([runs[:common] for runs in every], axis=0),) if every else ()
 
 
-def profile_rows(profiles: Profiles) -> Iterator[Result]:
+def make_profile_rows(profiles: TransformationProfiles) -> Iterator[Result]:
     """The rows of every part on every dataset, its languages, over the datasets of a task and over all."""
     layout = profiles.layout
     for task in layout.tasks:
-        for dataset in layout.of_task(task.name):
+        for dataset in layout.list_task_datasets(task.name):
             languages = profiles.cells.languages(task.name, dataset.name)
             for system in layout.systems:
                 for part in profiles.parts:
                     level = profiles.on_dataset(task.name, dataset.name, system.name, part)
-                    yield from level_rows(layout, task.name, task.headline, level, part, dataset)
+                    yield from make_level_rows(layout, task.name, task.headline, level, part, dataset)
                     for lang in languages:
                         level = profiles.on_dataset(task.name, dataset.name, system.name, part, lang)
-                        yield from level_rows(layout, task.name, task.headline, level, part, dataset, lang)
+                        yield from make_level_rows(
+                            layout, task.name, task.headline, level, part, dataset, lang
+                        )
     for scope in (*(task.name for task in layout.tasks), OVERALL):
         headline = profiles.headline(scope)
         for system in layout.systems:
             for part in profiles.parts:
-                yield from level_rows(
+                yield from make_level_rows(
                     layout, scope, headline, profiles.in_scope(scope, system.name, part), part
                 )
-            yield original_row(layout, scope, headline, profiles.original(scope, system.name))
+            yield make_original_row(layout, scope, headline, profiles.original(scope, system.name))
 
 
-def make_standings(profiles: Profiles) -> Iterator[Standing]:
+def make_standings(profiles: TransformationProfiles) -> Iterator[Standing]:
     """Every system's HTEB total: of each task on each dataset and over them, and overall."""
     tasks = (*(task.name for task in profiles.layout.tasks), OVERALL)
-    return level_standings(profiles.layout, profiles, [(task, profiles.headline(task)) for task in tasks])
+    return make_level_standings(
+        profiles.layout, profiles, [(task, profiles.headline(task)) for task in tasks]
+    )
 
 
 def make_comparisons(
-    profiles: Profiles, families: Sequence[tuple[str, tuple[tuple[str, float], ...]]]
+    profiles: TransformationProfiles, families: Sequence[tuple[str, tuple[tuple[str, float], ...]]]
 ) -> dict[str, Any]:
     """What `comparisons.json` holds: `scopes` as in every protocol, of HTEB totals; `tests` of every part over datasets
-    (`test_changes`), `axes` (`correlate_axes`), `families` (`describe_family`) and `groups`
+    (`run_change_tests`), `axes` (`correlate_axes`), `families` (`describe_family`) and `groups`
     (`compare_language_groups`)."""
     return {
         "alpha": ALPHA,
@@ -211,14 +227,14 @@ def make_comparisons(
             )
             for scope in list_scopes(profiles.layout)
         },
-        "tests": test_changes(profiles),
+        "tests": run_change_tests(profiles),
         "axes": correlate_axes(profiles),
         "families": [describe_family(profiles, name, members) for name, members in families],
         "groups": compare_language_groups(profiles),
     }
 
 
-def measure_gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:
+def measure_score_changes(profiles: TransformationProfiles, system: str, part: str) -> dict[str, float]:
     """Task and dataset -> transformed minus original, where there is a value."""
     by_part = {}
     for task, dataset in profiles.layout.places(OVERALL):
@@ -228,16 +244,16 @@ def measure_gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]
     return by_part
 
 
-def test_changes(profiles: Profiles) -> list[dict[str, Any]]:
+def run_change_tests(profiles: TransformationProfiles) -> list[dict[str, Any]]:
     """Of every system and part the change over datasets: the Hodges-Lehmann `shift` with its bootstrap interval over
     datasets, and Wilcoxon's `p`, by Holm over the systems within the part (spec hteb 10, ours [H15])."""
     tests: list[dict[str, Any]] = []
     for part in profiles.parts:
         family = [
-            _test_change(
+            _run_change_test(
                 part,
                 system.name,
-                list(measure_gaps(profiles, system.name, part).values()),
+                list(measure_score_changes(profiles, system.name, part).values()),
                 profiles.layout.seed,
             )
             for system in profiles.layout.ranked
@@ -250,7 +266,7 @@ def test_changes(profiles: Profiles) -> list[dict[str, Any]]:
     return tests
 
 
-def _test_change(part: str, system: str, d: Sequence[float], seed: int) -> dict[str, Any]:
+def _run_change_test(part: str, system: str, d: Sequence[float], seed: int) -> dict[str, Any]:
     row: dict[str, Any] = {"part": part, "system": system, "n": len(d)}
     nothing = dict.fromkeys(("shift", "ci_low", "ci_high", "p", "p_holm"))
     if not d:
@@ -267,14 +283,15 @@ def _test_change(part: str, system: str, d: Sequence[float], seed: int) -> dict[
     return {**row, **known, "p": test.p, "p_holm": test.p, "method": test.method, "reason": ""}
 
 
-def correlate_axes(profiles: Profiles) -> dict[str, Any]:
+def correlate_axes(profiles: TransformationProfiles) -> dict[str, Any]:
     """How far the axes go together: `systems` with their change on each axis, also less their mean over axes
     (`relative`) and their rank by it (1 = keeps most); `spearman` of every two axes over the systems (None of fewer
     than three)."""
     systems = []
     for system in profiles.layout.ranked:
         deltas = {
-            axis: profiles.in_scope(OVERALL, system.name, axis_part(axis)).delta for axis in profiles.axes
+            axis: profiles.in_scope(OVERALL, system.name, name_axis_part(axis)).delta
+            for axis in profiles.axes
         }
         if all(delta.value is not None for delta in deltas.values()):
             systems.append((system.name, deltas))
@@ -295,10 +312,14 @@ def correlate_axes(profiles: Profiles) -> dict[str, Any]:
                 },
             }
         )
-    return {"axes": list(profiles.axes), "systems": rows, "spearman": _coupling_rows(profiles.axes, rows)}
+    return {
+        "axes": list(profiles.axes),
+        "systems": rows,
+        "spearman": _correlate_axis_pairs(profiles.axes, rows),
+    }
 
 
-def _coupling_rows(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _correlate_axis_pairs(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     pairs = [(a, b) for place, a in enumerate(axes) for b in axes[place + 1 :]]
     coupled = []
     for a, b in pairs:
@@ -314,7 +335,9 @@ def _coupling_rows(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> li
     return coupled
 
 
-def describe_family(profiles: Profiles, name: str, members: Sequence[tuple[str, float]]) -> dict[str, Any]:
+def describe_family(
+    profiles: TransformationProfiles, name: str, members: Sequence[tuple[str, float]]
+) -> dict[str, Any]:
     """A family by size: total, change and change of each axis of each member; `shift` is the Hodges-Lehmann shift over
     datasets of the largest member's change minus the smallest's (above 0: the gap is smaller), with its interval, and
     `slope` the least-squares change of the gap per doubling."""
@@ -322,7 +345,8 @@ def describe_family(profiles: Profiles, name: str, members: Sequence[tuple[str, 
     for system, billions in members:
         level = profiles.in_scope(OVERALL, system, TOTAL)
         axes = {
-            axis: profiles.in_scope(OVERALL, system, axis_part(axis)).delta.value for axis in profiles.axes
+            axis: profiles.in_scope(OVERALL, system, name_axis_part(axis)).delta.value
+            for axis in profiles.axes
         }
         rows.append({"system": system, "billions": billions, "total": level.score.value,
                      "change": level.delta.value, "axes": axes})  # fmt: skip
@@ -331,7 +355,7 @@ def describe_family(profiles: Profiles, name: str, members: Sequence[tuple[str, 
     if len({size for size, _ in points}) > 1:
         slope = float(np.polyfit(np.log2([size for size, _ in points]), [gap for _, gap in points], 1)[0])
     # Members come by size, smallest first.
-    small, large = (measure_gaps(profiles, members[place][0], TOTAL) for place in (0, -1))
+    small, large = (measure_score_changes(profiles, members[place][0], TOTAL) for place in (0, -1))
     shared = [large[place] - small[place] for place in small if place in large]
     shift = (
         hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else Estimate(None)
@@ -344,7 +368,7 @@ def describe_family(profiles: Profiles, name: str, members: Sequence[tuple[str, 
     }  # fmt: skip
 
 
-def compare_language_groups(profiles: Profiles) -> list[dict[str, Any]]:
+def compare_language_groups(profiles: TransformationProfiles) -> list[dict[str, Any]]:
     """English datasets and the others: the mean change of a dataset, over systems, of every part. Not a paired test."""
     english = {"en", "eng", "en-en", "eng-eng"}
     rows = []
@@ -355,7 +379,7 @@ def compare_language_groups(profiles: Profiles) -> list[dict[str, Any]]:
             if (set(dataset.languages or (dataset.lang,)) <= english) == is_english
         ]
         for part in profiles.parts if places else ():
-            means = [_mean_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
+            means = [_average_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
             defined = [mean for mean in means if mean is not None]
             shift = (
                 hodges_lehmann(defined, n_resamples=RESAMPLES, seed=profiles.layout.seed)
@@ -373,7 +397,9 @@ def compare_language_groups(profiles: Profiles) -> list[dict[str, Any]]:
     return rows
 
 
-def _mean_over_systems(profiles: Profiles, task: str, dataset: str, part: str) -> float | None:
+def _average_over_systems(
+    profiles: TransformationProfiles, task: str, dataset: str, part: str
+) -> float | None:
     changes = [
         profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked
     ]
@@ -388,6 +414,6 @@ class RunTransformation:
     name: str
     seeds: Mapping[str, tuple[int, ...]]
 
-    def as_source(self) -> RunSource:
+    def as_run_source(self) -> RunSource:
         """As the levels know it."""
         return RunSource("", self.seeds, prefix=f"{self.name}:")

@@ -11,46 +11,57 @@ from typing import Any, ClassVar, cast, get_args
 
 from embassay.contracts import Tokenizer
 from embassay.data.catalogue.suites import Suite
-from embassay.data.shapes import check_targets
+from embassay.data.shapes import check_mapping_targets
 from embassay.errors import ModelError, UsageError
 from embassay.measures import edit_distances
 from embassay.protocols.hteb.options import REFERENCE, HtebOptions, HtebRequest
 from embassay.protocols.hteb.profiles import (
-    Profiles,
     RunTransformation,
+    TransformationProfiles,
     make_comparisons,
+    make_profile_rows,
     make_standings,
-    profile_rows,
 )
-from embassay.protocols.hteb.slots import REGISTRY, TASKS, Slot, Slots, distinct_slots
-from embassay.protocols.hteb.tables import TransformedTexts, make_tables
+from embassay.protocols.hteb.slots import (
+    REGISTRY,
+    TASKS,
+    NumberedSlots,
+    TransformationSlot,
+    deduplicate_slots,
+)
+from embassay.protocols.hteb.tables import TransformedTextCounts, make_tables
 from embassay.protocols.hteb.transformers import (
-    CallNeeds,
     LLMTransformer,
+    OpenCallCounts,
     RecordedTransformer,
     TokenCounts,
     TransformationSource,
-    is_wrong_way,
+    has_wrong_length_change,
     open_transformers,
 )
-from embassay.protocols.kernel.inputs import name_sources
+from embassay.protocols.kernel.inputs import resolve_dataset_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     PlannedSuite,
     PlannedSystem,
-    check_at_hand,
-    check_names,
+    check_suites_available,
+    check_unique_dataset_names,
     describe_suites,
     order_tasks,
     plan_datasets,
     plan_systems,
 )
 from embassay.protocols.kernel.request import frame_folder, make_request, make_run_folder
-from embassay.protocols.kernel.session import Conclusion, Session, SilentListener, make_unknown_price_error
+from embassay.protocols.kernel.session import (
+    CellSession,
+    Conclusion,
+    SilentListener,
+    make_unknown_price_error,
+)
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
-    PlannedDataset,
+    PlannedWordedDataset,
     RunGrowth,
     Seeds,
     WordedPlan,
@@ -59,18 +70,18 @@ from embassay.protocols.wordings.protocol import (
     check_baseline,
     forecast_evaluations,
     make_reworded_cell,
+    make_source_run,
     plan_dataset,
-    run_of,
 )
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_task
-from embassay.records import Loaded, Result
+from embassay.records import LoadedDataset, Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import Cell, CellRecord, RunFolder, slugify_name
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
-from embassay.systems import add_prompt
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, slugify_name
+from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
+from embassay.systems import add_prompt_parameter
 from embassay.systems.encoders.batches import PromptTask
 from embassay.systems.objects import register_objects
 from embassay.systems.remote import Ledger
@@ -88,41 +99,51 @@ class HtebPlan(WordedPlan):
     version: ClassVar[int] = VERSION
     registry: ClassVar[str] = REGISTRY
     request: HtebRequest
-    _slots: dict[str, tuple[Slots, ...]] = field(default_factory=dict, kw_only=True, compare=False)
+    _slots: dict[str, tuple[NumberedSlots, ...]] = field(default_factory=dict, kw_only=True, compare=False)
 
-    def slots(self, dataset: PlannedDataset) -> tuple[Slots, ...]:
+    def list_task_slots(self, dataset: PlannedWordedDataset) -> tuple[NumberedSlots, ...]:
         """The slots of each task on a dataset."""
         if dataset.name not in self._slots:
             options = self.request.options
             self._slots[dataset.name] = tuple(
-                Slots.of(planned_task.task, dataset.name, self.parts(dataset, planned_task.task), options)
+                NumberedSlots.of(
+                    planned_task.task, dataset.name, self.parts(dataset, planned_task.task), options
+                )
                 for planned_task in dataset.tasks
             )
         return self._slots[dataset.name]
 
-    def opened_as(self, system: PlannedSystem, task: str) -> str:
+    def choose_system_spec(self, system: PlannedSystem, task: str) -> str:
         """As it is, or, as in the reference, with the prompt that the model ships for the task [H12]."""
         by_task = self.request.options.prompts == REFERENCE and task in get_args(PromptTask)
-        return add_prompt(system.spec, task) if by_task else system.spec
+        return add_prompt_parameter(system.spec, task) if by_task else system.spec
 
-    def texts_to_transform(
-        self, source: TransformationSource, dataset: PlannedDataset, seed: int
-    ) -> tuple[Slot, ...]:
+    def list_texts_to_transform(
+        self, source: TransformationSource, dataset: PlannedWordedDataset, seed: int
+    ) -> tuple[TransformationSlot, ...]:
         """The distinct texts that a transformation is asked for in the run with this seed."""
         how = self.request.generation
-        return distinct_slots(
-            slot for slots in self.slots(dataset) for slot in slots.slots_to_fill(source.of, seed, how)
+        return deduplicate_slots(
+            slot
+            for slots in self.list_task_slots(dataset)
+            for slot in slots.list_slots_to_fill(source.of, seed, how)
         )
 
-    def languages(self, source: TransformationSource, dataset: PlannedDataset, seed: int) -> Counter[str]:
+    def languages(
+        self, source: TransformationSource, dataset: PlannedWordedDataset, seed: int
+    ) -> Counter[str]:
         """How many texts go to, or through, each language."""
-        spoken = (slot.language for slot in self.texts_to_transform(source, dataset, seed) if slot.language)
+        spoken = (
+            slot.language for slot in self.list_texts_to_transform(source, dataset, seed) if slot.language
+        )
         return Counter(spoken)
 
     @cached_property
-    def longest(self) -> int:
+    def longest_text_bytes(self) -> int:
         """The UTF-8 bytes of the longest text."""
-        rows = (row for dataset in self.datasets for slot in self.slots(dataset) for row in slot.rows)
+        rows = (
+            row for dataset in self.datasets for slot in self.list_task_slots(dataset) for row in slot.rows
+        )
         return max((len(text.encode("utf-8", "replace")) for _, text, _, _ in rows), default=0)
 
 
@@ -135,7 +156,7 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
     tokenizer = open_tokenizer(request.tokenizer)
     systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
-    _check_families(request, [system.name for system in systems])
+    _check_family_systems(request, [system.name for system in systems])
     datasets, suites = open_datasets(request)
     plan = HtebPlan(
         request,
@@ -147,21 +168,21 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
         paper=TASK_NAMES,
         suites=suites,
     )
-    return replace(plan, cells=tuple(plan.originals()))
+    return replace(plan, cells=tuple(plan.plan_original_cells()))
 
 
-def open_datasets(request: HtebRequest) -> tuple[tuple[PlannedDataset, ...], tuple[PlannedSuite, ...]]:
+def open_datasets(request: HtebRequest) -> tuple[tuple[PlannedWordedDataset, ...], tuple[PlannedSuite, ...]]:
     """The datasets of a request, opened and counted, and the suites among what it names."""
     for name in request.tasks:
         TASKS.get(name)
-    check_targets(request.mapping)
-    asked = partial(_source_texts, request.options)
+    check_mapping_targets(request.mapping)
+    asked = partial(_list_source_texts, request.options)
     wanted = order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)
     datasets, suites = plan_datasets(
         request, wanted, lambda source: plan_dataset(source, request, asked, "hteb", REGISTRY),
         taken=partial(_apply_reference_languages, request.options)
     )  # fmt: skip
-    check_names(dataset.name for dataset in datasets)
+    check_unique_dataset_names(dataset.name for dataset in datasets)
     return datasets, suites
 
 
@@ -176,12 +197,14 @@ def _apply_reference_languages(options: HtebOptions, suite: Suite) -> Suite:
     return replace(suite, members=tuple(members))
 
 
-def _source_texts(options: HtebOptions, name: str, parts: tuple[Loaded[object], ...]) -> Iterator[SourceText]:
-    for _, text, label, _ in Slots.of(name, "", parts, options).rows:
+def _list_source_texts(
+    options: HtebOptions, name: str, parts: tuple[LoadedDataset[object], ...]
+) -> Iterator[SourceText]:
+    for _, text, label, _ in NumberedSlots.of(name, "", parts, options).rows:
         yield SourceText(text, label)
 
 
-def _check_families(request: HtebRequest, names: Sequence[str]) -> None:
+def _check_family_systems(request: HtebRequest, names: Sequence[str]) -> None:
     for family, members in request.families:
         for system, _ in members:
             if system not in names:
@@ -191,7 +214,7 @@ def _check_families(request: HtebRequest, names: Sequence[str]) -> None:
                 )
 
 
-def with_runs(
+def add_run_cells(
     plan: HtebPlan,
     folder: RunFolder,
     kept: ParaphraseSet,
@@ -199,20 +222,20 @@ def with_runs(
     seeds: Seeds,
 ) -> HtebPlan:
     """The plan with the cells of all runs whose texts are kept: `seeds` of each transformation and dataset."""
-    originals = plan.originals()
+    originals = plan.plan_original_cells()
     cells = [*originals]
     kinds = {system.name: system.kind for system in plan.systems}
     for original in originals:
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
-                run = run_of(kept, source, original.dataset, seed, plan.request)
+                run = make_source_run(kept, source, original.dataset, seed, plan.request)
                 cell = make_reworded_cell(original, source.variant(seed), run, folder)
                 # Systems without vectors cluster by linkage, which has no start to draw.
                 cells.append(_seed_kmeans(cell, seed, plan) if kinds[cell.system] == "embedding" else cell)
-    return replace(plan, cells=plan.in_order(cells))
+    return replace(plan, cells=plan.sort_cells_by_task(cells))
 
 
-def _seed_kmeans(cell: Cell, seed: int, plan: HtebPlan) -> Cell:
+def _seed_kmeans(cell: RunCell, seed: int, plan: HtebPlan) -> RunCell:
     """The cell with k-means started from the seed of its run, on both sides: then the original is one of its own [H9].
     No other task depends on it."""
     fixed = plan.request.options.evaluation_seed == "fixed"
@@ -221,7 +244,7 @@ def _seed_kmeans(cell: Cell, seed: int, plan: HtebPlan) -> Cell:
     return replace(cell, job=replace(cell.job, original=None, evaluated_with=seed))
 
 
-def find_headline(name: str) -> str:
+def find_task_measure(name: str) -> str:
     """The measure of a task."""
     return find_task(name, REGISTRY).headline
 
@@ -239,10 +262,10 @@ def conclude_run(
     rows: Sequence[Result],
 ) -> Conclusion:
     """The rows of every part on every dataset and over them, the comparisons of systems and all tables."""
-    profiles = Profiles(make_layout(plan, sources, seeds), records)
+    profiles = TransformationProfiles(make_layout(plan, sources, seeds), records)
     texts = list(read_transformed_texts(plan, folder, sources, seeds))
-    quality = [row for text in texts for row in _quality_rows(text)]
-    summary = list(profile_rows(profiles))
+    quality = [row for text in texts for row in _make_quality_rows(text)]
+    summary = list(make_profile_rows(profiles))
     compared = make_comparisons(profiles, plan.request.families)
     made = tuple(make_tables(profiles, compared, texts))
     del rows
@@ -266,33 +289,33 @@ def make_layout(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: 
             )
             for dataset in plan.datasets
         ),
-        tuple(RunTask(name, find_headline(name), find_task(name, plan.registry).vectors) for name in plan.tasks),
-        tuple(transformation.as_source() for transformation in chosen),
+        tuple(RunTask(name, find_task_measure(name), find_task(name, plan.registry).vectors) for name in plan.tasks),
+        tuple(transformation.as_run_source() for transformation in chosen),
         plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb"
     )  # fmt: skip
 
 
 def read_transformed_texts(
     plan: HtebPlan, folder: RunFolder, sources: Sequence[TransformationSource], seeds: Seeds
-) -> Iterator[TransformedTexts]:
+) -> Iterator[TransformedTextCounts]:
     """What came of the texts of every transformation, dataset and run that is kept."""
     kept = ParaphraseSet.create(folder.path / PARAPHRASES)
     for source in sources:
         for dataset in plan.datasets:
             for seed in seeds[source.name, dataset.name]:
-                if kept.has(source.name, dataset.name, seed):
+                if kept.has_run(source.name, dataset.name, seed):
                     rows = kept.rows(source.name, dataset.name, seed)
                     drawn = plan.languages(source, dataset, seed)
-                    yield count_texts(rows, source, dataset.name, seed, dict(drawn.most_common()))
+                    yield count_transformed_texts(rows, source, dataset.name, seed, dict(drawn.most_common()))
 
 
-def count_texts(
+def count_transformed_texts(
     rows: Sequence[Paraphrase],
     source: TransformationSource,
     dataset: str,
     seed: int,
     languages: dict[str, int],
-) -> TransformedTexts:
+) -> TransformedTextCounts:
     """The counts over the distinct texts that are not blank."""
     written = [row for row in rows if row.text.strip()]
     usable = [row for row in written if row.usable]
@@ -303,11 +326,11 @@ def count_texts(
     if usable:
         apart = edit_distances([row.text for row in usable], [row.wording for row in usable])
         distance = float(apart.mean())
-    return TransformedTexts(
+    return TransformedTextCounts(
         source.name, source.of.axis, dataset, seed, len(written), len(usable), outcomes,
         retried=sum(row.attempts > len(source.of.steps) for row in written),
         ratio=_median_ratio(ratios),
-        wrong_way=sum(is_wrong_way(source.of.length, row.text, row.wording) for row in usable),
+        wrong_way=sum(has_wrong_length_change(source.of.length, row.text, row.wording) for row in usable),
         questions=len(asked),
         no_question=sum(not _is_question(row.wording) for row in asked),
         distance=distance,
@@ -328,7 +351,7 @@ def _median_ratio(ratios: Sequence[float]) -> float | None:
     return None if not n else (ratios[(n - 1) // 2] + ratios[n // 2]) / 2
 
 
-def _quality_rows(texts: TransformedTexts) -> Iterator[Result]:
+def _make_quality_rows(texts: TransformedTextCounts) -> Iterator[Result]:
     shares = {"unchanged": texts.unchanged, "failed": texts.texts - texts.usable, "retried": texts.retried}
     variant = f"{texts.transformation}:seed={texts.seed}"
     for measure, count in shares.items():
@@ -363,7 +386,7 @@ def describe_transformations(
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
-        "warnings": [mismatch for source in sources for mismatch in _find_mismatches(source, plan)],
+        "warnings": [mismatch for source in sources for mismatch in _find_mismatched_datasets(source, plan)],
         "sample": plan.request.limit is not None,
         "sources": [
             {
@@ -380,8 +403,8 @@ def describe_transformations(
     }  # fmt: skip
 
 
-def _find_mismatches(source: TransformationSource, plan: HtebPlan) -> list[str]:
-    compare = getattr(source.paraphraser, "mismatches", None)
+def _find_mismatched_datasets(source: TransformationSource, plan: HtebPlan) -> list[str]:
+    compare = getattr(source.paraphraser, "describe_data_mismatches", None)
     return (
         compare({dataset.name: dataset.fingerprint for dataset in plan.datasets})
         if compare is not None
@@ -393,7 +416,7 @@ TOLD = "texts after"
 """Before the name of a transformation, in what is shown of the progress."""
 
 
-class Hteb(WordedProtocol):
+class HtebProtocol(WordedProtocol):
     """First the texts as they are; then every transformation in every run, until there are as many runs as were asked
     for."""
 
@@ -401,41 +424,43 @@ class Hteb(WordedProtocol):
     sources: tuple[TransformationSource, ...] = ()
     growth: RunGrowth
 
-    def plan(self, request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None) -> HtebPlan:
+    def plan_run(
+        self, request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None
+    ) -> HtebPlan:
         """The cells of the texts as they are, and the transformations, opened."""
         plan = make_plan(request, cache, ledger)
-        self.sources = open_transformations(request, plan.longest, ledger)
+        self.sources = open_transformations(request, plan.longest_text_bytes, ledger)
         self.growth = RunGrowth(request, plan.datasets, self.sources)
-        check_recorded(plan, self.sources)
+        check_recorded_coverage(plan, self.sources)
         return plan
 
-    def forecast(self, plan: HtebPlan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: HtebPlan, *, measure: bool = True) -> RunForecast:
         """The cost of every transformation, then of every task on every dataset with every system, all runs."""
         seeds = self.growth.seeds
-        return Forecasts(
+        return RunForecast(
             (
                 *forecast_transformations(plan, plan.datasets, self.sources, seeds),
                 *forecast_evaluations(plan, self.sources, seeds, measure=measure),
             )
         )
 
-    def call(self, request: HtebRequest, out: Path) -> str:
+    def format_python_call(self, request: HtebRequest, out: Path) -> str:
         """With `embassay.hteb.run`, and the transformer."""
         return (
             f"embassay.hteb.run({list(request.systems)!r}, transformer={request.transformer!r}, "
             f"datasets={list(request.datasets)!r}, out={str(out)!r})"
         )
 
-    def check_prices(self, plan: HtebPlan, max_usd: float | None) -> None:
+    def check_prices_known(self, plan: HtebPlan, max_usd: float | None) -> None:
         """Of systems, and of the transformer."""
-        super().check_prices(plan, max_usd)
-        check_price(self.sources, max_usd)
+        super().check_prices_known(plan, max_usd)
+        check_price_is_known(self.sources, max_usd)
 
     def describe_run(self, plan: HtebPlan) -> dict[str, Any]:
         """What there is to say of the transformations."""
         return {"transformations": describe_transformations(self.folder, self.sources, self.growth, plan)}
 
-    def work(self, session: Session, listener: SilentListener) -> None:
+    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
         """The texts as they are, then round after round: texts first, then what follows from them."""
         plan: Any = session.plan
         # The plan grows with every round: before the last one it isn't known what the whole run is.
@@ -444,17 +469,19 @@ class Hteb(WordedProtocol):
         writer = WordingWriter(kept, session.accounts.ledger, listener, TOLD)
         session.do(listener)
         while self.growth.grows:
-            writer.write(plan.datasets, self.sources, self.growth.seeds, plan.texts_to_transform)
-            session.plan = with_runs(plan, self.folder, kept, self.sources, self.growth.seeds)
+            writer.write(plan.datasets, self.sources, self.growth.seeds, plan.list_texts_to_transform)
+            session.plan = add_run_cells(plan, self.folder, kept, self.sources, self.growth.seeds)
             session.do(listener)
-            self.growth.look_at(session.ended())
+            self.growth.add_needed_runs(session.list_ended_cells())
         session.whole = True
 
-    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: CellSession) -> Mapping[str, Any]:
         """What became of the texts."""
         return self.describe_run(cast(HtebPlan, session.plan))
 
-    def conclude(self, plan: HtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: HtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """Scores by transformation and axis, totals, tests and tables."""
         return conclude_run(plan, self.folder, self.sources, self.growth.seeds, records, rows)
 
@@ -468,7 +495,7 @@ def open_transformations(
     )
 
 
-def check_recorded(plan: HtebPlan, sources: Sequence[TransformationSource]) -> None:
+def check_recorded_coverage(plan: HtebPlan, sources: Sequence[TransformationSource]) -> None:
     """UsageError where the recorded transformations would leave every task without a score."""
     recorded = [
         source.paraphraser for source in sources if isinstance(source.paraphraser, RecordedTransformer)
@@ -476,9 +503,9 @@ def check_recorded(plan: HtebPlan, sources: Sequence[TransformationSource]) -> N
     if not recorded or plan.request.on_failure != "leave out":
         return
     most = plan.request.options.most_lost
-    slots = [slot for dataset in plan.datasets for slot in plan.slots(dataset)]
+    slots = [slot for dataset in plan.datasets for slot in plan.list_task_slots(dataset)]
     texts = [[text for _, text, _, _ in slot.rows] for slot in slots]
-    if all(writer.lacks(some) > most for writer in recorded for some in texts):
+    if all(writer.compute_missing_share(some) > most for writer in recorded for some in texts):
         raise UsageError(
             "The sample's recorded transformations cover only 14 of its pairs, too few for its tasks.",
             mend="Add -t sts --limit 14 --languages reference, or name a language model, such as "
@@ -486,7 +513,7 @@ def check_recorded(plan: HtebPlan, sources: Sequence[TransformationSource]) -> N
         )
 
 
-def check_price(sources: Sequence[TransformationSource], max_usd: float | None) -> None:
+def check_price_is_known(sources: Sequence[TransformationSource], max_usd: float | None) -> None:
     """UsageError if the cost is limited and the price of a model is not known."""
     for source in sources if max_usd is not None else ():
         if isinstance(source.paraphraser, LLMTransformer) and source.paraphraser.price is None:
@@ -494,8 +521,11 @@ def check_price(sources: Sequence[TransformationSource], max_usd: float | None) 
 
 
 def forecast_transformations(
-    plan: HtebPlan, datasets: Sequence[PlannedDataset], sources: Sequence[TransformationSource], seeds: Seeds
-) -> Iterator[Forecast]:
+    plan: HtebPlan,
+    datasets: Sequence[PlannedWordedDataset],
+    sources: Sequence[TransformationSource],
+    seeds: Seeds,
+) -> Iterator[CellForecast]:
     """The cost of every transformation of every dataset. An answer is taken to be as long as is usual for what was
     asked, and none to be drawn again. What two transformations ask alike (the expansion in `summarised_expansion`) is
     asked once."""
@@ -504,15 +534,16 @@ def forecast_transformations(
     for source in sources:
         for dataset in datasets:
             runs = seeds[source.name, dataset.name]
-            asked = {seed: plan.texts_to_transform(source, dataset, seed) for seed in runs}
+            asked = {seed: plan.list_texts_to_transform(source, dataset, seed) for seed in runs}
             texts = sum(map(len, asked.values()))
             writer = source.paraphraser
-            head = Forecast(source.name, dataset.name, writer.name, texts // max(1, len(runs)), texts, 0)
+            head = CellForecast(source.name, dataset.name, writer.name, texts // max(1, len(runs)), texts, 0)
             if not isinstance(writer, LLMTransformer):
                 yield head
                 continue
             need = sum(
-                (writer.needs(slots, seed, tokens, seen) for seed, slots in asked.items()), CallNeeds()
+                (writer.count_open_calls(slots, seed, tokens, seen) for seed, slots in asked.items()),
+                OpenCallCounts(),
             )
             model = cast(Any, writer.chat.model)
             yield replace(
@@ -557,9 +588,11 @@ def run(
     folder = Path(out) if out is not None else make_run_folder("hteb")
     request = make_request(
         HtebRequest, run, arguments, register_objects(systems, workers=workers),
-        datasets=name_sources(datasets, frame_folder(folder)), transformer=transformer
+        datasets=resolve_dataset_sources(datasets, frame_folder(folder)), transformer=transformer
     )  # fmt: skip
-    return Hteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
+    return HtebProtocol().carry_out(
+        request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
+    )
 
 
 def transform(
@@ -567,13 +600,13 @@ def transform(
 ) -> ParaphraseSet:
     """Have the texts transformed and kept in `out`, without any system; what is there is not asked for again."""
     plan = plan_transformation(request)
-    check_at_hand(plan.suites)
-    chosen = open_transformations(request, plan.longest, ledger)
-    check_price(chosen, ledger.max_usd)
+    check_suites_available(plan.suites)
+    chosen = open_transformations(request, plan.longest_text_bytes, ledger)
+    check_price_is_known(chosen, ledger.max_usd)
     seeds = RunGrowth(request, plan.datasets, chosen).seeds
     kept = ParaphraseSet.create(out / PARAPHRASES)
     WordingWriter(kept, ledger, listener or SilentListener(), TOLD).write(
-        plan.datasets, chosen, seeds, plan.texts_to_transform
+        plan.datasets, chosen, seeds, plan.list_texts_to_transform
     )
     return kept
 
@@ -584,12 +617,12 @@ def plan_transformation(request: HtebRequest) -> HtebPlan:
     return HtebPlan(request, (), datasets, suites=suites)
 
 
-def transform_forecast(request: HtebRequest, ledger: Ledger | None = None) -> Forecasts:
+def forecast_transform_cost(request: HtebRequest, ledger: Ledger | None = None) -> RunForecast:
     """What `transform` would take."""
     plan = plan_transformation(request)
-    chosen = open_transformations(request, plan.longest, ledger)
+    chosen = open_transformations(request, plan.longest_text_bytes, ledger)
     seeds = RunGrowth(request, plan.datasets, chosen).seeds
-    return Forecasts(
+    return RunForecast(
         tuple(forecast_transformations(plan, plan.datasets, chosen, seeds)),
         notes=describe_suites(plan.suites),
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from embassay.contracts import Similarity
 from embassay.data import Dataset
-from embassay.data.rows import read_key, read_text
+from embassay.data.rows import read_row_id, read_text
 from embassay.protocols.hteb.options import (
     PIVOTS,
     REFERENCE,
@@ -22,29 +22,29 @@ from embassay.protocols.hteb.options import (
     HtebOptions,
     Transformation,
     TransformOptions,
-    language_names,
-    language_of_dataset,
-    language_of_text,
+    draw_dataset_language,
+    draw_text_language,
+    exclude_own_languages,
     make_text_seed,
-    other_languages,
+    parse_language_names,
 )
 from embassay.protocols.tasks import TASK_NAMES, ParaphrasedData, Task, Wording, reranking
 from embassay.protocols.tasks import TASKS as PTEB
 from embassay.protocols.tasks.retrieval import ORPHANS
 from embassay.protocols.tasks.retrieval import list_texts as query_texts
 from embassay.protocols.tasks.task import (
-    Embedding,
     Place,
     PtebContext,
-    list_left_out,
+    VectorSimilarity,
+    list_left_out_rows,
     select_rows,
-    without_wording,
+    skip_rows_without_wording,
 )
 from embassay.protocols.wordings.records import SourceText
-from embassay.protocols.wordings.work import language_at
-from embassay.records import Documents, Loaded, RerankingSet, RetrievalSet, TaskOutcome
+from embassay.protocols.wordings.work import find_language_at_place
+from embassay.records import Documents, LoadedDataset, RerankingSet, RetrievalSet, TaskOutcome
 from embassay.registry import Registry
-from embassay.systems.own import compare_rows, own_similarity
+from embassay.systems.own import compare_rows, find_own_similarity
 
 REGISTRY = "embassay.protocols.hteb.slots:TASKS"
 CORPUS = ("document:", "title:", "candidate:")
@@ -54,28 +54,28 @@ TASKS: Registry[Task] = Registry("task")
 """PTEB's seven tasks; in retrieval the corpus is transformed too, title and body apart."""
 
 
-def _excluded_parts(options: Any) -> tuple[str, ...]:
+def _list_excluded_parts(options: Any) -> tuple[str, ...]:
     return CORPUS if options.corpus == "queries-only" else ()
 
 
-def _by_own(options: Any) -> bool:
+def _uses_reference_similarity(options: Any) -> bool:
     return bool(options.candidates == REFERENCE)
 
 
-def _load_retrieval(dataset: Dataset, limit: int | None, seed: int) -> Loaded[RetrievalSet]:
+def _load_retrieval(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[RetrievalSet]:
     loaded = dataset.load("retrieval", limit=limit, seed=seed)
-    titles = document_titles(dataset, loaded.data.corpus)
+    titles = list_document_titles(dataset, loaded.data.corpus)
     corpus = replace(loaded.data.corpus, titles=titles)
     return replace(loaded, data=replace(loaded.data, corpus=corpus))
 
 
-def document_titles(dataset: Dataset, corpus: Documents) -> tuple[str, ...]:
+def list_document_titles(dataset: Dataset, corpus: Documents) -> tuple[str, ...]:
     """The title of each document, "" where it has none."""
     source = dataset.parts["corpus"]
     if "title" not in source.columns():
         return ("",) * len(corpus)
     rows = getattr(source, "source", source).rows(("id", "title"))
-    titles = {read_key(row, "id"): read_text(row, "title") or "" for row in rows}
+    titles = {read_row_id(row, "id"): read_text(row, "title") or "" for row in rows}
     return tuple(titles.get(key, "") for key in corpus.ids)
 
 
@@ -88,7 +88,7 @@ def strip_title(text: str, title: str) -> str:
     return text[len(title) :].removeprefix(" ") if title and text.startswith(title) else text
 
 
-def corpus_texts(data: RetrievalSet) -> Iterator[Place]:
+def list_corpus_texts(data: RetrievalSet) -> Iterator[Place]:
     """The title and the body of every document, then the queries."""
     titles = data.corpus.titles or ("",) * len(data.corpus)
     for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
@@ -114,15 +114,17 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
     queries = [wording(place, text) for place, text in query_texts(data)]
     whole = len(said) == len(data.corpus)
     corpus = data.corpus if whole else select_rows(data.corpus, said)
-    judged = _grades_among(data, set(corpus.ids)) if not whole else data.qrels
+    judged = _keep_document_grades(data, set(corpus.ids)) if not whole else data.qrels
     worded = [row for row, text in enumerate(queries) if text is not None]
     kept = [row for row in worded if any(gain > 0 for gain in judged[data.queries.ids[row]].values())]
     asked = data.queries if len(kept) == len(data) else select_rows(data.queries, kept)
     qrels = {query: judged[query] for query in asked.ids}
     lost = (
-        *without_wording("queries", data.queries.ids, worded),
-        *without_wording("documents", data.corpus.ids, said),
-        *list_left_out(ORPHANS, [data.queries.ids[row] for row in worded], _kept_places(worded, kept)),
+        *skip_rows_without_wording("queries", data.queries.ids, worded),
+        *skip_rows_without_wording("documents", data.corpus.ids, said),
+        *list_left_out_rows(
+            ORPHANS, [data.queries.ids[row] for row in worded], _list_kept_places(worded, kept)
+        ),
     )
     original = RetrievalSet(corpus, asked, qrels) if lost else data
     paraphrased = RetrievalSet(
@@ -133,14 +135,14 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
     return ParaphrasedData(original, paraphrased, len(kept), len(data), lost)
 
 
-def _grades_among(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:
+def _keep_document_grades(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:
     return {
         query: {doc: gain for doc, gain in data.qrels[query].items() if doc in documents}
         for query in data.queries.ids
     }
 
 
-def _kept_places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
+def _list_kept_places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
     stays = set(kept)
     return [place for place, row in enumerate(of) if row in stays]
 
@@ -149,12 +151,12 @@ def evaluate_candidates(system: Similarity, data: RerankingSet, context: PtebCon
     """Reranking by cosine; or, as in the reference, queries and candidates encoded by their roles and compared as the
     model compares [H11]. Equal similarities are one step of a query's curve, as in scikit-learn (spec hteb 7)."""
     by_step = reranking.average_precision_by_steps
-    if getattr(context.options, "candidates", "") != REFERENCE or not isinstance(system, Embedding):
+    if getattr(context.options, "candidates", "") != REFERENCE or not isinstance(system, VectorSimilarity):
         return reranking.evaluate_system(system, data, context, by_step)
     queries, candidates = (list(dict.fromkeys(chain(*texts))) for texts in (data.queries, data.candidates))
     asked, offered = system.vectors(queries, "query"), system.vectors(candidates, "document")
     row, column = ({text: i for i, text in enumerate(texts)} for texts in (queries, candidates))
-    by = own_similarity(getattr(system, "encoder", None))
+    by = find_own_similarity(getattr(system, "encoder", None))
     # The best of a query's texts; fmax leaves out those that were lost.
     similar = [
         np.fmax.reduce(
@@ -169,13 +171,13 @@ def _make_task_factory(name: str) -> Callable[[], Task]:
     def make() -> Task:
         reworded = PTEB.build(name)
         task = replace(
-            reworded, unworded=lambda options: (*_excluded_parts(options), *reworded.unworded(options))
+            reworded, unworded=lambda options: (*_list_excluded_parts(options), *reworded.unworded(options))
         )
         if name == "reranking":
-            return replace(task, evaluate=evaluate_candidates, own=_by_own)
+            return replace(task, evaluate=evaluate_candidates, own=_uses_reference_similarity)
         if name != "retrieval":
             return task
-        return replace(task, load=_load_retrieval, texts=corpus_texts, reword=reword_corpus)
+        return replace(task, load=_load_retrieval, texts=list_corpus_texts, reword=reword_corpus)
 
     return make
 
@@ -185,7 +187,7 @@ for _entry in TASK_NAMES:
 
 
 @dataclass(frozen=True)
-class Slot(SourceText):
+class TransformationSlot(SourceText):
     """A text to be transformed: its number among those of the task on the dataset that are not blank (-1: it is), the
     language it is written in, the one that it goes to or through, by their names; empty where there is none."""
 
@@ -198,8 +200,8 @@ class Slot(SourceText):
         return make_text_seed(run, self.ordinal) if independent else run
 
 
-def list_slots(
-    name: str, parts: Sequence[Loaded[Any]], options: HtebOptions
+def list_text_slots(
+    name: str, parts: Sequence[LoadedDataset[Any]], options: HtebOptions
 ) -> Iterator[tuple[str, str, str]]:
     """(place, text, label of the languages) of every slot of a task, in the order of the reference: of pairs all left
     texts first, of candidates the relevant ones first."""
@@ -208,7 +210,9 @@ def list_slots(
     places = [
         (place, text, part.lang)
         for part in parts
-        for place, text in (_candidates_in_order(part.data) if name == "reranking" else what.texts(part.data))
+        for place, text in (
+            _list_candidate_texts(part.data) if name == "reranking" else what.texts(part.data)
+        )
         if not place.startswith(kept)
     ]
     if name in ("sts", "pair_classification"):
@@ -216,7 +220,7 @@ def list_slots(
     yield from places
 
 
-def _candidates_in_order(data: Any) -> Iterator[Place]:
+def _list_candidate_texts(data: Any) -> Iterator[Place]:
     for row, key in enumerate(data.ids):
         yield from ((f"query:{key}:{i}", text) for i, text in enumerate(data.queries[row]))
         gains = data.relevance[row]
@@ -225,7 +229,7 @@ def _candidates_in_order(data: Any) -> Iterator[Place]:
 
 
 @dataclass(frozen=True)
-class Slots:
+class NumberedSlots:
     """The slots of one task on one dataset, numbered."""
 
     task: str
@@ -234,16 +238,20 @@ class Slots:
     """(place, text, label of the languages, ordinal)."""
 
     @classmethod
-    def of(cls, name: str, dataset: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> Slots:
+    def of(
+        cls, name: str, dataset: str, parts: Sequence[LoadedDataset[Any]], options: HtebOptions
+    ) -> NumberedSlots:
         """Those of the parts of a dataset."""
         rows, ordinal = [], 0
-        for place, text, label in list_slots(name, parts, options):
+        for place, text, label in list_text_slots(name, parts, options):
             blank = not text.strip()
             rows.append((place, text, label, -1 if blank else ordinal))
             ordinal += not blank
         return cls(name, dataset, tuple(rows))
 
-    def slots_to_fill(self, of: Transformation, seed: int, options: TransformOptions) -> Iterator[Slot]:
+    def list_slots_to_fill(
+        self, of: Transformation, seed: int, options: TransformOptions
+    ) -> Iterator[TransformationSlot]:
         """What is asked for in the run with this seed, as often as it occurs. Equal texts share a place where they are
         asked for alike."""
         several = len({label for _, _, label, _ in self.rows}) > 1
@@ -253,58 +261,65 @@ class Slots:
             drawn = ordinal
             if place.startswith(("title:", "document:")) and options.documents == "one-language":
                 drawn = titled.setdefault(place.partition(":")[2], ordinal)
-            lang = language_at(place, label)
-            languages = language_names(lang, varieties=options.arabic == "reference")
-            yield Slot(
+            lang = find_language_at_place(place, label)
+            languages = parse_language_names(lang, varieties=options.arabic == "reference")
+            yield TransformationSlot(
                 text, lang, f"{self.task}:{place}" if apart else "", ordinal=ordinal, written=" or ".join(languages),
-                language=self._language(of, seed, drawn, languages, label, options) if ordinal >= 0 else ""
+                language=self._choose_target_language(of, seed, drawn, languages, label,
+                    options) if ordinal >= 0 else ""
             )  # fmt: skip
 
-    def _language(
+    def _choose_target_language(
         self, of: Transformation, seed: int, ordinal: int, codes: Sequence[str], label: str, options: TransformOptions
     ) -> str:  # fmt: skip
         """The language that a slot goes to, or through."""
         if of.common:
-            both = language_names(label, varieties=options.arabic == "reference")
-            return language_of_dataset(reference_name(self.dataset), seed, other_languages(TARGETS, both))
+            both = parse_language_names(label, varieties=options.arabic == "reference")
+            return draw_dataset_language(
+                find_reference_name(self.dataset), seed, exclude_own_languages(TARGETS, both)
+            )
         if not of.drawn:
             return ""
-        chosen = other_languages(PIVOTS if of.name == "backtranslation" else TARGETS, codes)
+        chosen = exclude_own_languages(PIVOTS if of.name == "backtranslation" else TARGETS, codes)
         if options.seeds == "independent":
             return chosen[make_text_seed(seed, ordinal) % len(chosen)]
-        return language_of_text(seed, ordinal, chosen)
+        return draw_text_language(seed, ordinal, chosen)
 
 
-def distinct_slots(slots: Iterable[Slot]) -> tuple[Slot, ...]:
+def deduplicate_slots(slots: Iterable[TransformationSlot]) -> tuple[TransformationSlot, ...]:
     """Each once by language, text and place."""
     return tuple({(slot.lang, slot.text, slot.place): slot for slot in slots}.values())
 
 
-def reference_name(dataset: str) -> str:
+def find_reference_name(dataset: str) -> str:
     """What the reference calls a dataset of the catalogue; another name stays.
 
-    >>> reference_name("stsbenchmark"), reference_name("scifact"), reference_name("mine")
+    >>> find_reference_name("stsbenchmark"), find_reference_name("scifact"), find_reference_name("mine")
     ('stsbenchmark-sts', 'SciFact', 'mine')
     """
-    return _dataset_names().get(dataset, dataset)
+    return _map_reference_names().get(dataset, dataset)
 
 
 @cache
-def read_reference() -> Mapping[str, Mapping[str, Any]]:
+def read_reference_datasets() -> Mapping[str, Mapping[str, Any]]:
     """The reference's name of a dataset -> what `datasets.toml` says of it."""
     document = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
     return {entry["name"]: entry for entry in document["dataset"]}
 
 
-def catalogue_name(dataset: str) -> str:
+def find_catalogue_name(dataset: str) -> str:
     """What the catalogue calls a dataset of the reference; another name stays.
 
-    >>> catalogue_name("stsbenchmark-sts"), catalogue_name("mine")
+    >>> find_catalogue_name("stsbenchmark-sts"), find_catalogue_name("mine")
     ('stsbenchmark', 'mine')
     """
-    return str(read_reference()[dataset]["catalogue"]) if dataset in read_reference() else dataset
+    return (
+        str(read_reference_datasets()[dataset]["catalogue"])
+        if dataset in read_reference_datasets()
+        else dataset
+    )
 
 
 @cache
-def _dataset_names() -> dict[str, str]:
-    return {entry["catalogue"]: name for name, entry in read_reference().items()}
+def _map_reference_names() -> dict[str, str]:
+    return {entry["catalogue"]: name for name, entry in read_reference_datasets().items()}

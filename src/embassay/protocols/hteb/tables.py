@@ -9,16 +9,28 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS
-from embassay.protocols.hteb.profiles import TOTAL, Profiles, axis_part
-from embassay.protocols.kernel.tables import ColumnTable, Field, Style, number, text, whole
+from embassay.protocols.hteb.profiles import TOTAL, TransformationProfiles, name_axis_part
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    Style,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.protocols.wordings.scores import OVERALL, SystemLevel
-from embassay.protocols.wordings.tables import POINTS, fine_points, sequence_fields, signed_points
+from embassay.protocols.wordings.tables import (
+    POINTS,
+    make_points_field,
+    make_sequence_fields,
+    make_signed_points_field,
+)
 
 MACRO = "mean over datasets"
 
 
 @dataclass(frozen=True)
-class TransformedTexts:
+class TransformedTextCounts:
     """What came of the distinct texts of a dataset in one run of a transformation. `ratio` is the median length of a
     transformed text over that of its text; `wrong_way` of them went the other way than was meant; `no_question` of the
     `questions` lost their question mark; `languages` are those drawn, with their texts."""
@@ -45,23 +57,25 @@ class TransformedTexts:
 
 
 def make_tables(
-    profiles: Profiles, comparisons: Mapping[str, Any], texts: Sequence[TransformedTexts]
+    profiles: TransformationProfiles, comparisons: Mapping[str, Any], texts: Sequence[TransformedTextCounts]
 ) -> Iterator[ColumnTable]:
     """All tables that the run can fill."""
     if not profiles.layout.datasets or not profiles.transformations:
         return
-    shares = count_shares(texts)
-    yield _make_grid(profiles, "hteb_scores", "HTEB: scores, x 100", "score", shares)
-    yield _make_grid(profiles, "hteb_changes", "HTEB: transformed minus original, points", "delta", shares)
-    yield _make_long_table(profiles, shares)
+    shares = share_unchanged_and_failed(texts)
+    yield _make_level_grid(profiles, "hteb_scores", "HTEB: scores, x 100", "score", shares)
+    yield _make_level_grid(
+        profiles, "hteb_changes", "HTEB: transformed minus original, points", "delta", shares
+    )
+    yield _make_part_level_table(profiles, shares)
     yield _make_tests_table(comparisons["tests"])
     yield _make_axes_table(comparisons["axes"])
     if comparisons["axes"]["spearman"]:
-        yield _make_coupling_table(comparisons["axes"]["spearman"])
+        yield _make_axis_coupling_table(comparisons["axes"]["spearman"])
     if comparisons["families"]:
         yield _make_families_table(comparisons["families"])
     if comparisons["groups"]:
-        yield _make_groups_table(comparisons["groups"])
+        yield _make_language_groups_table(comparisons["groups"])
     if texts:
         yield _make_texts_table(texts)
         if any(row.languages for row in texts):
@@ -72,22 +86,22 @@ Shares = Mapping[tuple[str, str], tuple[float, float]]
 """(transformation, dataset) -> the shares of unchanged and of failed texts, all runs together."""
 
 
-def count_shares(texts: Sequence[TransformedTexts]) -> Shares:
+def share_unchanged_and_failed(texts: Sequence[TransformedTextCounts]) -> Shares:
     """Of every transformation on every dataset, and with the dataset "" on all."""
-    groups: dict[tuple[str, str], list[TransformedTexts]] = {}
+    groups: dict[tuple[str, str], list[TransformedTextCounts]] = {}
     for row in texts:
         for dataset in (row.dataset, ""):
             groups.setdefault((row.transformation, dataset), []).append(row)
-    return {key: _both_shares(own) for key, own in groups.items() if any(row.texts for row in own)}
+    return {key: _compute_both_shares(own) for key, own in groups.items() if any(row.texts for row in own)}
 
 
-def _both_shares(texts: Sequence[TransformedTexts]) -> tuple[float, float]:
+def _compute_both_shares(texts: Sequence[TransformedTextCounts]) -> tuple[float, float]:
     total = sum(row.texts for row in texts)
     unchanged, usable = sum(row.unchanged for row in texts), sum(row.usable for row in texts)
     return unchanged / total, (total - usable) / total
 
 
-def part_title(part: str) -> str:
+def format_part_title(part: str) -> str:
     """What a part of a profile is called."""
     if part == TOTAL:
         return "total"
@@ -106,19 +120,24 @@ class ScopeLevels(NamedTuple):
 _SCOPE = (text("task"), text("dataset", lambda row: row.dataset or MACRO), text("system"))
 
 
-def _make_grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) -> ColumnTable:
+def _make_level_grid(
+    profiles: TransformationProfiles, name: str, title: str, what: str, shares: Shares
+) -> ColumnTable:
     """A row for every system on every dataset, over each task, and over all; beside it how many texts were unchanged,
     and how many failed."""
     style: Style = "signed" if what == "delta" else "number"
-    mean_shares = partial(_mean_shares, shares, profiles.transformations)
+    mean_shares = partial(_average_loss_shares, shares, profiles.transformations)
     return ColumnTable.of(
         name,
         title,
-        _list_levels(profiles),
+        _list_scope_levels(profiles),
         *_SCOPE,
-        fine_points("original", lambda row: row.levels[TOTAL].original.value),
-        *(fine_points(part_title(part), partial(_find_part, what, part), style) for part in profiles.parts),
-        *sequence_fields(("unchanged %", "failed %"), mean_shares),
+        make_points_field("original", lambda row: row.levels[TOTAL].original.value),
+        *(
+            make_points_field(format_part_title(part), partial(_read_part_value, what, part), style)
+            for part in profiles.parts
+        ),
+        *make_sequence_fields(("unchanged %", "failed %"), mean_shares),
         text("reason", lambda row: row.levels[TOTAL].score.reason),
         note="A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets have "
         "equal weight. The original is scored on the items with a transformed text, and does not count in the "
@@ -126,19 +145,21 @@ def _make_grid(profiles: Profiles, name: str, title: str, what: str, shares: Sha
     )
 
 
-def _find_part(what: str, part: str, row: ScopeLevels) -> float | None:
+def _read_part_value(what: str, part: str, row: ScopeLevels) -> float | None:
     value: float | None = getattr(row.levels[part], what).value
     return value
 
 
-def _mean_shares(shares: Shares, transformations: Sequence[str], row: ScopeLevels) -> Sequence[float | None]:
+def _average_loss_shares(
+    shares: Shares, transformations: Sequence[str], row: ScopeLevels
+) -> Sequence[float | None]:
     """The means over transformations of the shares of unchanged and of failed texts, in percent."""
     # Of transformations alone: an axis has no texts of its own.
     drops = [shares[name, row.dataset] for name in transformations if (name, row.dataset) in shares]
     return [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else (None, None)
 
 
-def _list_levels(profiles: Profiles) -> Iterator[ScopeLevels]:
+def _list_scope_levels(profiles: TransformationProfiles) -> Iterator[ScopeLevels]:
     for task, dataset in profiles.layout.places(OVERALL):
         for system in profiles.layout.systems:
             find = partial(profiles.on_dataset, task, dataset.name, system.name)
@@ -164,10 +185,10 @@ class PartLevel(NamedTuple):
     shares: tuple[float | None, float | None]
 
 
-def _make_long_table(profiles: Profiles, shares: Shares) -> ColumnTable:
+def _make_part_level_table(profiles: TransformationProfiles, shares: Shares) -> ColumnTable:
     """Every cell with its intervals, spread, and what was unchanged and failed."""
     rows = []
-    for task, dataset, system, levels in _list_levels(profiles):
+    for task, dataset, system, levels in _list_scope_levels(profiles):
         for part, level in levels.items():
             share = shares.get((part, dataset), (None, None))
             ends = level.score.interval, level.delta.interval
@@ -175,25 +196,28 @@ def _make_long_table(profiles: Profiles, shares: Shares) -> ColumnTable:
     score_ends, change_ends = ("score_low", "score_high"), ("change_low", "change_high")
     return ColumnTable.of(
         "hteb_cells", "HTEB: every score and change with its 95% interval", rows, *_SCOPE,
-        text("part", lambda row: part_title(row.part)), fine_points("original", "level.original.value"),
-        fine_points("score", "level.score.value"),
-        *sequence_fields(score_ends, attrgetter("score_ends"), factor=POINTS),
-        signed_points("change", "level.delta.value"),
-        *sequence_fields(change_ends, attrgetter("change_ends"), "signed", POINTS), fine_points("sd", "level.sd"),
-        fine_points("change_sd", "level.delta_sd"), whole("n", "level.score.n"),
-        *sequence_fields(("unchanged %", "failed %"), attrgetter("shares"), factor=POINTS),
+        text("part", lambda row: format_part_title(row.part)), make_points_field("original", "level.original.value"),
+        make_points_field("score", "level.score.value"),
+        *make_sequence_fields(score_ends, attrgetter("score_ends"), factor=POINTS),
+        make_signed_points_field("change", "level.delta.value"),
+        *make_sequence_fields(change_ends, attrgetter("change_ends"), "signed", POINTS),
+        make_points_field("sd", "level.sd"),
+        make_points_field("change_sd", "level.delta_sd"), make_whole_number_column("n", "level.score.n"),
+        *make_sequence_fields(("unchanged %", "failed %"), attrgetter("shares"), factor=POINTS),
         text("method", "level.delta.method"), text("reason", "level.score.reason"),
     )  # fmt: skip
 
 
-_PART = text("part", lambda row: part_title(row["part"]))
-_ENDS = (signed_points("low", "ci_low"), signed_points("high", "ci_high"))
+_PART = text("part", lambda row: format_part_title(row["part"]))
+_ENDS = (make_signed_points_field("low", "ci_low"), make_signed_points_field("high", "ci_high"))
 
 
 def _make_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
-        "hteb_tests", "HTEB: changes over datasets", tests, _PART, text("system"), signed_points("shift"), *_ENDS,
-        number("p", style="p"), number("p_holm", style="p"), whole("datasets", "n"), text("method"), text("reason"),
+        "hteb_tests", "HTEB: changes over datasets", tests, _PART, text("system"),
+        make_signed_points_field("shift"), *_ENDS,
+        make_number_column("p", style="p"), make_number_column("p_holm", style="p"),
+        make_whole_number_column("datasets", "n"), text("method"), text("reason"),
         note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon's signed-rank test, "
         "Holm over systems within a part. We could not read the paper's own choice of tests: this one is ours.",
     )  # fmt: skip
@@ -210,15 +234,17 @@ def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
             )
     return ColumnTable.of(
         "hteb_profiles", "HTEB: the profile of every system", rows, text("system"), text("axis"),
-        signed_points("change"), *_ENDS, signed_points("relative"), whole("rank"),
+        make_signed_points_field("change"), *_ENDS, make_signed_points_field("relative"),
+        make_whole_number_column("rank"),
         note="Relative: minus the system's mean over its axes. Rank 1 loses least on the axis; it is not a test.",
     )  # fmt: skip
 
 
-def _make_coupling_table(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
+def _make_axis_coupling_table(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_axes", "HTEB: how strongly the axes are correlated", pairs, text("axis", lambda pair: AXES[pair["a"]]),
-        text("other", lambda pair: AXES[pair["b"]]), number("spearman", "rho"), whole("systems", "n"),
+        text("other", lambda pair: AXES[pair["b"]]), make_number_column("spearman", "rho"),
+        make_whole_number_column("systems", "n"),
         note=("Spearman correlation, over systems, between the changes on two axes; a low value means that the axes "
             "differ."),
     )  # fmt: skip
@@ -234,60 +260,73 @@ def _make_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
         rows.append({**shift, "system": "largest minus smallest", "change": family["shift"]})
     return ColumnTable.of(
         "hteb_families", "HTEB: does the gap shrink with size?", rows, text("family"), text("system"),
-        number("billions", decimals=3), fine_points("total"), signed_points("change"),
-        *(signed_points(AXES[axis].lower(), f"axes.{axis}") for axis in axes), *_ENDS,
-        signed_points("per doubling", "slope"),
+        make_number_column("billions", decimals=3), make_points_field("total"), make_signed_points_field("change"),
+        *(make_signed_points_field(AXES[axis].lower(), f"axes.{axis}") for axis in axes), *_ENDS,
+        make_signed_points_field("per doubling", "slope"),
         note="Above 0, the largest member loses less. Hodges-Lehmann shift over datasets with its bootstrap interval.",
     )  # fmt: skip
 
 
-def _make_groups_table(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
+def _make_language_groups_table(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
-        "hteb_groups", "HTEB: English and multilingual datasets", groups, text("group"), _PART, whole("datasets"),
-        signed_points("change"), *_ENDS,
+        "hteb_groups", "HTEB: English and multilingual datasets", groups, text("group"), _PART,
+        make_whole_number_column("datasets"),
+        make_signed_points_field("change"), *_ENDS,
         note="Mean over systems of each dataset's change; this compares two groups of datasets and is not a paired "
             "test.",
     )  # fmt: skip
 
 
-_TEXTS = (text("transformation"), text("dataset"), whole("seed"))
+_TEXTS = (text("transformation"), text("dataset"), make_whole_number_column("seed"))
 
 
-def _make_texts_table(texts: Sequence[TransformedTexts]) -> ColumnTable:
+def _make_texts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
     kinds = dict.fromkeys(kind for row in texts for kind in row.outcomes if kind not in ("ok", "copied"))
     return ColumnTable.of(
-        "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, whole("texts"),
-        number("unchanged %", lambda row: _share_or_none(row.unchanged, row.texts)),
-        number("failed %", lambda row: _share_or_none(row.texts - row.usable, row.texts)),
-        number("retried %", lambda row: _share_or_none(row.retried, row.texts)), number("length ratio", "ratio"),
-        number("wrong way %", _share_in_wrong_direction),
-        number("questions lost %", lambda row: _share_or_none(row.no_question, row.questions)),
-        number("edit distance", "distance"), *(_count_field(kind, attrgetter("outcomes")) for kind in kinds),
+        "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, make_whole_number_column("texts"),
+        make_number_column("unchanged %", lambda row: _compute_share_or_none(row.unchanged, row.texts)),
+        make_number_column("failed %", lambda row: _compute_share_or_none(row.texts - row.usable, row.texts)),
+        make_number_column("retried %", lambda row: _compute_share_or_none(row.retried, row.texts)),
+        make_number_column("length ratio", "ratio"),
+        make_number_column("wrong way %", _share_in_wrong_direction),
+        make_number_column("questions lost %", lambda row: _compute_share_or_none(row.no_question, row.questions)),
+        make_number_column("edit distance", "distance"),
+        *(_make_count_field(kind, attrgetter("outcomes")) for kind in kinds),
         note="Of distinct texts. Length ratio: the median. Wrong way: not longer or not shorter, against the "
             "intention.",
     )  # fmt: skip
 
 
-def _share_or_none(part: int, n: int) -> float | None:
+def _compute_share_or_none(part: int, n: int) -> float | None:
     return 100 * part / n if n else None
 
 
-def _share_in_wrong_direction(row: TransformedTexts) -> float | None:
-    return _share_or_none(row.wrong_way, row.usable) if TRANSFORMATIONS[row.transformation].length else None
+def _share_in_wrong_direction(row: TransformedTextCounts) -> float | None:
+    return (
+        _compute_share_or_none(row.wrong_way, row.usable)
+        if TRANSFORMATIONS[row.transformation].length
+        else None
+    )
 
 
-def _count_field(name: str, find: Callable[[Any], Mapping[str, int]]) -> Field:
-    return whole(name, lambda row: find(row).get(name, 0))
+def _make_count_field(name: str, find: Callable[[Any], Mapping[str, int]]) -> ComputedColumn:
+    return make_whole_number_column(name, lambda row: find(row).get(name, 0))
 
 
-def _make_languages_table(texts: Sequence[TransformedTexts]) -> ColumnTable:
+def _make_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
     drawn = [row for row in texts if row.languages]
     names = dict.fromkeys(name for row in drawn for name in row.languages)
     return ColumnTable.of(
         "hteb_languages", "HTEB: languages drawn", drawn, *_TEXTS,
-        *(_count_field(name, attrgetter("languages")) for name in names),
+        *(_make_count_field(name, attrgetter("languages")) for name in names),
         note="Texts by the language they were translated to or, for back-translation, through.",
     )  # fmt: skip
 
 
-__all__ = ["TransformedTexts", "axis_part", "count_shares", "make_tables", "part_title"]
+__all__ = [
+    "TransformedTextCounts",
+    "format_part_title",
+    "make_tables",
+    "name_axis_part",
+    "share_unchanged_and_failed",
+]

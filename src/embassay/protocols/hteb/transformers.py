@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 from unicodedata import category
 
-from embassay.contracts import ChatModel, Completion, Message, Sampling, Tokenizer
-from embassay.data.language import language_fault
-from embassay.errors import DataError, TextRefused, Unanswered, UsageError, Why
+from embassay.contracts import ChatModel, Completion, Message, SamplingSettings, Tokenizer
+from embassay.data.language import find_language_fault
+from embassay.errors import DataError, TextRefused, UnansweredPrompt, UsageError, Why
 from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
     Transformation,
@@ -24,16 +24,16 @@ from embassay.protocols.hteb.options import (
     format_instruction,
     load_prompt,
 )
-from embassay.protocols.hteb.slots import Slot
+from embassay.protocols.hteb.slots import TransformationSlot
 from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.wordings.protocol import LLMWriter, WordingDraw, keep_blank_text
 from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.refusals import REFUSAL, find_new_mark
 from embassay.protocols.wordings.sets import ParaphraseSet, StoredSource
 from embassay.runs.folder import digest_json
-from embassay.runs.store import AnswerCache, CachedChat, StoredQuestion
+from embassay.runs.store import AnswerCache, CachedChat, ChatQuestion
 from embassay.systems.chat import fit_context
-from embassay.systems.chat.answers import find_first_fence, without_blocks
+from embassay.systems.chat.answers import find_first_fence, strip_tagged_blocks
 from embassay.systems.remote.ledger import Ledger, estimate_tokens
 
 FIELD = "transformed_text"
@@ -51,18 +51,18 @@ class AnswerReading:
     outcome: Literal["ok", "invalid JSON", "invalid text"] = "ok"
 
 
-def read_answer(answer: str, *, structured: bool = True) -> AnswerReading:
+def read_answer_text(answer: str, *, structured: bool = True) -> AnswerReading:
     """The text in an answer: of JSON, also within a fence or words or broken, its field `transformed_text`; without
     `structured` the whole answer.
 
-    >>> read_answer('```json\\n{"transformed_text": "A fox."}\\n```').text
+    >>> read_answer_text('```json\\n{"transformed_text": "A fox."}\\n```').text
     'A fox.'
-    >>> read_answer("[]").outcome, read_answer('{"transformed_text": "n/a"}').outcome
+    >>> read_answer_text("[]").outcome, read_answer_text('{"transformed_text": "n/a"}').outcome
     ('invalid JSON', 'invalid text')
     """
     # Half a character, which servers can send as JSON, can be in no file.
-    answer = without_blocks(answer[:_MOST], ["think"]).encode("utf-8", "replace").decode().strip()
-    text = _read_field(answer) if structured else answer
+    answer = strip_tagged_blocks(answer[:_MOST], ["think"]).encode("utf-8", "replace").decode().strip()
+    text = _read_answer_field(answer) if structured else answer
     if text is None:
         return AnswerReading(outcome="invalid JSON")
     text = text.encode("utf-8", "replace").decode().strip()
@@ -76,7 +76,7 @@ def _is_punctuation(sign: str) -> bool:
     return category(sign)[0] in "PZC" or sign in "+<>|^`~"
 
 
-def _read_field(answer: str) -> str | None:
+def _read_answer_field(answer: str) -> str | None:
     """The field in the first reading of an answer that is one."""
     try:
         return _read_object_text(json.loads(answer))
@@ -111,7 +111,7 @@ def _read_object_text(answer: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
-class Transformed:
+class TransformedTextSchema:
     """The schema of an answer, which servers hold models to; any answer is read as far as it can be."""
 
     reads_itself = True
@@ -124,8 +124,8 @@ class Transformed:
 
     @staticmethod
     def model_validate_json(text: str) -> AnswerReading:
-        """What `read_answer` makes of it."""
-        return read_answer(text)
+        """What `read_answer_text` makes of it."""
+        return read_answer_text(text)
 
 
 REASONS: Mapping[str, str] = {
@@ -154,15 +154,15 @@ _FRAME = '{"transformed_text": ""}'
 
 
 @dataclass(frozen=True)
-class CallNeeds:
+class OpenCallCounts:
     """What is still to be asked for: calls, and the tokens read and written."""
 
     calls: int = 0
     read: int = 0
     written: int = 0
 
-    def __add__(self, other: CallNeeds) -> CallNeeds:
-        return CallNeeds(self.calls + other.calls, self.read + other.read, self.written + other.written)
+    def __add__(self, other: OpenCallCounts) -> OpenCallCounts:
+        return OpenCallCounts(self.calls + other.calls, self.read + other.read, self.written + other.written)
 
 
 class TokenCounts:
@@ -213,7 +213,9 @@ class LLMTransformer(LLMWriter):
         """The model as its server names it, and how it was asked."""
         return self.described(transformation=self.of.name, sampling=self.options.as_dict())
 
-    def question(self, slot: Slot, step: int, text: str, seed: int, attempt: int = 0) -> StoredQuestion:
+    def question(
+        self, slot: TransformationSlot, step: int, text: str, seed: int, attempt: int = 0
+    ) -> ChatQuestion:
         """What the model is asked in draw number `attempt` of a step, whose text is that of the step before."""
         own = self.options
         name = self.of.steps[step]
@@ -221,34 +223,38 @@ class LLMTransformer(LLMWriter):
         if self.of.name == "backtranslation" and step == 1:
             source, target = slot.language, slot.written
         first = slot.seed(seed, independent=own.seeds == "independent")
-        sampling = Sampling(
+        sampling = SamplingSettings(
             own.temperature,
             own.top_p,
             first + attempt,
-            own.allowance(name),
+            own.limit_answer_tokens(name),
             None if own.top_k == -1 else own.top_k,
         )
         messages = [Message("system", format_instruction(name, source, target)), Message("user", text)]
-        return StoredQuestion(messages, sampling, Transformed if own.structured else None, attempt)
+        return ChatQuestion(messages, sampling, TransformedTextSchema if own.structured else None, attempt)
 
-    def needs(
-        self, slots: Sequence[Slot], seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]
-    ) -> CallNeeds:
+    def count_open_calls(
+        self, slots: Sequence[TransformationSlot], seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]
+    ) -> OpenCallCounts:
         """What the answers to these texts take that the cache does not have; none is taken to be drawn again. `seen`
         are the questions of other transformations, which are paid once; those of these texts are added."""
         asked = [slot for slot in slots if slot.text.strip()]
         tokens.count([slot.text for slot in asked])
-        return sum((self._needs(slot, seed, tokens, seen) for slot in asked), CallNeeds())
+        return sum(
+            (self._count_open_slot_calls(slot, seed, tokens, seen) for slot in asked), OpenCallCounts()
+        )
 
-    def _needs(self, slot: Slot, seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]) -> CallNeeds:
-        total, text, length = CallNeeds(), slot.text, float(tokens.of(slot.text))
+    def _count_open_slot_calls(
+        self, slot: TransformationSlot, seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]
+    ) -> OpenCallCounts:
+        total, text, length = OpenCallCounts(), slot.text, float(tokens.of(slot.text))
         for step, name in enumerate(self.of.steps):
             question = self.question(slot, step, text, seed)
-            answer = self.chat.known(question) if not total.calls and text else None
-            if isinstance(answer, Unanswered):
+            answer = self.chat.find_known_answer(question) if not total.calls and text else None
+            if isinstance(answer, UnansweredPrompt):
                 return total
             if answer is not None:
-                reading = self._read(answer)
+                reading = self._read_answer(answer)
                 if reading.outcome != "ok":
                     return total
                 text, length = reading.text, float(tokens.of(reading.text))
@@ -260,12 +266,12 @@ class LLMTransformer(LLMWriter):
                 continue
             seen.add(asked)
             said = length + tokens.of(_FRAME) * self.options.structured
-            total += CallNeeds(1, round(read), min(round(said), self.options.allowance(name)))
+            total += OpenCallCounts(1, round(read), min(round(said), self.options.limit_answer_tokens(name)))
         return total
 
     async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
         """What comes of one text that isn't blank, step by step."""
-        slot = cast(Slot, asked)
+        slot = cast(TransformationSlot, asked)
         drawn: list[WordingDraw] = []
         text = slot.text
         for step in range(len(self.of.steps)):
@@ -282,47 +288,49 @@ class LLMTransformer(LLMWriter):
             sum(draw.attempts for draw in drawn), last.seed, sum(draw.seconds for draw in drawn), rejected
         )  # fmt: skip
 
-    def refusal(self, error: TextRefused) -> Outcome:
+    def name_refusal_outcome(self, error: TextRefused) -> Outcome:
         """A prompt that is too long is told apart."""
         return "prompt too long" if "context" in str(error) else "refused"
 
-    def _judge_answer(self, slot: Slot, step: int, text: str, answer: Completion) -> WordingDraw:
+    def _judge_answer(
+        self, slot: TransformationSlot, step: int, text: str, answer: Completion
+    ) -> WordingDraw:
         """What an answer of a step is."""
-        reading = self._read(answer)
-        if reading.outcome == "ok" and self._is_of_wrong_length(slot, step, reading.text, text):
+        reading = self._read_answer(answer)
+        if reading.outcome == "ok" and self._has_wrong_length(slot, step, reading.text, text):
             return WordingDraw("", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}")
         if reading.outcome == "ok" and (mark := find_new_mark(REFUSAL, slot.text, reading.text)):
             return WordingDraw("", "refused", f"the model declined: {mark!r}")
-        own = reading.outcome == "ok" and self._is_in_own_language(step)
-        if own and (fault := language_fault(slot.text, reading.text, slot.lang)):
+        own = reading.outcome == "ok" and self._is_in_text_language(step)
+        if own and (fault := find_language_fault(slot.text, reading.text, slot.lang)):
             return WordingDraw("", "wrong language", fault)
         reason = "" if reading.outcome == "ok" else f"the answer has no usable text: {answer.text[:60]!r}"
         return WordingDraw(reading.text, reading.outcome, reason)
 
-    def _read(self, answer: Completion) -> AnswerReading:
-        return read_answer(answer.text, structured=self.options.structured)
+    def _read_answer(self, answer: Completion) -> AnswerReading:
+        return read_answer_text(answer.text, structured=self.options.structured)
 
-    def _is_in_own_language(self, step: int) -> bool:
+    def _is_in_text_language(self, step: int) -> bool:
         """Whether the answer of a step is to be in the language of the slot's text."""
         last = step == len(self.of.steps) - 1
         return last and (self.of.name == "backtranslation" or "translation" not in self.of.steps)
 
-    def _is_of_wrong_length(self, slot: Slot, step: int, wording: str, text: str) -> bool:
+    def _has_wrong_length(self, slot: TransformationSlot, step: int, wording: str, text: str) -> bool:
         """Whether an answer went the wrong way where lengths are enforced: a step from its own text, the last one of
         several also from the slot's."""
         if self.options.length != "enforced":
             return False
         ways = {"expansion": "longer", "summarise": "shorter"}
         last = step == len(self.of.steps) - 1
-        return is_wrong_way(ways.get(self.of.steps[step], ""), text, wording) or (
-            last and is_wrong_way(self.of.length, slot.text, wording)
+        return has_wrong_length_change(ways.get(self.of.steps[step], ""), text, wording) or (
+            last and has_wrong_length_change(self.of.length, slot.text, wording)
         )
 
 
-def is_wrong_way(direction: str, text: str, said: str) -> bool:
+def has_wrong_length_change(direction: str, text: str, said: str) -> bool:
     """Whether a text that was to become longer, or shorter, did not.
 
-    >>> is_wrong_way("longer", "A fox.", "Fox."), is_wrong_way("", "A fox.", "Fox.")
+    >>> has_wrong_length_change("longer", "A fox.", "Fox."), has_wrong_length_change("", "A fox.", "Fox.")
     (True, False)
     """
     if direction == "longer":
@@ -343,7 +351,7 @@ class StoredTransformer:
         self.identity = f"{of.name} {self._stored.identity}"
         self.about = self._stored.about
         self.seeds = self._stored.seeds
-        self.mismatches = self._stored.mismatches
+        self.mismatches = self._stored.describe_data_mismatches
 
     def write(
         self,
@@ -365,17 +373,17 @@ class StoredTransformer:
         for number, row in self._stored.write(tried, seed=seed, run=run, dataset=dataset):
             text = tried[number]
             if row.outcome == "missing" and text.place:
-                row = self._occurrence(text, seed, dataset, met)
+                row = self._take_next_occurrence(text, seed, dataset, met)
             yield left[number], replace(row, place=text.place)
         hear(len(asked))
 
-    def _occurrence(
+    def _take_next_occurrence(
         self, text: SourceText, seed: int, dataset: str, met: Counter[tuple[str, str]]
     ) -> Paraphrase:
         """What the set has of a text without its place: the next of several, or the only one."""
         nth = met[text.lang, text.text]
         met[text.lang, text.text] += 1
-        stored = self._stored.known(dataset, seed)
+        stored = self._stored.index_known_paraphrases(dataset, seed)
         keys = ((text.text, lang, place) for lang in (text.lang, "") for place in (f"occurrence:{nth}", ""))
         paraphrase = next((stored[key] for key in keys if key in stored), None)
         missing = Paraphrase(
@@ -393,7 +401,7 @@ class RecordedTransformer:
 
     def __init__(self, of: Transformation) -> None:
         self.of = of
-        self._texts = {row["text"]: row[of.name] for row in _sample_transformations() if of.name in row}
+        self._texts = {row["text"]: row[of.name] for row in _load_sample_transformations() if of.name in row}
         self.identity = f"recorded:{of.name}:{digest_json(sorted(self._texts.items()))}"
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
@@ -405,7 +413,7 @@ class RecordedTransformer:
             )
         return (first,)
 
-    def lacks(self, texts: Iterable[str]) -> float:
+    def compute_missing_share(self, texts: Iterable[str]) -> float:
         """The share of the distinct texts that have nothing recorded; 0 where there is no text."""
         distinct = {text for text in texts if text.strip()}
         return len(distinct - self._texts.keys()) / max(1, len(distinct))
@@ -434,7 +442,7 @@ class RecordedTransformer:
 
 
 @cache
-def _sample_transformations() -> tuple[dict[str, str], ...]:
+def _load_sample_transformations() -> tuple[dict[str, str], ...]:
     path = files("embassay.data").joinpath("sample", "transformations.jsonl")
     return tuple(json.loads(line) for line in path.read_text("utf-8").splitlines())
 
@@ -462,7 +470,7 @@ class TransformationSource:
         """`expansion:seed=1337`."""
         return f"{self.name}:seed={seed}"
 
-    def seeds(self, dataset: str, runs: int, request: Any) -> tuple[int, ...]:
+    def list_run_seeds(self, dataset: str, runs: int, request: Any) -> tuple[int, ...]:
         """Those of the runs on a dataset. UsageError where a set has fewer."""
         seeds = self.paraphraser.seeds(runs, request.seed, dataset=dataset)
         last = dict(request.last_seeds).get(dataset)
@@ -493,15 +501,15 @@ def open_transformers(
 
     spec = CHAT_MODELS.style.parse(text)
     if spec.name == "recorded":
-        return _open_recorded(names)
+        return _open_recorded_sources(names)
     if spec.name == "stored":
-        return _open_stored(text, spec.target, names)
+        return _open_stored_sources(text, spec.target, names)
     if spec.name not in CHAT_MODELS:
-        from embassay.systems.models import advise_chat_name
+        from embassay.systems.models import suggest_chat_name
 
         raise UsageError(
             f"There is no transformer called {spec.name!r}.",
-            mend=advise_chat_name(text)
+            mend=suggest_chat_name(text)
             + f"Use recorded, stored:FOLDER, or a chat model: {', '.join(model.name for model in CHAT_MODELS)}.",
         )
     chat = CachedChat(
@@ -514,18 +522,20 @@ def open_transformers(
     )
 
 
-def _open_recorded(names: Sequence[str]) -> tuple[TransformationSource, ...]:
+def _open_recorded_sources(names: Sequence[str]) -> tuple[TransformationSource, ...]:
     has = [
-        transformation for transformation in TRANSFORMATIONS if transformation in _sample_transformations()[0]
+        transformation
+        for transformation in TRANSFORMATIONS
+        if transformation in _load_sample_transformations()[0]
     ]
-    _check_had("the sample", names, has)
+    _check_has_transformations("the sample", names, has)
     return tuple(
         TransformationSource(TRANSFORMATIONS[name], RecordedTransformer(TRANSFORMATIONS[name]))
         for name in names or has
     )
 
 
-def _check_had(what: str, names: Sequence[str], has: Sequence[str]) -> None:
+def _check_has_transformations(what: str, names: Sequence[str], has: Sequence[str]) -> None:
     for name in names:
         if name not in has:
             raise UsageError(
@@ -533,7 +543,7 @@ def _check_had(what: str, names: Sequence[str], has: Sequence[str]) -> None:
             )
 
 
-def _open_stored(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationSource, ...]:
+def _open_stored_sources(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationSource, ...]:
     if not folder:
         raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")
     kept = ParaphraseSet.open(folder)
@@ -544,7 +554,7 @@ def _open_stored(text: str, folder: str, names: Sequence[str]) -> tuple[Transfor
             found=", ".join(kept.sources) or "none",
             mend="Give the folder of `embassay hteb run`, `hteb transform` or `hteb import`."
         )  # fmt: skip
-    _check_had(text, names, has)
+    _check_has_transformations(text, names, has)
     return tuple(
         TransformationSource(TRANSFORMATIONS[name], StoredTransformer(text, kept, TRANSFORMATIONS[name]))
         for name in names or has

@@ -20,28 +20,34 @@ from numpy.typing import NDArray
 
 from embassay.data.rows import Row, make_missing_column_error, unescape_formula
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json, read_bounded
+from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures import gwet_ac2, spearman
 from embassay.measures.agreement import percent_agreement
 from embassay.protocols.hteb.options import TRANSFORMATIONS
-from embassay.protocols.kernel.tables import ColumnTable, number, text, whole, write_tables
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    make_number_column,
+    make_whole_number_column,
+    text,
+    write_tables,
+)
 from embassay.protocols.wordings.pairs import (
     CandidateWording,
     RatedPair,
-    Sample,
+    SampleSize,
     list_candidates,
     make_rating_sheet,
     open_rating_table,
     read_cell,
-    sample_items,
-    write_ratings,
+    sample_rated_pairs,
+    write_rating_table,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import sequence_fields
+from embassay.protocols.wordings.tables import make_sequence_fields
 from embassay.randomness import make_generator
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 from embassay.stats import percentile_interval, resample_means, wilson
-from embassay.stats.resampling import count_rows, draw_resamples
+from embassay.stats.resampling import count_drawn_rows, draw_resamples
 
 SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 GOOD = 3.0
@@ -84,7 +90,8 @@ How to go about it:
 
 
 def draw_study(
-    of: ParaphraseSet, target: Path, size: Sample, *, transformations: Sequence[str] = (), datasets: Sequence[str] = (),
+    of: ParaphraseSet, target: Path, size: SampleSize, *, transformations: Sequence[str] = (),
+    datasets: Sequence[str] = (),
     langs: Sequence[str] = ()
 ) -> tuple[RatedPair, ...]:  # fmt: skip
     """Draw pairs of every transformation of a set, with dummies among them, and write the raters' files.
@@ -107,14 +114,14 @@ def draw_study(
     items = tuple(
         item
         for name in chosen
-        for item in sample_items(_list_candidates(of, name, datasets, langs), name, size)
+        for item in sample_rated_pairs(_list_candidates(of, name, datasets, langs), name, size)
     )
     for name in chosen:
         of_lang = [item for item in items if item.lang == name]
         for place in range(1, size.raters + 1):
             rater = f"{name}-rater{place}"
             rows = make_rating_sheet(of_lang, rater, size.seed)
-            write_ratings(target / RATERS / f"{slugify_name(rater)}.csv", rows, columns=COLUMNS)
+            write_rating_table(target / RATERS / f"{slugify_name(rater)}.csv", rows, columns=COLUMNS)
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS)
     write_atomic(target / "key.jsonl", "".join(f"{to_json(item.as_dict())}\n" for item in items))
     facts = {
@@ -197,11 +204,11 @@ class ValidationResult:
 def read_study(path: Path) -> tuple[dict[str, Any], tuple[RatedPair, ...]]:
     """The facts and the key of a study. DataError where there is none."""
     try:
-        facts = bounded_json(read_bounded(path / "study.json"))
+        facts = parse_bounded_json(read_bounded_file(path / "study.json"))
         if facts["format"] != FORMAT:
             raise ValueError(f"format {facts['format']}")
-        lines = read_bounded(path / "key.jsonl").decode("utf-8").splitlines()
-        rows = [{k: v for k, v in bounded_json(line).items() if k != "is_dummy"} for line in lines]
+        lines = read_bounded_file(path / "key.jsonl").decode("utf-8").splitlines()
+        rows = [{k: v for k, v in parse_bounded_json(line).items() if k != "is_dummy"} for line in lines]
         return facts, tuple(RatedPair(**row) for row in rows)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
@@ -225,7 +232,7 @@ def score_study(path: Path, files: Sequence[Path] = (), systems: Sequence[str] =
         for name in dict.fromkeys(item.lang for item in items)
         for criterion in CRITERIA
     )
-    scored = ValidationResult(outcomes, rejected, tuple(_measure_drift(systems, kept, items)))
+    scored = ValidationResult(outcomes, rejected, tuple(_measure_similarity_drift(systems, kept, items)))
     write_tables(path, list(make_tables(scored)))
     return scored
 
@@ -282,7 +289,7 @@ def _conclude_criterion(
     name: str, criterion: str, kept: Sequence[CriteriaRating], given: Sequence[CriteriaRating],
     rejected: Mapping[str, object], key: Mapping[str, RatedPair], seed: int
 ) -> CriterionResult:  # fmt: skip
-    table = _rating_table([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
+    table = _make_rating_table([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
     raters = {rating.rater_id for rating in given if key[rating.pair_id].lang == name}
     out = len(raters & set(rejected))
     values = table[~np.isnan(table)]
@@ -297,17 +304,18 @@ def _conclude_criterion(
     )
     high = wilson(int((means >= GOOD).sum()) / len(means), len(means))
     linear, quadratic = (
-        _nan_to_none(gwet_ac2(_table_lists(table), way, scale=SCALE)) for way in ("linear", "quadratic")
+        _nan_to_none(gwet_ac2(_convert_table_to_lists(table), way, scale=SCALE))
+        for way in ("linear", "quadratic")
     )
     return CriterionResult(
         name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
-        _percentile_interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
+        _compute_percentile_interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
         high.point, high.ends, linear, quadratic, _bootstrap_ac2(table, seed, name, criterion),
-        _nan_to_none(percent_agreement(_table_lists(table))) if len(table) > 1 else None
+        _nan_to_none(percent_agreement(_convert_table_to_lists(table))) if len(table) > 1 else None
     )  # fmt: skip
 
 
-def _rating_table(ratings: Sequence[CriteriaRating], criterion: str) -> NDArray[np.float64]:
+def _make_rating_table(ratings: Sequence[CriteriaRating], criterion: str) -> NDArray[np.float64]:
     """A row per rater and a column per pair, NaN where missing."""
     rows = {rater: i for i, rater in enumerate(dict.fromkeys(rating.rater_id for rating in ratings))}
     columns = {pair: i for i, pair in enumerate(dict.fromkeys(rating.pair_id for rating in ratings))}
@@ -317,7 +325,7 @@ def _rating_table(ratings: Sequence[CriteriaRating], criterion: str) -> NDArray[
     return table
 
 
-def _table_lists(table: NDArray[np.float64]) -> list[list[float | None]]:
+def _convert_table_to_lists(table: NDArray[np.float64]) -> list[list[float | None]]:
     return [[None if value != value else value for value in row] for row in table.tolist()]
 
 
@@ -329,16 +337,16 @@ def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[
     rng = _make_generator(seed, *names, "ac2")
     draws = np.concatenate(
         [
-            np.asarray(gwet_ac2(_table_lists(table), scale=SCALE, counts=count_rows(rows)))
+            np.asarray(gwet_ac2(_convert_table_to_lists(table), scale=SCALE, counts=count_drawn_rows(rows)))
             for rows in draw_resamples(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
     defined = draws[np.isfinite(draws)]
     # Resamples without a value are left out, unless they are one in twenty or more.
-    return _percentile_interval(defined) if len(defined) > 0.95 * RESAMPLES else (None, None)
+    return _compute_percentile_interval(defined) if len(defined) > 0.95 * RESAMPLES else (None, None)
 
 
-def _percentile_interval(draws: NDArray[np.float64]) -> tuple[float | None, float | None]:
+def _compute_percentile_interval(draws: NDArray[np.float64]) -> tuple[float | None, float | None]:
     """Of the draws; (None, None) where they do not vary."""
     low, high = percentile_interval(draws)
     return (None, None) if np.isnan(low) else (low, high)
@@ -352,7 +360,7 @@ def _nan_to_none(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _measure_drift(
+def _measure_similarity_drift(
     systems: Sequence[str], kept: Sequence[CriteriaRating], items: Sequence[RatedPair]
 ) -> Iterator[SimilarityDrift]:
     """How a system's similarity of original and transformed text goes with people's adequacy, on pairs rated."""
@@ -382,20 +390,24 @@ def make_tables(scored: ValidationResult) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
     yield ColumnTable.of(
         "hteb_ratings", "HTEB: people's ratings of the texts", scored.outcomes, text("transformation"),
-        text("criterion"), whole("pairs"), whole("ratings"),
-        text("rejected", lambda outcome: f"{outcome.rejected} of {outcome.raters}"), number("mean"),
-        *sequence_fields(("mean_low", "mean_high"), attrgetter("mean_ends")), number("median", decimals=1),
-        number("share_3_or_more", "share"), *sequence_fields(("share_low", "share_high"), attrgetter("share_ends")),
-        number("ac2_quadratic", "quadratic"),
-        *sequence_fields(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")), number("ac2_linear", "linear"),
-        number("equal"),
+        text("criterion"), make_whole_number_column("pairs"), make_whole_number_column("ratings"),
+        text("rejected", lambda outcome: f"{outcome.rejected} of {outcome.raters}"), make_number_column("mean"),
+        *make_sequence_fields(("mean_low", "mean_high"), attrgetter("mean_ends")),
+        make_number_column("median", decimals=1),
+        make_number_column("share_3_or_more", "share"),
+        *make_sequence_fields(("share_low", "share_high"), attrgetter("share_ends")),
+        make_number_column("ac2_quadratic", "quadratic"),
+        *make_sequence_fields(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")),
+        make_number_column("ac2_linear", "linear"),
+        make_number_column("equal"),
         note="Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal "
         "ratings.",
     )  # fmt: skip
     if scored.drift:
         yield ColumnTable.of(
             "hteb_drift", "HTEB: does a drop come from bad texts?", scored.drift, text("system"),
-            text("transformation", lambda drift: drift.transformation or "all"), number("rho"), whole("pairs"),
+            text("transformation", lambda drift: drift.transformation or "all"), make_number_column("rho"),
+            make_whole_number_column("pairs"),
             note="Spearman of similarity and adequacy. A strong correlation would suggest that drops come from bad "
                 "texts.",
         )  # fmt: skip

@@ -30,14 +30,14 @@ from embassay.protocols.hume.study import (
     StudyFolder,
     StudyTask,
     content_hash,
-    read_rows,
+    convert_value_for_scoring,
+    read_jsonl_rows,
     read_study,
-    read_value,
     write_annotations,
     write_study,
 )
 from embassay.protocols.hume.tables import item_disagreement
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import to_json, write_atomic
 
 GOLD: tuple[GoldKind, ...] = get_args(GoldKind)
@@ -68,14 +68,14 @@ def collect_answers(
 
     Raises DataError for a value that the task does not know.
     """
-    payloads = {item.id: item.payload for item in folder.items_of(task.name)}
+    payloads = {item.id: item.payload for item in folder.select_task_items(task.name)}
     by_name: dict[str, dict[str, Any]] = {}
     for row in rows:
         if row.item_id not in payloads or row.value is None:
             continue
         like = (0,) * len(payloads[row.item_id].get("documents", ())) if task.family == "reranking" else None
         where = f"The answer of {row.annotator_id} to {row.item_id}"
-        value = read_value(task.spec, row.value, where, like=like)
+        value = convert_value_for_scoring(task.spec, row.value, where, like=like)
         if value is not None:
             by_name.setdefault(row.annotator_id, {})[row.item_id] = value
     return by_name
@@ -84,7 +84,7 @@ def collect_answers(
 def find_disputes(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> tuple[Dispute, ...]:
     """The items of a task that people answered differently, or that some could not judge, the farthest apart first,
     ties by id; of clusters all items where there is one."""
-    items = folder.items_of(task.name)
+    items = folder.select_task_items(task.name)
     answers = collect_answers(folder, task, rows)
     apart = item_disagreement(task.family, items, answers)
     refused = Counter(row.item_id for row in rows if row.value is None and row.flag)
@@ -95,55 +95,56 @@ def find_disputes(folder: StudyFolder, task: StudyTask, rows: Sequence[Annotatio
             apart[item] = max(apart[item], times * answered / (n * (n - 1) / 2))
     if not any(apart.values()):
         return ()
-    letters = _draw_letters(folder.study.seed, task.name, answers)
+    letters = _draw_annotator_letters(folder.study.seed, task.name, answers)
     by_scripts = {row.item_id for row in rows if row.kind == "simulated"}
     by_people = {row.item_id for row in rows if row.kind != "simulated"}
     wanted = [item for item in items if apart[item.id] > 0 or task.family == "clustering"]
     found = [
         Dispute(
-            item.id, apart[item.id], tuple(_lettered_answers(task, item, answers, letters)), refused[item.id],
+            item.id, apart[item.id], tuple(_letter_item_answers(task, item, answers, letters)), refused[item.id],
             # Simulated only where no person answered the item.
-            tuple(_list_remarks(row for row in rows if row.item_id == item.id)), item.id in by_scripts - by_people,
+            tuple(_list_flags_and_comments(row for row in rows if row.item_id == item.id)),
+            item.id in by_scripts - by_people,
         )
         for item in wanted
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda dispute: (-dispute.apart, dispute.item)))
 
 
-def _draw_letters(seed: int, task: str, answers: Answers) -> dict[str, str]:
+def _draw_annotator_letters(seed: int, task: str, answers: Answers) -> dict[str, str]:
     """A letter for everybody, by a draw: neither the order of names nor that of links tells whose it is."""
-    drawn = sorted(answers, key=lambda name: random_bytes(16, seed, "adjudication", task, name))
-    return {name: _place_letter(place) for place, name in enumerate(drawn)}
+    drawn = sorted(answers, key=lambda name: draw_random_bytes(16, seed, "adjudication", task, name))
+    return {name: _format_position_letter(place) for place, name in enumerate(drawn)}
 
 
-def _place_letter(place: int) -> str:
+def _format_position_letter(place: int) -> str:
     turn, letter = divmod(place, 26)
     return chr(ord("A") + letter) + (str(turn + 1) if turn else "")
 
 
-def _lettered_answers(
+def _letter_item_answers(
     task: StudyTask, item: Item, answers: Answers, letters: Mapping[str, str]
 ) -> Iterator[tuple[str, Any]]:
     if task.family == "clustering":
         yield from sorted((letters[name], said[item.id]) for name, said in answers.items() if item.id in said)
         return
-    yield from (("", value) for value in _unordered_answers(answers, item.id))
+    yield from (("", value) for value in _anonymize_answer_order(answers, item.id))
 
 
-def _unordered_answers(answers: Answers, item: str) -> tuple[Any, ...]:
+def _anonymize_answer_order(answers: Answers, item: str) -> tuple[Any, ...]:
     """What people answered, in an order that says nothing of who."""
     given = [values[item] for values in answers.values() if item in values]
-    plain = [_plain_value(value) for value in given]
+    plain = [_convert_tuple_to_list(value) for value in given]
     # Labels may be numbers and texts in one task, which Python does not compare.
     return tuple(sorted(plain, key=lambda value: (isinstance(value, str), value)))
 
 
-def _list_remarks(rows: Iterable[AnnotationRow | SavedAnswer]) -> Iterator[str]:
+def _list_flags_and_comments(rows: Iterable[AnnotationRow | SavedAnswer]) -> Iterator[str]:
     yield from sorted({text for row in rows for text in (row.flag, row.comment) if text})
 
 
 @dataclass(frozen=True)
-class Correction:
+class GoldCorrection:
     """What became of the gold of an item. `reasons` are the flags and comments of those who decided."""
 
     item: str
@@ -161,10 +162,10 @@ def correct_gold(
     rows: Sequence[AnnotationRow],
     decisions: Mapping[str, Mapping[str, SavedAnswer]],
     kind: GoldKind = "adjudicated",
-) -> tuple[Correction, ...]:
+) -> tuple[GoldCorrection, ...]:
     """The gold of every item of a task after adjudication, in the order of the items. `decisions` are those of each
     adjudicator, by item."""
-    items = folder.items_of(task.name)
+    items = folder.select_task_items(task.name)
     answers = collect_answers(folder, task, rows)
     disputed = {dispute.item for dispute in find_disputes(folder, task, rows)}
     decided = {
@@ -174,23 +175,23 @@ def correct_gold(
     if kind == "original":
         outcomes = {item.id: (gold[item.id], "undisputed") for item in items}
     elif task.family == "clustering":
-        outcomes = _decide_groups(items, gold, disputed, decided)
+        outcomes = _decide_cluster_gold(items, gold, disputed, decided)
     else:
         outcomes = {
-            item.id: _decide_item(task, item, gold, answers, disputed, decided, kind) for item in items
+            item.id: _decide_item_gold(task, item, gold, answers, disputed, decided, kind) for item in items
         }
     return tuple(
-        Correction(
+        GoldCorrection(
             item.id, gold[item.id], after, why,  # type: ignore[arg-type]
-            tuple(_list_remarks(saved[item.id] for saved in decided.values() if item.id in saved)),
-            () if task.family == "clustering" else _unordered_answers(answers, item.id),
+            tuple(_list_flags_and_comments(saved[item.id] for saved in decided.values() if item.id in saved)),
+            () if task.family == "clustering" else _anonymize_answer_order(answers, item.id),
         )
         for item in items
         for after, why in (outcomes[item.id],)
     )  # fmt: skip
 
 
-def _decide_item(
+def _decide_item_gold(
     task: StudyTask, item: Item, gold: Gold, answers: Answers, disputed: set[str],
     decisions: Mapping[str, Mapping[str, SavedAnswer]], kind: GoldKind
 ) -> tuple[Any, str]:  # fmt: skip
@@ -216,7 +217,9 @@ def _convert_to_gold_form(task: StudyTask, item: Item, value: Any, before: Any) 
     if value is None:
         return None
     like = before if task.family == "reranking" else None
-    read = read_value(task.spec, tuple(value) if isinstance(value, list) else value, item.id, like=like)
+    read = convert_value_for_scoring(
+        task.spec, tuple(value) if isinstance(value, list) else value, item.id, like=like
+    )
     if task.family != "reranking":
         return read
     # Adjudicators mark 0 or 1: grades that say the same are not thrown away for it.
@@ -225,7 +228,7 @@ def _convert_to_gold_form(task: StudyTask, item: Item, value: Any, before: Any) 
     return read if any(read) else None
 
 
-def _decide_groups(
+def _decide_cluster_gold(
     items: Sequence[Item], gold: Gold, disputed: set[str], decisions: Mapping[str, Mapping[str, SavedAnswer]]
 ) -> dict[str, tuple[Any, str]]:
     """All groups or none: those of the adjudicators who have sorted everything, if they agree."""
@@ -235,11 +238,11 @@ def _decide_groups(
         return {item.id: (gold[item.id], why) for item in items}
     values = {item.id: whole[0][item.id].value for item in items}
     if any(
-        _group_mates({item.id: fixes[item.id].value for item in items}) != _group_mates(values)
+        _map_group_mates({item.id: fixes[item.id].value for item in items}) != _map_group_mates(values)
         for fixes in whole[1:]
     ):
         return {item.id: (gold[item.id], "split") for item in items}
-    before, after = _group_mates(gold), _group_mates(values)
+    before, after = _map_group_mates(gold), _map_group_mates(values)
     if before == after:
         return {item.id: (gold[item.id], "kept") for item in items}
     return {
@@ -249,7 +252,7 @@ def _decide_groups(
     }  # fmt: skip
 
 
-def _group_mates(groups: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+def _map_group_mates(groups: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     """The items that each item is with; one without a group is with none, not even itself."""
     members: dict[Any, set[str]] = {}
     for item, group in groups.items():
@@ -274,7 +277,7 @@ class GoldExport:
     counts: Mapping[str, Mapping[Why, int]]
     emptied: tuple[str, ...] = ()
 
-    def in_words(self) -> Iterator[str]:
+    def describe_task_outcomes(self) -> Iterator[str]:
         """A line for every task: `mood: 3 changed, 9 not disputed`."""
         for task, counts in self.counts.items():
             yield f"{task}: " + ", ".join(
@@ -310,7 +313,7 @@ def export_gold(
             f"{out} is the study itself.", mend="Name another --out: the study's gold is never changed."
         )
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
-    rows, decisions = read_all_rows(folder), _read_decisions(folder)
+    rows, decisions = read_all_rows(folder), _read_adjudicator_decisions(folder)
     by_task = {
         task.name: correct_gold(folder, task, folder.gold(task.name), rows, decisions, kind)
         for task in chosen
@@ -320,7 +323,7 @@ def export_gold(
         raise UsageError(
             "No item is left: none can be judged.", mend="Check the decisions, or export --gold original."
         )
-    written = _write_corrected(folder, left, by_task, out, kind)
+    written = _write_corrected_study(folder, left, by_task, out, kind)
     if answers:
         kept = {fix.item for task in left for fix in by_task[task.name] if fix.after is not None}
         written += _write_answers(out, rows, kept)
@@ -328,7 +331,7 @@ def export_gold(
     return GoldExport(tuple(written), counts, tuple(task.name for task in chosen if task not in left))
 
 
-def _read_decisions(folder: StudyFolder) -> dict[str, dict[str, SavedAnswer]]:
+def _read_adjudicator_decisions(folder: StudyFolder) -> dict[str, dict[str, SavedAnswer]]:
     if not has_store(folder):
         return {}
     store = open_store(folder, read_only=True)
@@ -338,17 +341,19 @@ def _read_decisions(folder: StudyFolder) -> dict[str, dict[str, SavedAnswer]]:
         store.close()
 
 
-def _write_corrected(
+def _write_corrected_study(
     folder: StudyFolder,
     tasks: Sequence[StudyTask],
-    by_task: Mapping[str, Sequence[Correction]],
+    by_task: Mapping[str, Sequence[GoldCorrection]],
     out: Path,
     kind: GoldKind,
 ) -> list[Path]:
     after = {fix.item: fix.after for task in tasks for fix in by_task[task.name] if fix.after is not None}
-    items = [item for task in tasks for item in folder.items_of(task.name) if item.id in after]
-    held = {row.id: row for _, row in read_rows(folder.path / GOLD_FILE, GoldRow)}
-    gold = [held[item.id].model_copy(update={"gold": _plain_value(after[item.id])}) for item in items]
+    items = [item for task in tasks for item in folder.select_task_items(task.name) if item.id in after]
+    held = {row.id: row for _, row in read_jsonl_rows(folder.path / GOLD_FILE, GoldRow)}
+    gold = [
+        held[item.id].model_copy(update={"gold": _convert_tuple_to_list(after[item.id])}) for item in items
+    ]
     shown = [ItemRow(id=item.id, task=item.task, payload=dict(item.payload)) for item in items]
     told = [
         task.model_copy(update={"n": n, "notes": [*task.notes, *_correction_notes(by_task[task.name], kind)]})
@@ -367,20 +372,23 @@ def _write_corrected(
     files = [out / name for name in ("study.json", "items.jsonl", GOLD_FILE)]
     for task in tasks:
         lines = (
-            row for item in items if item.task == task.name for row in _data_rows(task, item, after[item.id])
+            row
+            for item in items
+            if item.task == task.name
+            for row in _build_dataset_rows(task, item, after[item.id])
         )
-        files.append(_write_lines(out / DATA / f"{task.name}.jsonl", lines))
-    files.append(_write_lines(out / CORRECTIONS, _correction_rows(tasks, by_task, held)))
+        files.append(_write_json_lines(out / DATA / f"{task.name}.jsonl", lines))
+    files.append(_write_json_lines(out / CORRECTIONS, _correction_rows(tasks, by_task, held)))
     return files
 
 
-def _correction_notes(corrections: Sequence[Correction], kind: GoldKind) -> list[str]:
+def _correction_notes(corrections: Sequence[GoldCorrection], kind: GoldKind) -> list[str]:
     counts = Counter(correction.why for correction in corrections)
     notes = [f"{counts[why]} {_SAID[why]}" for why in _SAID if counts[why] and why != "undisputed"]
     return [f"gold {kind}: {', '.join(notes)}"] if notes else []
 
 
-def _data_rows(task: StudyTask, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
+def _build_dataset_rows(task: StudyTask, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
     """The rows of an item as a dataset has them: of a query one for each document."""
     payload = item.payload
     if task.family == "sts":
@@ -404,15 +412,16 @@ def _data_rows(task: StudyTask, item: Item, gold: Any) -> Iterator[dict[str, Any
 
 
 def _correction_rows(
-    tasks: Sequence[StudyTask], by_task: Mapping[str, Sequence[Correction]], held: Mapping[str, GoldRow]
+    tasks: Sequence[StudyTask], by_task: Mapping[str, Sequence[GoldCorrection]], held: Mapping[str, GoldRow]
 ) -> Iterator[dict[str, Any]]:
     for task in tasks:
         for correction in by_task[task.name]:
             yield {
                 "item_id": correction.item, "task": task.name, "source_id": held[correction.item].source_id,
-                "before": _plain_value(correction.before), "after": _plain_value(correction.after),
+                "before": _convert_tuple_to_list(correction.before), "after": _convert_tuple_to_list(correction.after),
                 "why": correction.why,
-                "reasons": list(correction.reasons), "answers": [_plain_value(value) for value in correction.answers]
+                "reasons": list(correction.reasons),
+                "answers": [_convert_tuple_to_list(value) for value in correction.answers]
             }  # fmt: skip
 
 
@@ -426,10 +435,10 @@ def _write_answers(out: Path, rows: Sequence[AnnotationRow], items: set[str]) ->
     ]
 
 
-def _write_lines(path: Path, rows: Iterator[dict[str, Any]]) -> Path:
+def _write_json_lines(path: Path, rows: Iterator[dict[str, Any]]) -> Path:
     write_atomic(path, "".join(to_json(row) + "\n" for row in rows))
     return path
 
 
-def _plain_value(value: Any) -> Any:
+def _convert_tuple_to_list(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value

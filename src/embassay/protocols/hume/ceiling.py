@@ -18,29 +18,29 @@ from embassay.protocols.hume.resampling import (
     CORRELATION,
     DRAWS,
     SHARE,
-    Draws,
     Floats,
     ItemRows,
-    People,
+    PeopleAnswers,
     Range,
-    Resampled,
-    make_bare_value,
-    people_rows,
-    people_score,
+    ResampledEstimate,
+    ResamplingSettings,
+    arrange_people_rows,
+    make_value_without_interval,
+    replace_none_by_nan,
     resample_statistics,
     resampled_mean,
     resampled_spearman,
     resampled_v_measure,
-    row_numbers,
-    row_score,
+    score_people_per_resample,
+    score_row_per_resample,
     value_indicators,
 )
-from embassay.protocols.hume.scoring import marked_ap
+from embassay.protocols.hume.scoring import average_precision_of_marks
 from embassay.protocols.hume.study import Answers, Family, Label, Marks, TaskSpec
 from embassay.stats import mixed_mean
 from embassay.stats.intervals import Estimate, check_confidence, check_sample
 
-MANY_DRAWS = Draws(n_resamples=10_000)
+MANY_DRAWS = ResamplingSettings(n_resamples=10_000)
 SystemValues = Mapping[str, Any]
 """What a system has of every item, by item id; items it failed on are absent. Classification: 1 for a right label and 0
 for a wrong one, or the share of repeats that were right. Reranking: the AP of the query. STS: the similarity of the two
@@ -66,7 +66,7 @@ class PeopleDifference:
 
     system: float
     people: float
-    difference: Resampled
+    difference: ResampledEstimate
 
     @property
     def reason(self) -> str:
@@ -75,7 +75,7 @@ class PeopleDifference:
 
 
 def compare_with_people(
-    people: People, systems: Mapping[str, SystemValues], draws: Draws = MANY_DRAWS
+    people: PeopleAnswers, systems: Mapping[str, SystemValues], draws: ResamplingSettings = MANY_DRAWS
 ) -> dict[str, PeopleDifference]:
     """Every system's score minus people's, with a bootstrap interval over items and a two-sided p that they are equal.
 
@@ -86,7 +86,7 @@ def compare_with_people(
     Source: spec hume 7 and ambiguity 13. Raises DataError for a system without an item that people answered.
 
     >>> answers = {"ann": dict(a=1, b=1, c=1, d=0, e=1, f=1)}
-    >>> people = People(TaskSpec("colours", "classification", "eng"), dict.fromkeys("abcdef", 1), answers)
+    >>> people = PeopleAnswers(TaskSpec("colours", "classification", "eng"), dict.fromkeys("abcdef", 1), answers)
     >>> found = compare_with_people(people, {"m": dict(a=0, b=1, c=0, d=0, e=0, f=0.5)})["m"]
     >>> round(found.difference.value, 4), found.difference.high < 0
     (-0.5833, True)
@@ -105,23 +105,29 @@ def compare_with_people(
     for items, names in groups.items():
         rows = [[systems[name][item] for item in items] for name in names]
         by_system |= dict(
-            zip(names, _compare_systems(people.task, people_rows(people, items), rows, draws), strict=True)
+            zip(
+                names,
+                _compare_systems(people.task, arrange_people_rows(people, items), rows, draws),
+                strict=True,
+            )
         )
     return {name: by_system[name] for name in systems}
 
 
 def _compare_systems(
-    task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], draws: Draws
+    task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], draws: ResamplingSettings
 ) -> list[PeopleDifference]:
     n, once = len(laid.items), np.ones((1, len(laid.items)))
-    people = float(people_score(task, laid, once)[0])
+    people = float(score_people_per_resample(task, laid, once)[0])
     scores = _system_scores(task, laid, rows, once)[0].tolist()
 
     def difference(counts: Floats) -> Floats:
-        return _system_scores(task, laid, rows, counts) - people_score(task, laid, counts)[:, None]
+        return (
+            _system_scores(task, laid, rows, counts) - score_people_per_resample(task, laid, counts)[:, None]
+        )
 
     if task.family == "clustering":
-        differences = [make_bare_value(score - people, n, NO_CLUSTERS) for score in scores]
+        differences = [make_value_without_interval(score - people, n, NO_CLUSTERS) for score in scores]
     else:
         # Differences are nearly symmetric: mending bias and skew only adds noise to them (docs/hume_beyond.md).
         differences = list(
@@ -135,8 +141,8 @@ def _compare_systems(
 def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], counts: Floats) -> Floats:
     """(b, systems)."""
     if task.family in ("classification", "reranking"):
-        return resampled_mean(counts, np.stack([row_numbers(row) for row in rows], axis=1))
-    return np.stack([row_score(task, laid.gold, row, counts) for row in rows], axis=1)
+        return resampled_mean(counts, np.stack([replace_none_by_nan(row) for row in rows], axis=1))
+    return np.stack([score_row_per_resample(task, laid.gold, row, counts) for row in rows], axis=1)
 
 
 # Fisher's z of a correlation of 1 is infinite.
@@ -144,7 +150,7 @@ _MOST = 0.9999
 
 
 @dataclass(frozen=True)
-class Correlations:
+class PeopleSystemCorrelations:
     """Spearman's correlations of `people` with gold, of the `system` with gold, and of the two with each other
     (`shared`); `between` is that of two annotators, None for one and where ratings are not pooled; `k` are pooled."""
 
@@ -170,37 +176,41 @@ class Correlations:
         # Where the two hardly differ, rounding can make the variance negative.
         return math.sqrt(max(of_people + of_system - 2 * together * math.sqrt(of_people * of_system), 1e-6))
 
-    def moved(self, by: float) -> float:
+    def convert_z_to_correlation_gap(self, by: float) -> float:
         """The size of a difference in correlation that lies `by` in z from people, on the system's side."""
         sign = 1.0 if self.gap >= 0 else -1.0
         return abs(math.tanh(math.atanh(self.people) + sign * by) - self.people)
 
-    def with_annotators(self, k: int) -> Correlations:
+    def with_annotators(self, k: int) -> PeopleSystemCorrelations:
         """The same with `k` annotators: their mean is more reliable, and correlates the more with everything.
 
         Source: Spearman 1910, Brown 1910. Needs `between` above 0.
         """
         r = self.between or 0.0
         factor = math.sqrt(_mean_reliability(k, r) / _mean_reliability(self.k, r))
-        return Correlations(_clamp_r(self.people * factor), self.system, _clamp_r(self.shared * factor), r, k)
+        return PeopleSystemCorrelations(
+            _clamp_r(self.people * factor), self.system, _clamp_r(self.shared * factor), r, k
+        )
 
 
-def three_correlations(people: People, laid: ItemRows, system: Floats) -> Correlations | None:
+def correlate_people_and_system(
+    people: PeopleAnswers, laid: ItemRows, system: Floats
+) -> PeopleSystemCorrelations | None:
     """Those of a system's similarities (n,) and of people's ratings, laid out over the same items. None where one is
     undefined."""
-    gold = row_numbers(laid.gold or ())
+    gold = replace_none_by_nan(laid.gold or ())
     pooled = people.aggregation in ("paper", "pooled")
-    k = len(people.taking_part) if pooled else 1
-    pairs = [_gold_correlations(gold, row_numbers(row), system) for row in laid.rows]
+    k = len(people.active_annotators) if pooled else 1
+    pairs = [_gold_correlations(gold, replace_none_by_nan(row), system) for row in laid.rows]
     of_people, shared = (float(np.mean(values)) for values in zip(*pairs, strict=True))
     of_system = _spearman_or_nan(gold, system)
     if any(math.isnan(value) for value in (of_people, of_system, shared)):
         return None
-    return Correlations(
+    return PeopleSystemCorrelations(
         _clamp_r(of_people),
         _clamp_r(of_system),
         _clamp_r(shared),
-        _people_correlation(people) if pooled else None,
+        _correlate_annotators(people) if pooled else None,
         k,
     )
 
@@ -210,10 +220,10 @@ def _gold_correlations(gold: Floats, ratings: Floats, system: Floats) -> tuple[f
     return _spearman_or_nan(gold[there], ratings[there]), _spearman_or_nan(ratings[there], system[there])
 
 
-def _people_correlation(people: People) -> float | None:
-    if len(people.taking_part) < 2:
+def _correlate_annotators(people: PeopleAnswers) -> float | None:
+    if len(people.active_annotators) < 2:
         return None
-    mean = mean_pairwise(align(people.taking_part).rows, spearman).value
+    mean = mean_pairwise(align(people.active_annotators).rows, spearman).value
     return None if math.isnan(mean) else mean
 
 
@@ -234,7 +244,7 @@ _MOST_WITH_GAPS = 600
 
 
 @dataclass(frozen=True)
-class Components:
+class VarianceComponents:
     """The mean of a table of annotators by items, and the variances between items, between annotators, and of what is
     left. A negative estimate is 0."""
 
@@ -244,7 +254,7 @@ class Components:
     residual: float
 
 
-def variance_components(table: Floats) -> Components | None:
+def variance_components(table: Floats) -> VarianceComponents | None:
     """Variance components of a table (annotators, items), both drawn at random, NaN where one did not answer.
 
     From the mean squares of the two-way analysis of variance without replication (Searle, Casella and McCulloch 1992),
@@ -252,16 +262,16 @@ def variance_components(table: Floats) -> Components | None:
     None for one annotator, or where items and annotators cannot be told apart.
 
     >>> variance_components(np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]))
-    Components(mean=1.5, items=1.0, annotators=0.5, residual=0.0)
+    VarianceComponents(mean=1.5, items=1.0, annotators=0.5, residual=0.0)
     """
     answered = ~np.isnan(table)
     if len(table) > 1 and not answered.all() and 1 < answered.sum() <= _MOST_WITH_GAPS:
-        return _with_gaps(table, answered)
+        return _estimate_components_with_gaps(table, answered)
     whole = table[:, answered.all(axis=0)]
     return _balanced_components(whole) if min(whole.shape) > 1 else None
 
 
-def _balanced_components(whole: Floats) -> Components:
+def _balanced_components(whole: Floats) -> VarianceComponents:
     k, n = whole.shape
     mean = whole.mean()
     of_annotators, of_items = whole.mean(axis=1), whole.mean(axis=0)
@@ -269,7 +279,7 @@ def _balanced_components(whole: Floats) -> Components:
     residual = float((rest**2).sum() / ((k - 1) * (n - 1)))
     # The mean squares less what is left over in them; an estimate below 0 counts as 0.
     between_items, between_annotators = k * of_items.var(ddof=1), n * of_annotators.var(ddof=1)
-    return Components(
+    return VarianceComponents(
         float(mean),
         max(0.0, float(between_items - residual) / k),
         max(0.0, float(between_annotators - residual) / n),
@@ -277,13 +287,13 @@ def _balanced_components(whole: Floats) -> Components:
     )
 
 
-def _with_gaps(table: Floats, answered: NDArray[np.bool_]) -> Components | None:
+def _estimate_components_with_gaps(table: Floats, answered: NDArray[np.bool_]) -> VarianceComponents | None:
     annotators, items = np.nonzero(answered)
     mean = mixed_mean(table[answered], items.tolist(), annotators.tolist())
     spreads = mean.sd_rows, mean.sd_columns, mean.sd_residual
     if any(math.isnan(spread) for spread in spreads):
         return None
-    return Components(mean.point, *(spread**2 for spread in spreads))
+    return VarianceComponents(mean.point, *(spread**2 for spread in spreads))
 
 
 ONE = "one annotator has no others"
@@ -293,18 +303,18 @@ Held = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Ceiling:
+class HumanCeiling:
     """`value` is the mean over `annotators` of what each scores against the others, with an interval over items; NaN,
     with its `reason`, for one annotator. `items` are those two or more answered; on `dropped` of the scored answers of
     reranking the others found nothing relevant, and there is no average precision."""
 
-    value: Resampled
+    value: ResampledEstimate
     annotators: Mapping[str, float]
     items: int
     dropped: int = 0
 
 
-def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
+def human_ceiling(people: PeopleAnswers, draws: ResamplingSettings = DRAWS) -> HumanCeiling:
     """Leave one annotator out, take the others' answers put together as gold, score the one; the mean over annotators.
 
     Classification: the others' vote; where it is tied, the share of the tied labels that the answer has (one of two:
@@ -316,24 +326,24 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
 
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y"), "cat": dict(a="x", b="x", c="z")}
-    >>> found = human_ceiling(People(TaskSpec("t", "classification", "eng"), {}, votes))
+    >>> found = human_ceiling(PeopleAnswers(TaskSpec("t", "classification", "eng"), {}, votes))
     >>> {name: round(value, 3) for name, value in found.annotators.items()}
     {'ann': 0.5, 'bob': 0.5, 'cat': 0.333}
     """
-    taking_part = people.taking_part
+    taking_part = people.active_annotators
     if not taking_part:
         raise UsageError(f"Nobody answered {people.task.name}.", mend="Give the annotations of this task.")
     # An item that one person answered has no others to be compared with.
     items = [item for item in people.items if sum(item in answers for answers in taking_part.values()) > 1]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators"
-        return Ceiling(make_bare_value(float("nan"), len(items), reason), {}, len(items))
+        return HumanCeiling(make_value_without_interval(float("nan"), len(items), reason), {}, len(items))
     parts: dict[str, Callable[[Floats], Floats]] = {}
     dropped = 0
     for name, answers in taking_part.items():
         others = [other for key, other in taking_part.items() if key != name]
-        parts[name] = make_scorer(people, answers, others, items)
-        dropped += _without_relevant(people, answers, others, items)
+        parts[name] = make_annotator_scorer(people, answers, others, items)
+        dropped += _count_without_relevant(people, answers, others, items)
     # Every item once gives the value itself, not one of a resample.
     once = np.ones((1, len(items)))
     scores = {name: float(part(once)[0]) for name, part in parts.items()}
@@ -342,19 +352,21 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
         return np.asarray(np.mean([part(counts) for part in parts.values()], axis=0))
 
     if people.task.family == "clustering":
-        value = make_bare_value(float(mean(once)[0]), len(items), GROUPS)
+        value = make_value_without_interval(float(mean(once)[0]), len(items), GROUPS)
     else:
-        value = resample_statistics(mean, len(items), draws, within=(family_range(people.task.family),))[0]
-    return Ceiling(value, scores, len(items), dropped)
+        value = resample_statistics(
+            mean, len(items), draws, within=(look_up_measure_range(people.task.family),)
+        )[0]
+    return HumanCeiling(value, scores, len(items), dropped)
 
 
-def family_range(family: Family) -> Range:
+def look_up_measure_range(family: Family) -> Range:
     """The least and greatest main measure of a family."""
     return CORRELATION if family == "sts" else SHARE
 
 
-def make_scorer(
-    people: People, own: Mapping[str, Any], others: Held, items: Sequence[str]
+def make_annotator_scorer(
+    people: PeopleAnswers, own: Mapping[str, Any], others: Held, items: Sequence[str]
 ) -> Callable[[Floats], Floats]:
     """How one's answers score against the answers of others put together, in every resample of `items`: (b,)."""
     family = people.task.family
@@ -366,30 +378,34 @@ def make_scorer(
         )
     votes_of = {item: [other[item] for other in others if item in other] for item in items}
     if family == "sts":
-        mine = row_numbers([own.get(item) for item in items])
-        mean = row_numbers([float(np.mean(votes)) if votes else None for votes in votes_of.values()])
+        mine = replace_none_by_nan([own.get(item) for item in items])
+        mean = replace_none_by_nan([float(np.mean(votes)) if votes else None for votes in votes_of.values()])
         return lambda counts: resampled_spearman(counts, mine, mean)
-    value = _label_credit if family == "classification" else _marks_precision(people)
-    values = row_numbers(
+    value = _credit_majority_label if family == "classification" else _make_marks_scorer(people)
+    values = replace_none_by_nan(
         [value(own[item], votes) if item in own and votes else None for item, votes in votes_of.items()]
     )
     return lambda counts: resampled_mean(counts, values)
 
 
-def _label_credit(answer: Any, votes: Sequence[Any]) -> float:
+def _credit_majority_label(answer: Any, votes: Sequence[Any]) -> float:
     best = most_votes(votes)
     return 1 / len(best) if answer in best else 0.0
 
 
-def _marks_precision(people: People) -> Callable[[Any, Sequence[Any]], float | None]:
+def _make_marks_scorer(people: PeopleAnswers) -> Callable[[Any, Sequence[Any]], float | None]:
     def value(marks: Any, votes: Sequence[Any]) -> float | None:
         gold = majority_marks(votes)
-        return marked_ap(gold, marks, human_ap_mode=people.human_ap_mode) if any(gold) else None
+        return (
+            average_precision_of_marks(gold, marks, human_ap_mode=people.human_ap_mode) if any(gold) else None
+        )
 
     return value
 
 
-def _without_relevant(people: People, answers: Mapping[str, Any], others: Held, items: Sequence[str]) -> int:
+def _count_without_relevant(
+    people: PeopleAnswers, answers: Mapping[str, Any], others: Held, items: Sequence[str]
+) -> int:
     if people.task.family != "reranking":
         return 0
     marks = [[other[item] for other in others if item in other] for item in items if item in answers]
@@ -421,7 +437,9 @@ SystemAnswers = Mapping[str, Any]
 reranking a score per document, in the order displayed."""
 
 
-def compare_with_left_out_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> Resampled:
+def compare_with_left_out_people(
+    people: PeopleAnswers, system: SystemAnswers, draws: ResamplingSettings = DRAWS
+) -> ResampledEstimate:
     """A system's mean score against the answers of all annotators but one, put together as in `human_ceiling`.
 
     Every annotator is left out once, so the system meets the same gold as the people of the ceiling do, made by as many
@@ -430,17 +448,19 @@ def compare_with_left_out_people(people: People, system: SystemAnswers, draws: D
 
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y")}
-    >>> people = People(TaskSpec("t", "classification", "eng"), {}, votes)
+    >>> people = PeopleAnswers(TaskSpec("t", "classification", "eng"), {}, votes)
     >>> found = compare_with_left_out_people(people, dict(a="x", b="y", c="x"))
     >>> round(found.value, 4)
     0.8333
     """
-    held = people.taking_part
+    held = people.active_annotators
     others = [[said for key, said in held.items() if key != name] for name in held]
     return _score_against(people, system, others, draws)
 
 
-def soft_score(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> Resampled:
+def score_against_random_annotator(
+    people: PeopleAnswers, system: SystemAnswers, draws: ResamplingSettings = DRAWS
+) -> ResampledEstimate:
     """A system's score against one annotator drawn at random: the mean over annotators of its score with that one's
     answers as gold, 0 to 1 (STS: -1 to 1).
 
@@ -451,29 +471,34 @@ def soft_score(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> R
 
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y"), "bob": dict(a="x", b="z"), "eve": dict(a="x", b="z")}
-    >>> found = soft_score(People(TaskSpec("t", "classification", "eng"), {}, votes), dict(a="x", b="z"))
+    >>> found = score_against_random_annotator(PeopleAnswers(TaskSpec("t", "classification", "eng"), {}, votes),
+    ... dict(a="x", b="z"))
     >>> round(found.value, 4)
     0.8333
     """
-    return _score_against(people, system, [[said] for said in people.taking_part.values()], draws)
+    return _score_against(people, system, [[said] for said in people.active_annotators.values()], draws)
 
 
-def _score_against(people: People, system: SystemAnswers, golds: Sequence[Held], draws: Draws) -> Resampled:
+def _score_against(
+    people: PeopleAnswers, system: SystemAnswers, golds: Sequence[Held], draws: ResamplingSettings
+) -> ResampledEstimate:
     """The mean of a system's scores against each of the golds, which are annotators put together."""
-    taking_part: Answers = people.taking_part
+    taking_part: Answers = people.active_annotators
     shared = [item for item in people.items if sum(item in said for said in taking_part.values()) > 1]
     items = [item for item in shared if item in system]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer from the system"
-        return make_bare_value(float("nan"), len(items), reason)
-    parts = [make_scorer(people, system, gold, items) for gold in golds]
+        return make_value_without_interval(float("nan"), len(items), reason)
+    parts = [make_annotator_scorer(people, system, gold, items) for gold in golds]
 
     def mean(counts: Floats) -> Floats:
         return np.asarray(np.mean([part(counts) for part in parts], axis=0))
 
     if people.task.family == "clustering":
-        return make_bare_value(float(mean(np.ones((1, len(items))))[0]), len(items), GROUPS)
-    return resample_statistics(mean, len(items), draws, within=(family_range(people.task.family),))[0]
+        return make_value_without_interval(float(mean(np.ones((1, len(items))))[0]), len(items), GROUPS)
+    return resample_statistics(mean, len(items), draws, within=(look_up_measure_range(people.task.family),))[
+        0
+    ]
 
 
 def share_of_people_below(score: float, annotators: Sequence[float], *, confidence: float = 0.95) -> Estimate:
@@ -492,16 +517,16 @@ def share_of_people_below(score: float, annotators: Sequence[float], *, confiden
     if score != score:
         raise UsageError("The system has no score.", mend="Leave it out and say why.")
     below = float((people < score).sum() + (people == score).sum() / 2)
-    return share_of_people(below / len(people), len(people), confidence=confidence)
+    return interval_for_share_of_people(below / len(people), len(people), confidence=confidence)
 
 
-def share_of_people(share: float, n: int, *, confidence: float = 0.95) -> Estimate:
+def interval_for_share_of_people(share: float, n: int, *, confidence: float = 0.95) -> Estimate:
     """A share found among `n` annotators with the interval of `share_of_people_below`: from a record, which keeps the
     share.
 
     Raises UsageError for a share outside 0 to 1 or no annotators.
 
-    >>> round(share_of_people(0.0, 5).high, 3)
+    >>> round(interval_for_share_of_people(0.0, 5).high, 3)
     0.522
     """
     # Imported here, because scipy.stats is slow to load and only this function needs it.
@@ -537,7 +562,7 @@ class SampleSizeNeeded:
 
 
 def items_needed(
-    people: People, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05
+    people: PeopleAnswers, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05
 ) -> SampleSizeNeeded:
     """What would separate a system from people in the test of `compare_with_people`, at a `power` and level `alpha`.
 
@@ -552,7 +577,7 @@ def items_needed(
     >>> gold = {f"{i:02}": 1 for i in range(40)}
     >>> answers = {"ann": {item: int(int(item) % 5 > 0) for item in gold}}
     >>> from embassay.protocols.hume.study import TaskSpec
-    >>> people = People(TaskSpec("t", "classification", "eng"), gold, answers)
+    >>> people = PeopleAnswers(TaskSpec("t", "classification", "eng"), gold, answers)
     >>> found = items_needed(people, {item: float(int(item) % 3 > 0) for item in gold})
     >>> found.items, found.annotators, round(found.smallest, 2)
     (137, None, 0.28)
@@ -560,99 +585,115 @@ def items_needed(
     if not (0 < alpha < 1 and alpha < power < 1):
         raise UsageError(f"Power {power} at level {alpha} is impossible.", mend="Use 0.8 and 0.05.")
     items = sorted(set(people.scored_items) & system.keys())
-    k = 1 if people.aggregation == "first" else len(people.taking_part)
+    k = 1 if people.aggregation == "first" else len(people.active_annotators)
     nothing = SampleSizeNeeded(None, None, None, len(items), k)
     if people.task.family == "clustering":
         return replace(nothing, note="Clusterings have no test over items.")
     if len(items) < _LEAST_ITEMS:
         return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items say nothing about others.")
-    reach = reach_of(power, alpha)
-    laid = people_rows(people, items)
-    values = row_numbers([system[item] for item in items])
+    reach = compute_test_quantiles(power, alpha)
+    laid = arrange_people_rows(people, items)
+    values = replace_none_by_nan([system[item] for item in items])
     if people.task.family == "sts":
-        return _by_correlation(three_correlations(people, laid, values), nothing, reach)
-    single = people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
-    mean = np.nanmean(np.stack([row_numbers(row) for row in laid.rows]), axis=0)
-    parts = variance_components(np.stack([values - row_numbers(row) for row in single.rows]))
-    return _by_variance(values - mean, parts, nothing, reach)
+        return _estimate_need_by_correlation(
+            correlate_people_and_system(people, laid, values), nothing, reach
+        )
+    single = arrange_people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
+    mean = np.nanmean(np.stack([replace_none_by_nan(row) for row in laid.rows]), axis=0)
+    parts = variance_components(np.stack([values - replace_none_by_nan(row) for row in single.rows]))
+    return _estimate_need_by_variance(values - mean, parts, nothing, reach)
 
 
 @dataclass(frozen=True)
-class TestReach:
+class TestQuantiles:
     """How many standard errors a difference must have for the `test`, and how many more for the `power`."""
 
     test: float
     power: float
 
     @property
-    def both(self) -> float:
+    def test_and_power_quantile(self) -> float:
         """Those of a difference that is found so often."""
         return self.test + self.power
 
 
-def reach_of(power: float, alpha: float) -> TestReach:
+def compute_test_quantiles(power: float, alpha: float) -> TestQuantiles:
     """Normal quantiles: 1.96 and 0.84 for 80% power at 5%."""
     z = NormalDist().inv_cdf
-    return TestReach(z(1 - alpha / 2), z(power))
+    return TestQuantiles(z(1 - alpha / 2), z(power))
 
 
-def count_annotators_by_variance(parts: Components, n: int, least: int, reach: TestReach) -> int | None:
+def count_annotators_by_variance(
+    parts: VarianceComponents, n: int, least: int, reach: TestQuantiles
+) -> int | None:
     """How many annotators, from `least` on, find the mean difference with `n` items: None up to the limit.
 
     The test sees what varies over items. Which annotators take part moves the difference as well, and so counts for the
     power.
     """
 
-    def enough(k: int) -> bool:
-        # Guenther's correction, as in `_by_variance`.
+    def is_annotator_count_enough(k: int) -> bool:
+        # Guenther's correction, as in `_estimate_need_by_variance`.
         over_items = (parts.items + parts.residual / k) / max(n - reach.test**2 / 2, 1)
         spread = over_items + parts.annotators / k
         return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
 
-    return _find_first_sufficient(enough, least)
+    return _find_first_sufficient(is_annotator_count_enough, least)
 
 
-def count_annotators_by_correlation(at: Correlations, n: int, least: int, reach: TestReach) -> int | None:
+def count_annotators_by_correlation(
+    at: PeopleSystemCorrelations, n: int, least: int, reach: TestQuantiles
+) -> int | None:
     """The same for STS, where their mean rating becomes more reliable; None also for one annotator."""
     if at.between is None or at.between <= 0:
         return None
 
-    def enough(k: int) -> bool:
+    def is_annotator_count_enough(k: int) -> bool:
         then = at.with_annotators(k)
         # Fisher's z has a variance of about 1 / (n - 3).
-        return abs(then.gap) >= reach.both * then.spread / math.sqrt(max(n - 3, 1))
+        return abs(then.gap) >= reach.test_and_power_quantile * then.spread / math.sqrt(max(n - 3, 1))
 
-    return _find_first_sufficient(enough, least)
+    return _find_first_sufficient(is_annotator_count_enough, least)
 
 
-def _by_variance(
-    differences: Floats, parts: Components | None, need: SampleSizeNeeded, reach: TestReach
+def _estimate_need_by_variance(
+    differences: Floats, parts: VarianceComponents | None, need: SampleSizeNeeded, reach: TestQuantiles
 ) -> SampleSizeNeeded:
     gap, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance <= 0:
         return replace(need, note="The difference is the same on every item.")
     # Guenther 1981: what a t test needs more than a normal one.
     extra = reach.test**2 / 2
-    smallest = reach.both * math.sqrt(variance / max(need.n - extra, 1))
-    items = _rising_numbers(reach.both**2 * variance / gap**2 + extra) if gap else None
+    smallest = reach.test_and_power_quantile * math.sqrt(variance / max(need.n - extra, 1))
+    items = (
+        _round_up_item_count(reach.test_and_power_quantile**2 * variance / gap**2 + extra) if gap else None
+    )
     known = replace(need, items=items, smallest=smallest)
     # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of
     # the mean holds for the vote.
     if parts is None or parts.mean * gap <= 0:
-        return _explain_need(known, known=False)
-    return _explain_need(
+        return _explain_missing_need(known, known=False)
+    return _explain_missing_need(
         replace(known, annotators=count_annotators_by_variance(parts, need.n, need.k, reach))
     )
 
 
-def _by_correlation(at: Correlations | None, need: SampleSizeNeeded, reach: TestReach) -> SampleSizeNeeded:
+def _estimate_need_by_correlation(
+    at: PeopleSystemCorrelations | None, need: SampleSizeNeeded, reach: TestQuantiles
+) -> SampleSizeNeeded:
     if at is None:
         return replace(need, note="A correlation is undefined: ratings or similarities do not vary.")
-    smallest = at.moved(reach.both * at.spread / math.sqrt(max(need.n - 3, 1)))
+    smallest = at.convert_z_to_correlation_gap(
+        reach.test_and_power_quantile * at.spread / math.sqrt(max(need.n - 3, 1))
+    )
     # Fisher's z has a variance of 1 / (n - 3).
-    items = _rising_numbers((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
+    items = (
+        _round_up_item_count((reach.test_and_power_quantile * at.spread / at.gap) ** 2 + 3)
+        if at.gap
+        else None
+    )
     annotators = count_annotators_by_correlation(at, need.n, need.k, reach)
-    return _explain_need(
+    return _explain_missing_need(
         replace(need, items=items, annotators=annotators, smallest=smallest),
         known=at.between is not None and at.between > 0,
     )
@@ -662,11 +703,11 @@ def _find_first_sufficient(enough: Callable[[int], bool], least: int) -> int | N
     return next((k for k in range(least, MOST_ANNOTATORS + 1) if enough(k)), None)
 
 
-def _rising_numbers(number: float) -> int | None:
+def _round_up_item_count(number: float) -> int | None:
     return math.ceil(number) if number <= MOST_ITEMS else None
 
 
-def _explain_need(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNeeded:
+def _explain_missing_need(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNeeded:
     """With why there is no number; `known` is whether annotators can be told from chance at all."""
     notes = []
     if need.items is None:

@@ -14,7 +14,7 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json, read_bounded
+from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.hume.store import AnswerStore, has_store, open_store
 from embassay.protocols.hume.study import (
     ANNOTATIONS,
@@ -25,9 +25,9 @@ from embassay.protocols.hume.study import (
     StudyFolder,
     StudyTask,
     Who,
-    read_rows,
+    read_jsonl_rows,
 )
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 
 _MEND = "Correct or delete the line, or export the annotations again."
 
@@ -42,7 +42,7 @@ def collect_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tupl
     known = {item.id for item in folder.items}
     by_key: dict[tuple[str, str], Annotation] = {}
     for path in files or sorted((folder.path / ANNOTATIONS).glob("*.jsonl")):
-        for line, row in read_rows(path, AnnotationRow, _MEND):
+        for line, row in read_jsonl_rows(path, AnnotationRow, _MEND):
             key = row.annotator_id, row.item_id
             if row.item_id not in known or key in by_key:
                 what = "appears twice" if key in by_key else "answers an item that the study does not have"
@@ -85,27 +85,27 @@ Key = tuple[str, str]
 """Annotator and item."""
 
 
-def read_filed(folder: StudyFolder) -> dict[Path, list[AnnotationRow]]:
+def read_annotation_files(folder: StudyFolder) -> dict[Path, list[AnnotationRow]]:
     """The rows of every file in `annotations/`."""
     return {
-        path: [row for _, row in read_rows(path, AnnotationRow)]
+        path: [row for _, row in read_jsonl_rows(path, AnnotationRow)]
         for path in sorted((folder.path / ANNOTATIONS).glob("*.jsonl"))
     }
 
 
-def read_served(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+def read_served_answers(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
     """What the store holds that is decided: drafts and what was taken back are not there. None where nothing was ever
     served. Raises ModelError where the server of the store does not answer."""
     if not has_store(folder) and database is None:
         return []
     store = open_store(folder, database, read_only=True)
     try:
-        return read_store_rows(store)
+        return list_decided_rows(store)
     finally:
         store.close()
 
 
-def read_store_rows(store: AnswerStore) -> list[AnnotationRow]:
+def list_decided_rows(store: AnswerStore) -> list[AnnotationRow]:
     """What annotators have decided, by annotator and item."""
     kinds = {annotator.id: annotator.who for annotator in store.annotators()}
     return [
@@ -125,10 +125,10 @@ def read_store_rows(store: AnswerStore) -> list[AnnotationRow]:
     ]
 
 
-def read_document(path: Path, mend: str) -> Any:
+def read_json_document(path: Path, mend: str) -> Any:
     """The JSON value that another tool's file holds; DataError with the `mend` where it holds none."""
     try:
-        return bounded_json(read_bounded(path))
+        return parse_bounded_json(read_bounded_file(path))
     except (OSError, ValueError) as error:
         raise DataError(
             "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=mend
@@ -143,8 +143,8 @@ def read_all_rows(folder: StudyFolder, database: str | None = None) -> list[Anno
     order = {item.id: place for place, item in enumerate(folder.items)}
     by_key: dict[Key, AnnotationRow] = {}
     for row in [
-        *(row for rows in read_filed(folder).values() for row in rows),
-        *read_served(folder, database),
+        *(row for rows in read_annotation_files(folder).values() for row in rows),
+        *read_served_answers(folder, database),
     ]:
         if row.item_id not in order:
             raise DataError(
@@ -167,14 +167,14 @@ SKIPPED = "skipped"
 
 
 @dataclass(frozen=True)
-class AnswerPlace:
+class FileLocation:
     """Where something stands: a file, and a line or the words for a place in it."""
 
     path: Path
     line: int | None = None
     words: str = ""
 
-    def fault(self, what: str, *, expected: str = "", found: str = "", mend: str = "") -> DataError:
+    def make_data_error(self, what: str, *, expected: str = "", found: str = "", mend: str = "") -> DataError:
         """What is wrong there."""
         words = f"{self.words}: {what}" if self.words else what
         return DataError(words, path=self.path, line=self.line, expected=expected, found=found, mend=mend)
@@ -188,7 +188,7 @@ class IncomingAnswer:
     item_id: str
     annotator_id: str
     value: Any
-    at: AnswerPlace
+    at: FileLocation
     ts: str = ""
     seconds: float | None = None
     kind: Who = "person"
@@ -201,7 +201,7 @@ class IncomingAnswer:
             try:
                 str(text).encode()
             except UnicodeEncodeError:
-                raise self.at.fault(
+                raise self.at.make_data_error(
                     "half of a surrogate pair, which is not a text", found=ascii(text)[:60],
                     mend="Write the whole character, or leave it out."
                 ) from None  # fmt: skip
@@ -213,11 +213,11 @@ class FileIntake:
     what annotators said of themselves."""
 
     answers: list[IncomingAnswer] = field(default_factory=list)
-    profiles: list[tuple[str, Mapping[str, Any], AnswerPlace]] = field(default_factory=list)
+    profiles: list[tuple[str, Mapping[str, Any], FileLocation]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
-    def leave_out(self, why: str) -> None:
+    def count_left_out(self, why: str) -> None:
         """Count something that is no answer."""
         self.left_out[why] = self.left_out.get(why, 0) + 1
 
@@ -236,11 +236,11 @@ def simulate_annotators(
         row
         for number in range(1, annotators + 1)
         for task in folder.study.tasks
-        for row in simulate_rows(task, golds[task.name], f"{KIND}-{number}", noise=noise, seed=seed)
+        for row in simulate_task_answers(task, golds[task.name], f"{KIND}-{number}", noise=noise, seed=seed)
     ]
 
 
-def simulate_rows(
+def simulate_task_answers(
     task: StudyTask, gold: Mapping[str, Any], annotator_id: str, *, noise: float, seed: int
 ) -> list[AnnotationRow]:
     """The answers of one scripted annotator to every item of a task, in the order of `gold`.
@@ -253,18 +253,18 @@ def simulate_rows(
     if not 0 <= noise <= 1:
         raise UsageError(f"The noise is {noise:g}.", mend="Give a share between 0 and 1.")
 
-    def chance(*names: str) -> float:
+    def draw_random_number(*names: str) -> float:
         # Half a step from both ends: 0 and 1 have no finite normal quantile.
-        drawn = random_bytes(8, seed, "simulated", task.name, annotator_id, *names)
+        drawn = draw_random_bytes(8, seed, "simulated", task.name, annotator_id, *names)
         return (int.from_bytes(drawn, "big") + 0.5) / 2**64
 
-    answers = _ANSWERS[task.family](task, gold, noise, chance)
+    answers = _ANSWERS[task.family](task, gold, noise, draw_random_number)
     return [
         AnnotationRow(
             item_id=item,
             annotator_id=annotator_id,
             value=value,
-            seconds=round(3 + 27 * chance("seconds", item), 1),
+            seconds=round(3 + 27 * draw_random_number("seconds", item), 1),
             kind=KIND,
         )
         for item, value in answers.items()
@@ -275,7 +275,7 @@ def _simulate_labels(
     task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
 ) -> dict[str, Any]:
     labels = task.spec.labels or tuple(sorted(set(gold.values()), key=str))
-    return {item: _draw_other_value(label, labels, noise, chance, item) for item, label in gold.items()}
+    return {item: _maybe_replace_value(label, labels, noise, chance, item) for item, label in gold.items()}
 
 
 def _simulate_groups(
@@ -283,7 +283,7 @@ def _simulate_groups(
 ) -> dict[str, Any]:
     clusters = tuple(dict.fromkeys(gold.values()))
     moved = {
-        item: _draw_other_value(cluster, clusters, noise, chance, item) for item, cluster in gold.items()
+        item: _maybe_replace_value(cluster, clusters, noise, chance, item) for item, cluster in gold.items()
     }
     # Named as someone would who met the texts in this order: gold names would be telling.
     names = {cluster: f"group {place}" for place, cluster in enumerate(dict.fromkeys(moved.values()), 1)}
@@ -345,7 +345,7 @@ def nearest_step(rating: float, scale: Scale) -> float:
     return float(scale.low + min(step, steps) * scale.step)
 
 
-def _draw_other_value(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
+def _maybe_replace_value(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
     """With the chance `noise` another one of `among`."""
     others = [value for value in among if value != own]
     if not others or chance("errs", item) >= noise:

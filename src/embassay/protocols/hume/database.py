@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from embassay.errors import ModelError, UsageError
 from embassay.runs.folder import make_private_file
 from embassay.runs.store import SqliteConnection
-from embassay.search.indexes.address import ServerAddress, check_no_password, find_address
-from embassay.search.indexes.pgvector import Postgres
+from embassay.search.indexes.address import ServerAddress, check_no_password, resolve_server_address
+from embassay.search.indexes.pgvector import PgVectorServer
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -127,7 +127,7 @@ class SqliteFile:
         self._writer: sqlite3.Connection | None = None
         if read_only:
             return
-        with self._file_errors():
+        with self._translate_file_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             # Who answered what is between them and the owner of the study.
             make_private_file(path)
@@ -143,21 +143,21 @@ class SqliteFile:
         self._waiting.put(mine)
         with self._turn:
             if not mine.is_done:
-                self._carry_out(_do_all(self._waiting))
-        with self._file_errors():
+                self._run_works_together(_drain_waiting_works(self._waiting))
+        with self._translate_file_errors():
             return cast("T", mine.outcome())
 
-    def _carry_out(self, works: Sequence[_TransactionWork]) -> None:
+    def _run_works_together(self, works: Sequence[_TransactionWork]) -> None:
         """All in one transaction, of which a work that fails leaves nothing."""
         try:
-            with _run_transaction(self._to_write(), "BEGIN IMMEDIATE") as transaction:
+            with _run_transaction(self._require_writer(), "BEGIN IMMEDIATE") as transaction:
                 for work in works:
                     work.do(transaction)
         except (sqlite3.Error, ModelError) as error:
             for work in works:
-                work.fail(error)
+                work.mark_as_failed(error)
 
-    def _to_write(self) -> sqlite3.Connection:
+    def _require_writer(self) -> sqlite3.Connection:
         if self._writer is None:
             raise ModelError(
                 f"{self.place} is not open for writing.", mend="Serve the study to write answers."
@@ -166,7 +166,7 @@ class SqliteFile:
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """On a connection that no other thread uses meanwhile."""
-        with self._file_errors():
+        with self._translate_file_errors():
             try:
                 connection = self._readers.get_nowait()
             except Empty:
@@ -213,7 +213,7 @@ class SqliteFile:
         return connection
 
     @contextmanager
-    def _file_errors(self) -> Iterator[None]:
+    def _translate_file_errors(self) -> Iterator[None]:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
@@ -247,7 +247,7 @@ class _TransactionWork:
         transaction.run("RELEASE work")
         self.is_done = True
 
-    def fail(self, error: BaseException) -> None:
+    def mark_as_failed(self, error: BaseException) -> None:
         """The transaction came to nothing."""
         self._error, self.is_done = error, True
 
@@ -258,7 +258,7 @@ class _TransactionWork:
         return self._value
 
 
-def _do_all(waiting: SimpleQueue[_TransactionWork]) -> list[_TransactionWork]:
+def _drain_waiting_works(waiting: SimpleQueue[_TransactionWork]) -> list[_TransactionWork]:
     works: list[_TransactionWork] = []
     while True:
         try:
@@ -318,7 +318,7 @@ class PostgresServer:
 
     def __init__(self, address: ServerAddress, schema: str) -> None:
         self._schema = schema
-        self._server = Postgres(address, self._prepare, client=_TITLE, needs="psycopg")
+        self._server = PgVectorServer(address, self._prepare_connection, client=_TITLE, needs="psycopg")
         self.place = f"schema {schema} of PostgreSQL at {self._server.place}"
         # Nothing is asked: a connection is made, which tells at once where it cannot be.
         try:
@@ -341,7 +341,7 @@ class PostgresServer:
         """Close the connections of all threads."""
         self._server.close()
 
-    def _prepare(self, connection: Connection[Any]) -> None:
+    def _prepare_connection(self, connection: Connection[Any]) -> None:
         from psycopg.sql import SQL, Identifier
 
         schema = Identifier(self._schema)
@@ -357,7 +357,7 @@ class PostgresServer:
         connection.execute(SQL("SET search_path TO {}").format(schema))
 
 
-def open_server(address: str, schema: str) -> PostgresServer:
+def open_postgres_database(address: str, schema: str) -> PostgresServer:
     """The server at a URL, or at the one that an environment variable of this name holds.
 
     Raises UsageError for what is neither, and for a URL with a password, which everyone on the machine could read in
@@ -380,7 +380,9 @@ def open_server(address: str, schema: str) -> PostgresServer:
             "The database address contains a password, and everyone on this machine can see commands.",
             mend=f"Put it into an environment variable, export {VARIABLE}=..., and write --database {VARIABLE}.",
         ) from None
-    return PostgresServer(find_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema)
+    return PostgresServer(
+        resolve_server_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema
+    )
 
 
 def _commit_work(connection: Connection[Any], work: Callable[[Transaction], T]) -> T:

@@ -34,7 +34,7 @@ class LinkHolder:
     id: str
 
 
-class Links:
+class StudyLinks:
     """The links of a study in `database`, made with `key`."""
 
     def __init__(self, database: Database, key: bytes) -> None:
@@ -60,7 +60,7 @@ class Links:
 
     def form_key(self, token: str) -> str:
         """What a page that was opened with `token` must show with every change: nobody can make it for another."""
-        return _digest_text(hmac.digest(self._key, b"form\0" + token.encode(), "sha256"))
+        return _encode_digest(hmac.digest(self._key, b"form\0" + token.encode(), "sha256"))
 
     def is_form_key(self, token: str, shown: str) -> bool:
         """Whether that is what the page shows, compared in constant time."""
@@ -69,7 +69,7 @@ class Links:
     def _make_token(self, do: Transaction, holder: LinkHolder, renew: bool) -> str:
         row = do.first("SELECT generation, hash FROM links WHERE role = ? AND id = ?", holder.role, holder.id)
         generation = 1 if row is None else int(row[0]) + renew
-        token = self._token(holder, generation)
+        token = self._derive_link_token(holder, generation)
         if row is None:
             do.run(
                 "INSERT INTO links VALUES (?, ?, ?, ?)", holder.role, holder.id, generation, _hash_of(token)
@@ -86,9 +86,9 @@ class Links:
             )
         return token
 
-    def _token(self, holder: LinkHolder, generation: int) -> str:
+    def _derive_link_token(self, holder: LinkHolder, generation: int) -> str:
         words = "\0".join(("link", holder.role, holder.id, str(generation)))
-        return _digest_text(hmac.digest(self._key, words.encode(), "sha256"))
+        return _encode_digest(hmac.digest(self._key, words.encode(), "sha256"))
 
 
 def study_key(folder: Path) -> bytes:
@@ -132,5 +132,5 @@ def _hash_of(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _digest_text(digest: bytes) -> str:
+def _encode_digest(digest: bytes) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Similarity, Spread, Tokenizer
+from embassay.contracts import CellPartExecutor, Similarity, Tokenizer
 from embassay.data import Dataset
 from embassay.errors import DataError, EmbassayError
-from embassay.protocols.hume.sampling.pools import compared_text, has_training_rows, seeded_order
+from embassay.protocols.hume.sampling.pools import (
+    has_training_rows,
+    normalise_text_for_comparison,
+    seeded_order,
+)
 from embassay.protocols.hume.study import Family, Item, StudyFolder, StudyTask, read_study
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
@@ -25,16 +29,16 @@ from embassay.protocols.tasks import clustering, reranking, sts
 from embassay.protocols.tasks import task as footprint
 from embassay.protocols.tasks.classification import ONE_LABEL, classify_by_neighbours, classify_by_regression
 from embassay.protocols.tasks.task import (
-    Embedding,
     PtebContext,
     PtebOptions,
-    make_outcome,
+    VectorSimilarity,
+    make_task_outcome,
     measure_nearest_anchor,
 )
 from embassay.records import Classification, LabelledTexts, RerankingSet, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.forecast import Hear, Rehearsal
-from embassay.runs.memory import Footprint, reserve_room
+from embassay.runs.forecast import Hear, RehearsalSimilarity
+from embassay.runs.memory import MemoryFootprint, reserve_memory
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -46,11 +50,11 @@ Predict = Callable[[list[int]], tuple[Labels, list[str]]]
 
 
 @dataclass(frozen=True)
-class FewLabelled:
+class FewLabelledTexts:
     """Texts to label, and what to learn from in each of the `repeats`. `labels` are those of the task, in order."""
 
     test: LabelledTexts
-    training: Training
+    training: TrainingRows
     labels: tuple[str, ...]
     repeats: int
     task: str
@@ -59,7 +63,9 @@ class FewLabelled:
         return len(self.test)
 
 
-def evaluate_labels(system: Similarity, data: FewLabelled, context: PtebContext) -> TaskOutcome:
+def evaluate_few_label_system(
+    system: Similarity, data: FewLabelledTexts, context: PtebContext
+) -> TaskOutcome:
     """Score one system. Items are, of each text, the share of repeats that label it `correct`, and the `label` most of
     them give it, as its number in `data.labels`."""
     draws = [
@@ -70,22 +76,22 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: PtebContext)
     learnt = _take_rows(data.training.rows, used)
     how, predict = _make_predictor(system, data, learnt, used, context)
     train, test = Lost(system, learnt.ids, "training texts"), Lost(system, data.test.ids, "texts")
-    train.see_texts(learnt.texts)
-    test.see_texts(data.test.texts)
+    train.note_unencoded_texts(learnt.texts)
+    test.note_unencoded_texts(data.test.texts)
     for lost in (train, test):
-        if lost.too_many:
-            return lost.without_score(LABELS_HEADLINE, Items())
+        if lost.too_many_lost_reason:
+            return lost.make_outcome_without_score(LABELS_HEADLINE, Items())
     gone = {used[row] for row in train.rows}
     kept = [[row for row in draw if row not in gone] for draw in draws]
     if any(len({data.training.rows.labels[row] for row in draw}) < 2 for draw in kept):
-        return make_outcome(LABELS_HEADLINE, ONE_LABEL, Items(), n=len(data), counts={})
+        return make_task_outcome(LABELS_HEADLINE, ONE_LABEL, Items(), n=len(data), counts={})
     said = [predict(draw) for draw in kept]
     predicted = np.stack([labels for labels, _ in said])
     right = (predicted == np.array(data.test.labels)).mean(axis=0)
-    right[test.mask] = np.nan
+    right[test.lost_mask] = np.nan
     items = Items()
     items.add(data.test.ids, right, CORRECT)
-    items.add(data.test.ids, _majority_labels(predicted, data.labels, test.mask), LABEL)
+    items.add(data.test.ids, _majority_labels(predicted, data.labels, test.lost_mask), LABEL)
     method = (
         f"{how}, {data.training.per_label} training texts per label, mean of {data.repeats} draws, "
         "bootstrap over texts"
@@ -93,40 +99,44 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: PtebContext)
     accuracy = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
     notes = [
         *data.training.notes,
-        *_short_labels(data),
+        *_list_scarce_labels(data),
         *dict.fromkeys(note for _, own in said for note in own),
     ]
-    return make_outcome(
+    return make_task_outcome(
         LABELS_HEADLINE, accuracy, items, n=accuracy.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
         counts={"train": len(used), "test": accuracy.n}
     )  # fmt: skip
 
 
 def _make_predictor(
-    system: Similarity, data: FewLabelled, learnt: LabelledTexts, used: Sequence[int], context: PtebContext
+    system: Similarity,
+    data: FewLabelledTexts,
+    learnt: LabelledTexts,
+    used: Sequence[int],
+    context: PtebContext,
 ) -> tuple[str, Predict]:
     """How the texts are labelled, and the function that does. Every training text that any repeat draws is encoded
     once."""
     test = data.test
-    if not isinstance(system, Embedding):
+    if not isinstance(system, VectorSimilarity):
         k = context.options.neighbours
 
-        def nearest(rows: list[int]) -> tuple[Labels, list[str]]:
+        def predict_by_neighbours(rows: list[int]) -> tuple[Labels, list[str]]:
             return classify_by_neighbours(
                 system, Classification(_take_rows(data.training.rows, rows), test), k
             ), []
 
-        return f"{k} nearest neighbours", nearest
+        return f"{k} nearest neighbours", predict_by_neighbours
     place = {row: i for i, row in enumerate(used)}
     vectors, asked = system.vectors(learnt.texts), system.vectors(test.texts)
     # What could not be encoded is left out of the score; numbers must stand there all the same.
     asked = np.nan_to_num(asked)
 
-    def learn(rows: list[int]) -> tuple[Labels, list[str]]:
+    def predict_by_regression(rows: list[int]) -> tuple[Labels, list[str]]:
         labels = np.array([data.training.rows.labels[row] for row in rows])
         return classify_by_regression(vectors[[place[row] for row in rows]], labels, asked, context.seed)
 
-    return "logistic regression", learn
+    return "logistic regression", predict_by_regression
 
 
 def _majority_labels(
@@ -137,7 +147,7 @@ def _majority_labels(
     return np.asarray(np.where(lost, np.nan, votes.argmax(axis=0)))
 
 
-def _short_labels(data: FewLabelled) -> list[str]:
+def _list_scarce_labels(data: FewLabelledTexts) -> list[str]:
     """Labels that have fewer training texts than every repeat should draw."""
     rows, wanted = data.training.rows, data.training.per_label
     counts = {label: rows.labels.count(label) for label in sorted(set(rows.labels))}
@@ -158,7 +168,7 @@ OTHERS = 8
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRows:
     """Rows to train on, `per_label` of each label in every repeat; `notes` say what is not as it should be."""
 
     rows: LabelledTexts
@@ -167,7 +177,7 @@ class Training:
     notes: tuple[str, ...] = ()
 
 
-def find_training_rows(task: StudyTask, items: Sequence[Item], per_label: int | None) -> Training:
+def find_training_rows(task: StudyTask, items: Sequence[Item], per_label: int | None) -> TrainingRows:
     """The rows that a classification task may be trained on: the training split of its source, or where it has none
     the rows that were not drawn. Texts that are items and labels that are not the task's are left out.
 
@@ -196,7 +206,7 @@ def find_training_rows(task: StudyTask, items: Sequence[Item], per_label: int | 
         )
     changed = source.fingerprint and loaded.fingerprint != source.fingerprint
     notes = ("the source has changed since the study was sampled",) if changed else ()
-    return Training(kept, per_label or paper_texts_per_label(task), loaded.fingerprint, notes)
+    return TrainingRows(kept, per_label or paper_texts_per_label(task), loaded.fingerprint, notes)
 
 
 def paper_texts_per_label(task: StudyTask) -> int:
@@ -211,7 +221,7 @@ def paper_texts_per_label(task: StudyTask) -> int:
     return next((number for word, number in PER_LABEL if word in name), OTHERS)
 
 
-def draw_training_rows(training: Training, repeat: int, seed: int, task: str) -> list[int]:
+def draw_training_rows(training: TrainingRows, repeat: int, seed: int, task: str) -> list[int]:
     """The positions of the rows that a repeat trains on: `per_label` of every label, all of a label with fewer. The
     same for every system."""
     labels = training.rows.labels
@@ -233,12 +243,12 @@ def _language_rows(opened: Dataset, shape: str, lang: str) -> Dataset:
 
 
 def _training_rows(rows: LabelledTexts, items: Sequence[Item], task: StudyTask) -> LabelledTexts:
-    seen = {compared_text(str(item.payload.get("text", ""))) for item in items}
+    seen = {normalise_text_for_comparison(str(item.payload.get("text", ""))) for item in items}
     values = {str(label.value) for label in task.labels}
     kept = [
         place
         for place, (text, label) in enumerate(zip(rows.texts, rows.labels, strict=True))
-        if compared_text(text) not in seen and (not values or label in values)
+        if normalise_text_for_comparison(text) not in seen and (not values or label in values)
     ]
     return LabelledTexts(
         *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
@@ -260,18 +270,18 @@ class EvaluationSettings:
     give_k: bool = True
 
 
-def family_evaluation(family: Family, settings: EvaluationSettings) -> Evaluate:
+def choose_family_evaluation(family: Family, settings: EvaluationSettings) -> Evaluate:
     """How a family is evaluated: its headline is the family's main measure."""
     every: Mapping[Family, Evaluate] = {
-        "classification": evaluate_labels,
+        "classification": evaluate_few_label_system,
         "clustering": partial(clustering.evaluate_system, give_k=settings.give_k),
-        "reranking": evaluate_ranked,
+        "reranking": evaluate_reranking_system,
         "sts": _evaluate_pairs,
     }
     return every[family]
 
 
-def make_family_data(
+def build_family_data(
     task: StudyTask, items: Sequence[Item], gold: Mapping[str, Any], settings: EvaluationSettings
 ) -> Any:
     """The items with gold in the form that the family's evaluation takes. DataError for items that lack a text, and
@@ -287,17 +297,17 @@ def make_family_data(
     training = find_training_rows(task, items, settings.per_label)
     # Labels of the training rows too: a system may give one that the task does not name.
     names = tuple(dict.fromkeys((*labels, *sorted(set(training.rows.labels)))))
-    return FewLabelled(texts, training, names, settings.repeats, task.name)
+    return FewLabelledTexts(texts, training, names, settings.repeats, task.name)
 
 
 def fingerprint_training_data(data: Any) -> str:
     """What besides the study itself the scores depend on: the source of training texts."""
-    return data.training.fingerprint if isinstance(data, FewLabelled) else ""
+    return data.training.fingerprint if isinstance(data, FewLabelledTexts) else ""
 
 
 def collect_texts(data: Any) -> list[str]:
     """Every text that a system sees, for sizes and speed; of training texts as many as one repeat draws."""
-    if isinstance(data, FewLabelled):
+    if isinstance(data, FewLabelledTexts):
         drawn = data.training.per_label * len(set(data.training.rows.labels))
         # Which rows are drawn needs the hash of every id; the first as many stand in for them.
         return [*data.training.rows.texts[: drawn * data.repeats], *data.test.texts]
@@ -309,7 +319,9 @@ def collect_texts(data: Any) -> list[str]:
 
 
 def _evaluate_pairs(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
-    return with_method(sts.evaluate_system(system, data, context), lambda method: f"similarity, {method}")
+    return rewrite_score_methods(
+        sts.evaluate_system(system, data, context), lambda method: f"similarity, {method}"
+    )
 
 
 def labelled_texts(items: Sequence[Item], gold: Mapping[str, Any]) -> LabelledTexts:
@@ -367,7 +379,7 @@ SCORE = "similarity"
 TIES = "ties: irrelevant documents first"
 
 
-def evaluate_ranked(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
+def evaluate_reranking_system(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
     """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
     in the order shown is the variant."""
     similar = measure_nearest_anchor(system, data.queries, data.candidates)
@@ -377,10 +389,12 @@ def evaluate_ranked(system: Similarity, data: RerankingSet, context: PtebContext
         for place, value in enumerate(values.tolist()):
             for name, entry in zip(columns, (query, f"document={place}", SCORE, value), strict=True):
                 columns[name].append(None if entry != entry else entry)
-    return with_method(replace(task_outcome, items=columns), lambda method: f"similarity, {TIES}, {method}")
+    return rewrite_score_methods(
+        replace(task_outcome, items=columns), lambda method: f"similarity, {TIES}, {method}"
+    )
 
 
-def with_method(task_outcome: TaskOutcome, said: Callable[[str], str]) -> TaskOutcome:
+def rewrite_score_methods(task_outcome: TaskOutcome, said: Callable[[str], str]) -> TaskOutcome:
     """The outcome with what `said` makes of the method of every row that has one."""
     scores = tuple(
         replace(score, method=said(score.method)) if score.method else score for score in task_outcome.scores
@@ -389,7 +403,7 @@ def with_method(task_outcome: TaskOutcome, said: Callable[[str], str]) -> TaskOu
 
 
 @dataclass(frozen=True)
-class StudyJob(inputs.Job):
+class StudyJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell. `content` is the study's, so that a changed study is read anew."""
 
     study: Path
@@ -401,37 +415,43 @@ class StudyJob(inputs.Job):
 
 
 def evaluate_cell(
-    job: StudyJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: StudyJob,
+    advance: Callable[[int], None],
+    *,
+    ledger: Ledger | None = None,
+    spread: CellPartExecutor = HERE,
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     tokenizer = open_tokenizer(job.tokenizer)
-    data, family = get_data(job.study, job.content, job.task, job.settings)
+    data, family = load_task_data(job.study, job.content, job.task, job.settings)
     context = _cell_context(job, tokenizer)
-    opened = job.opened(advance, ledger=ledger, spread=spread)
+    opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
     with (
-        reserve_room(need_of(opened.system, data, job.resamples)),
+        reserve_memory(estimate_cell_memory(opened.system, data, job.resamples)),
         charge_calls(ledger, opened.system.name) as calls,
     ):
         opened.prefetch(lambda hear: rehearse_cell(job, hear))
         opened.remember(lambda hear: rehearse_cell(job, hear))
-        outcome = family_evaluation(family, job.settings)(opened.system, data, context)
-    return opened.add_conduct(outcome, calls, compares=family in ("reranking", "sts"))
+        outcome = choose_family_evaluation(family, job.settings)(opened.system, data, context)
+    return opened.add_usage_and_warnings(outcome, calls, compares=family in ("reranking", "sts"))
 
 
 def rehearse_cell(job: StudyJob, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder."""
-    data, family = get_data(job.study, job.content, job.task, job.settings)
+    data, family = load_task_data(job.study, job.content, job.task, job.settings)
     context = _cell_context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
-    family_evaluation(family, replace(job.settings, give_k=True))(Rehearsal(hear), data, context)
+    choose_family_evaluation(family, replace(job.settings, give_k=True))(
+        RehearsalSimilarity(hear), data, context
+    )
     return True
 
 
 @lru_cache(maxsize=64)
-def get_data(study: Path, content: str, task: str, settings: EvaluationSettings) -> tuple[Any, Any]:
+def load_task_data(study: Path, content: str, task: str, settings: EvaluationSettings) -> tuple[Any, Any]:
     """The data of a task, read once per process, and its family."""
     folder = _cached_study(study, content)
     spec = folder.task(task)
-    return make_family_data(spec, folder.items_of(task), folder.gold(task), settings), spec.family
+    return build_family_data(spec, folder.select_task_items(task), folder.gold(task), settings), spec.family
 
 
 @lru_cache(maxsize=2)
@@ -448,14 +468,14 @@ _LEARNT = 4 * 8
 """Bytes of a value while a classifier learns from it and applies what it has learnt."""
 
 
-def need_of(system: Similarity, data: Any, resamples: int) -> Footprint:
-    """The estimate for one system on the items of a task (`make_family_data`): that of PTEB for as many texts, with
+def estimate_cell_memory(system: Similarity, data: Any, resamples: int) -> MemoryFootprint:
+    """The estimate for one system on the items of a task (`build_family_data`): that of PTEB for as many texts, with
     what a classifier of vectors takes."""
     texts, dim = collect_texts(data), count_dimensions(system)
     found = footprint.estimate_memory(system, data, texts, resamples)
     parts = dict(found.parts)
     if dim:
         parts["vectors"] += remembered_vector_bytes(len(texts), dim)
-        if isinstance(data, FewLabelled):
+        if isinstance(data, FewLabelledTexts):
             parts["the classifier"] = _LEARNT * len(texts) * dim
     return replace(found, parts=parts, mend="Sample fewer items, or score fewer tasks (--task)")

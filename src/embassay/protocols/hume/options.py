@@ -20,7 +20,7 @@ from embassay.protocols.kernel.request import (
     RunRequest,
     as_lists,
     option,
-    repeat_option,
+    redeclare_option,
 )
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class AnnotateRequest:
         name="--binary", flag="binary"
     )  # fmt: skip
     runs: int = option(1, "Answers per item; scores average them.", least=1, most=RUNS, group=STATISTICS)
-    seed: int = repeat_option(RunRequest, "seed")
+    seed: int = redeclare_option(RunRequest, "seed")
     tasks: tuple[str, ...] = option((), "A task of the study. Default: all but clustering.", name="--task -t")
-    limit: int | None = repeat_option(RunRequest, "limit")
+    limit: int | None = redeclare_option(RunRequest, "limit")
 
     def __post_init__(self) -> None:
         if not self.llms:
@@ -122,14 +122,14 @@ class TaskDrawOptions:
     whole: bool = option(False, "Use every item unchanged, for an annotated set. Default for the suite hume.")
     give_k: bool = option(False, "Tell people the number of groups, which models also know.")
 
-    def as_content(self) -> dict[str, Any]:
+    def build_task_entry(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
         from embassay.protocols.hume.sampling.options import read_guidelines
 
         return {
             "labels": parse_label_meanings(self.label or (), self.label_name or ()),
             "guidelines": self.guidelines and read_guidelines(self.guidelines),
-            "question": self.question, "scale": self.scale and scale_of(self.scale), "groups": self.groups,
+            "question": self.question, "scale": self.scale and parse_rating_scale(self.scale), "groups": self.groups,
             "relevant": self.relevant, "candidates": self.candidates,
             "negatives": None if self.negatives == "auto" else self.negatives,
             "against": self.against or [], "drop_leaked": self.drop_leaked, "practice": self.practice,
@@ -145,7 +145,7 @@ ANNOTATED = ("hume", "mteb-hume")
 class DataOptions:
     """Which data a study is drawn from, by the options that other commands have too, and what it is as a whole."""
 
-    datasets: tuple[str, ...] = repeat_option(
+    datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(), help="A catalogue name or a path."
     )
     config: Path | None = option(None, "YAML file with settings for every task.", group=DATA)
@@ -157,12 +157,12 @@ class DataOptions:
     lang: tuple[str, ...] = option(
         (), "Only this language, such as eng; also used for data that do not state one.", group=DATA
     )
-    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
-    split: str | None = repeat_option(RunRequest, "split")
-    grades: str | None = repeat_option(RunRequest, "grades")
+    mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
+    split: str | None = redeclare_option(RunRequest, "split")
+    grades: str | None = redeclare_option(RunRequest, "grades")
     ask: tuple[Question, ...] = option((), "Ask annotators about themselves. Default: nothing.")
     limit: int | None = option(None, "Maximum items per task, for a trial.", least=2, group=DATA)
-    seed: int | None = repeat_option(RunRequest, "seed", default=None, help="Random seed. Default: 1337.")
+    seed: int | None = redeclare_option(RunRequest, "seed", default=None, help="Random seed. Default: 1337.")
     own: TaskDrawOptions = field(default_factory=TaskDrawOptions)
 
     @property
@@ -174,7 +174,7 @@ class DataOptions:
 
     def request(self, name: str) -> SampleRequest:
         """The request for one study of all datasets. Raises UsageError where there are none."""
-        from embassay.protocols.hume.sampling.options import check_mapping
+        from embassay.protocols.hume.sampling.options import check_sampling_config
 
         if not self.datasets:
             raise UsageError(
@@ -183,19 +183,19 @@ class DataOptions:
             )
         entry = {
             "family": list(self.families), "n": self.n, "lang": list(self.lang),
-            "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.as_content()
+            "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.build_task_entry()
         }  # fmt: skip
-        tasks = [task for data in self._own() for task in self._tasks(data, entry)]
-        return check_mapping({"name": name, "tasks": tasks, "profile": list(self.ask)})
+        tasks = [task for data in self._resolve_dataset_paths() for task in self._tasks(data, entry)]
+        return check_sampling_config({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
     def suites(self) -> list[Suite]:
         """The suites among the datasets."""
         from embassay.data.catalogue.suites import find_suite
 
-        return [suite for data in self._own() if (suite := find_suite(data))]
+        return [suite for data in self._resolve_dataset_paths() if (suite := find_suite(data))]
 
-    def _own(self) -> list[str]:
+    def _resolve_dataset_paths(self) -> list[str]:
         from embassay.data.sources import prefer_own_path
 
         return [prefer_own_path(data) for data in self.datasets]
@@ -209,7 +209,7 @@ class DataOptions:
         if suite is None:
             yield {"data": data, **row}
             return
-        for member in (suite.of_tasks(self.families) if self.families else suite).members:
+        for member in (suite.narrow_to_tasks(self.families) if self.families else suite).members:
             yield {**row, **suite_task(member, suite.name), "whole": row["whole"] or suite.name in ANNOTATED}
 
 
@@ -229,10 +229,10 @@ def parse_label_meanings(told: Sequence[str], names: Sequence[str]) -> dict[str,
     return labels
 
 
-def scale_of(text: str) -> dict[str, float]:
+def parse_rating_scale(text: str) -> dict[str, float]:
     """A scale from LOW-HIGH or LOW-HIGH:STEP.
 
-    >>> scale_of("1-4:0.5")
+    >>> parse_rating_scale("1-4:0.5")
     {'low': 1.0, 'high': 4.0, 'step': 0.5}
     """
     number = r"(-?\d+(?:\.\d+)?)"
@@ -318,7 +318,7 @@ class StudyRequest(_HumeRequest):
     LATER: ClassVar[tuple[str, ...]] = ("give_k", "smallest_group")
     """Arguments that are saved only where they are not the usual ones: earlier runs are still the same."""
     study: str
-    systems: tuple[str, ...] = repeat_option(RunRequest, "systems", default=())
+    systems: tuple[str, ...] = redeclare_option(RunRequest, "systems", default=())
     tasks: tuple[str, ...] = option((), "A task of the study. Default: all.", name="--task -t")
     answers: tuple[str, ...] = option(
         (), "Only these annotations (JSONL). Default: all of the study.", value="FILE", group=DATA
@@ -336,8 +336,8 @@ class StudyRequest(_HumeRequest):
     resamples: int = option(
         10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
-    seed: int = repeat_option(RunRequest, "seed")
-    tokenizer: str = repeat_option(RunRequest, "tokenizer")
+    seed: int = redeclare_option(RunRequest, "seed")
+    tokenizer: str = redeclare_option(RunRequest, "tokenizer")
     min_answered: float = option(
         0.5, "Leave out annotators with less than this share of the most active one's answers.",
         least=0, most=1, value="SHARE", group=STATISTICS
@@ -406,13 +406,13 @@ class PublishedRequest(_HumeRequest):
     models: Models = option(
         "study", "With --from-mteb: the paper's models, or all models in the files.", group=SYSTEMS
     )
-    aggregation: Aggregation = repeat_option(StudyRequest, "aggregation")
-    one_annotator: OneAnnotator = repeat_option(StudyRequest, "one_annotator")
-    seed: int = repeat_option(StudyRequest, "seed")
-    systems: tuple[str, ...] = repeat_option(StudyRequest, "systems")
-    samples_per_label: int | None = repeat_option(StudyRequest, "samples_per_label")
-    resamples: int = repeat_option(StudyRequest, "resamples")
-    tokenizer: str = repeat_option(StudyRequest, "tokenizer", default="")
+    aggregation: Aggregation = redeclare_option(StudyRequest, "aggregation")
+    one_annotator: OneAnnotator = redeclare_option(StudyRequest, "one_annotator")
+    seed: int = redeclare_option(StudyRequest, "seed")
+    systems: tuple[str, ...] = redeclare_option(StudyRequest, "systems")
+    samples_per_label: int | None = redeclare_option(StudyRequest, "samples_per_label")
+    resamples: int = redeclare_option(StudyRequest, "resamples")
+    tokenizer: str = redeclare_option(StudyRequest, "tokenizer", default="")
     repeats: int = 10
     neighbours: int = 10
 

@@ -18,12 +18,12 @@ from pydantic import BaseModel, ConfigDict
 
 from embassay.errors import DataError
 from embassay.protocols.hume.options import StudyRequest
-from embassay.protocols.hume.record import Annotator, PairRecord
+from embassay.protocols.hume.record import AnnotatorScore, PairRecord
 from embassay.protocols.hume.resource import language_name
 from embassay.protocols.hume.store import has_store, open_store
-from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_rows
+from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_jsonl_rows
 from embassay.protocols.hume.tables import OF_PAIR
-from embassay.protocols.kernel.tables import ColumnTable, interval_fields, text, whole
+from embassay.protocols.kernel.tables import ColumnTable, interval_fields, make_whole_number_column, text
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats import Estimate
 from embassay.stats.intervals import t_quantile
@@ -77,11 +77,13 @@ class ProfileRow(BaseModel):
 def profile_questions(study: StudyFile) -> tuple[ProfileQuestion, ...]:
     """The questions of a study, in its order."""
     return tuple(
-        field for question in dict.fromkeys(study.profile) for field in _question_choices(question, study)
+        field
+        for question in dict.fromkeys(study.profile)
+        for field in _expand_profile_question(question, study)
     )
 
 
-def _question_choices(question: Question, study: StudyFile) -> Iterator[ProfileQuestion]:
+def _expand_profile_question(question: Question, study: StudyFile) -> Iterator[ProfileQuestion]:
     choices = (*_CHOICES[question], REFUSED)
     if question != "language":
         yield ProfileQuestion(question, _WORDS[question], choices)
@@ -130,7 +132,7 @@ def read_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
 def read_filed_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """Those of `profiles.jsonl`; of two answers to a question the last."""
     path, profiles = folder.path / FILE, dict[str, dict[str, str]]()
-    for line, row in read_rows(path, ProfileRow) if path.is_file() else ():
+    for line, row in read_jsonl_rows(path, ProfileRow) if path.is_file() else ():
         try:
             profile = check_profile(folder.study, {row.question: row.answer})
         except DataError as error:
@@ -156,7 +158,7 @@ class ProfileGroup(NamedTuple):
     pair: PairRecord
     question: str
     answer: str
-    people: Sequence[Annotator]
+    people: Sequence[AnnotatorScore]
     score: Estimate
 
 
@@ -183,8 +185,8 @@ def profile_table(
     ]
     return ColumnTable.of(
         "hume_profiles", "HUME: annotators by what they said about themselves", groups, *OF_PAIR, text("question"),
-        text("group", "answer"), whole("annotators", lambda group: len(group.people)),
-        whole("answers", lambda group: sum(annotator.items for annotator in group.people)),
+        text("group", "answer"), make_whole_number_column("annotators", lambda group: len(group.people)),
+        make_whole_number_column("answers", lambda group: sum(annotator.items for annotator in group.people)),
         *interval_fields("score", ("score", "low", "high")), text("reason", "score.reason"),
         note="Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
         f"Groups of fewer than {smallest} people are withheld together.",
@@ -195,7 +197,7 @@ def _profile_groups(
     pair: PairRecord, asked: ProfileQuestion, profiles: Profiles, smallest: int
 ) -> Iterator[ProfileGroup]:
     order = [*(value for value, _ in asked.choices if value != REFUSED[0]), UNSAID]
-    groups: dict[str, list[Annotator]] = {value: [] for value in order}
+    groups: dict[str, list[AnnotatorScore]] = {value: [] for value in order}
     for annotator in pair.annotators:
         said = profiles.get(annotator.id, {}).get(asked.key, "")
         groups[said if said in groups else UNSAID].append(annotator)

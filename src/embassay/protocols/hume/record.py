@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from embassay.errors import DataError
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded_file
 from embassay.protocols.hume.study import Family, Who
 from embassay.runs.folder import write_atomic
 from embassay.stats import Estimate, wilson
@@ -24,11 +24,11 @@ By = Literal["all", "family", "lang", "group"]
 Reference = Literal["best", "median", "mean"]
 
 
-class _Frozen(BaseModel):
+class _FrozenRecord(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class SystemScore(_Frozen):
+class SystemScore(_FrozenRecord):
     """A model, a metric or a language model on the items of a pair.
 
     `outside`: strictly outside the interval of people, None where there is none. `difference`: system minus people on
@@ -52,7 +52,7 @@ class SystemScore(_Frozen):
     notes: tuple[str, ...] = ()
 
 
-class Annotator(_Frozen):
+class AnnotatorScore(_FrozenRecord):
     """A person's score on a pair, over so many items; `seconds` is the median time an item took."""
 
     id: str
@@ -63,7 +63,7 @@ class Annotator(_Frozen):
     flagged: int = 0
 
 
-class Agreement(_Frozen):
+class Agreement(_FrozenRecord):
     """Agreement of people: a coefficient in `value` with its bootstrap interval, the word for it, and the others in
     `extras`, those that have an interval also in `intervals`."""
 
@@ -77,7 +77,7 @@ class Agreement(_Frozen):
     intervals: dict[str, Estimate] = {}
 
 
-class SeparationNeed(_Frozen):
+class SeparationNeed(_FrozenRecord):
     """What would separate the best model from people: so many items in all with these annotators, or annotators in all
     with these items, at 80% power and 5%; None if no number up to the limit suffices. `smallest` is the least
     difference that this pair could have shown."""
@@ -89,7 +89,7 @@ class SeparationNeed(_Frozen):
     note: str = ""
 
 
-class DisputedItem(_Frozen):
+class DisputedItem(_FrozenRecord):
     """An item that annotators answered differently: its texts (cut), gold and every answer in words, and how far they
     are `apart` from 0 to 1 (see `summary.disputed`)."""
 
@@ -100,7 +100,7 @@ class DisputedItem(_Frozen):
     apart: float
 
 
-class PairRecord(_Frozen):
+class PairRecord(_FrozenRecord):
     """A dataset in one language: people, models and language models on its items."""
 
     task: str
@@ -113,8 +113,8 @@ class PairRecord(_Frozen):
     words: float | None = None
     """Words of an item, in the mean; None for published results, which have no items."""
     human: Estimate
-    annotators: tuple[Annotator, ...] = ()
-    left_out: tuple[Annotator, ...] = ()
+    annotators: tuple[AnnotatorScore, ...] = ()
+    left_out: tuple[AnnotatorScore, ...] = ()
     """Who answered too few items to count in the human score and the agreement."""
     conventions: dict[str, float | None] = {}
     """Every way to make one human score: `paper`, `pooled`, `mean`, `first`, for reranking those of `human_ap_mode`."""
@@ -158,7 +158,7 @@ class PairRecord(_Frozen):
         return any(annotator.kind == "simulated" for annotator in self.annotators)
 
 
-class SystemPlace(_Frozen):
+class SystemPlace(_FrozenRecord):
     """A system or `Human` among all, by the mean over pairs: None with a reason where it lacks one."""
 
     system: str
@@ -168,7 +168,7 @@ class SystemPlace(_Frozen):
     parameters_millions: float | None = None
 
 
-class WinCount(_Frozen):
+class WinCount(_FrozenRecord):
     """In how many of `pairs` people score strictly above the models' best, median or mean, in a group of pairs."""
 
     by: By
@@ -188,7 +188,7 @@ class WinCount(_Frozen):
         return wilson(self.rate, self.pairs) if self.pairs else None
 
 
-class Summary(_Frozen):
+class Summary(_FrozenRecord):
     """`summary.json`."""
 
     schema_version: int = SCHEMA
@@ -209,7 +209,7 @@ class Summary(_Frozen):
         return any(pair.simulated for pair in self.pairs)
 
 
-class DividedTask(_Frozen):
+class DividedTask(_FrozenRecord):
     """A task that a language model and people answer together, as `hume hybrid` divided it: `counts` of its items by
     why they are whose, the share of the sample that people contradict, and how many wait for people. `scripts` answered
     too, and count as nobody."""
@@ -229,28 +229,28 @@ class DividedTask(_Frozen):
         return (self.items - self.counts.get("agreed", 0)) / self.items if self.items else math.nan
 
 
-class _AllDivided(_Frozen):
+class _DividedTasksFile(_FrozenRecord):
     tasks: tuple[DividedTask, ...]
 
 
 DIVIDED = "hybrid.json"
 
 
-def write_divided(folder: Path, tasks: Sequence[DividedTask]) -> None:
+def write_divided_tasks(folder: Path, tasks: Sequence[DividedTask]) -> None:
     """Write `hybrid.json` of a study or a run; where there is nothing to write, what was there goes."""
     if tasks:
-        write_atomic(folder / DIVIDED, _AllDivided(tasks=tuple(tasks)).model_dump_json(indent=1) + "\n")
+        write_atomic(folder / DIVIDED, _DividedTasksFile(tasks=tuple(tasks)).model_dump_json(indent=1) + "\n")
     else:
         (folder / DIVIDED).unlink(missing_ok=True)
 
 
-def read_divided(folder: Path) -> tuple[DividedTask, ...]:
+def read_divided_tasks(folder: Path) -> tuple[DividedTask, ...]:
     """What `hybrid.json` of a study or a run holds; empty where there is none. DataError for a damaged one."""
     path = folder / DIVIDED
     if not path.is_file():
         return ()
     try:
-        return _AllDivided.model_validate_json(read_bounded(path)).tasks
+        return _DividedTasksFile.model_validate_json(read_bounded_file(path)).tasks
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
@@ -274,7 +274,7 @@ def read_summary(folder: Path) -> Summary:
     if not path.is_file():
         raise DataError("The run has no summary", path=path, mend="Run `embassay hume score` again.")
     try:
-        return Summary.model_validate_json(read_bounded(path))
+        return Summary.model_validate_json(read_bounded_file(path))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))

@@ -21,10 +21,15 @@ from embassay.errors import UsageError
 from embassay.measures import align, cohen_kappa, krippendorff_alpha
 from embassay.measures.correlation import spearman
 from embassay.protocols.hume.options import Aggregation, ApMode, StudyRequest
-from embassay.protocols.hume.scoring import POOLED_FIRST, count_least_shared, marked_ap, pool_answers
+from embassay.protocols.hume.scoring import (
+    POOLED_FIRST,
+    average_precision_of_marks,
+    choose_min_shared_items,
+    pool_answers,
+)
 from embassay.protocols.hume.study import Answers, Family, Gold, TaskSpec
 from embassay.stats.intervals import Estimate, check_confidence, t_quantile
-from embassay.stats.resampling import DEFAULT_SEED, count_rows, draw_resamples, resampling_generator
+from embassay.stats.resampling import DEFAULT_SEED, count_drawn_rows, draw_resamples, resampling_generator
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +42,7 @@ def resampled_mean(counts: Floats, values: Floats) -> Floats:
     """
     defined = ~np.isnan(values)
     drawn = counts @ defined.astype(np.float64)
-    return _divide_defined(counts @ np.where(defined, values, 0.0), drawn)
+    return _divide_or_nan(counts @ np.where(defined, values, 0.0), drawn)
 
 
 def resampled_ranks(counts: Floats, values: Floats) -> Floats:
@@ -67,7 +72,7 @@ def resampled_pearson(counts: Floats, x: Floats, y: Floats) -> Floats:
     squares = (counts * left**2).sum(axis=1) * (counts * right**2).sum(axis=1)
     # Ranks are halves of whole numbers; what is left of a constant side is rounding.
     scale = (counts * (left**2 + right**2)).sum(axis=1) ** 2
-    r = _divide_defined(products, np.sqrt(np.where(squares > 1e-20 * scale, squares, 0.0)))
+    r = _divide_or_nan(products, np.sqrt(np.where(squares > 1e-20 * scale, squares, 0.0)))
     return np.clip(r, -1.0, 1.0)
 
 
@@ -86,10 +91,10 @@ def resampled_spearman(counts: Floats, x: Floats, y: Floats) -> Floats:
 
 
 def _center_values(counts: Floats, values: Floats, total: Floats) -> Floats:
-    return np.asarray(values - _divide_defined((counts * values).sum(axis=1, keepdims=True), total))
+    return np.asarray(values - _divide_or_nan((counts * values).sum(axis=1, keepdims=True), total))
 
 
-def _divide_defined(above: Floats, below: Floats) -> Floats:
+def _divide_or_nan(above: Floats, below: Floats) -> Floats:
     ratio = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
     np.divide(above, below, out=ratio, where=below > 0)
     return ratio
@@ -197,7 +202,7 @@ _LEAST = 3
 
 
 @dataclass(frozen=True)
-class Draws:
+class ResamplingSettings:
     """How resamples are drawn and read: so many, for an interval that holds so often, from the stream of a seed.
 
     Without a `kind` every statistic has the one that held best in simulation: `bca`, for differences `expanded`.
@@ -209,11 +214,11 @@ class Draws:
     kind: Kind | None = None
 
 
-DRAWS = Draws()
+DRAWS = ResamplingSettings()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resampled(Estimate):
+class ResampledEstimate(Estimate):
     """An estimate with its bootstrap interval and the two-sided `p` that it is 0, NaN where there is none. In
     `undefined` of `resamples` resamples the statistic has no value; over 5% of them there is no interval, nor is there
     one where all resamples give the same: `reason` says so."""
@@ -224,8 +229,8 @@ class Resampled(Estimate):
 
 
 def resample_statistics(
-    statistic: Drawn, n: int, draws: Draws = DRAWS, *, within: Sequence[Range] = (CORRELATION,)
-) -> tuple[Resampled, ...]:
+    statistic: Drawn, n: int, draws: ResamplingSettings = DRAWS, *, within: Sequence[Range] = (CORRELATION,)
+) -> tuple[ResampledEstimate, ...]:
     """The value of each statistic over all `n` items, with its interval over resamples of items.
 
     All statistics see the same resamples. The kind is how an interval is read off the replicates: `percentile`;
@@ -239,12 +244,15 @@ def resample_statistics(
     if n < 1:
         raise UsageError("There are no items to resample.", mend="Give the answers to at least one item.")
     # Every item once: the value goes the way of its resamples, so that no second formula can differ from them.
-    estimates = _as_columns(statistic(np.ones((1, n))))[0]
+    estimates = _reshape_to_columns(statistic(np.ones((1, n))))[0]
     if n < _LEAST:
-        return tuple(make_bare_value(value, n, f"fewer than {_LEAST} items") for value in estimates.tolist())
+        return tuple(
+            make_value_without_interval(value, n, f"fewer than {_LEAST} items")
+            for value in estimates.tolist()
+        )
     replicates = np.concatenate(
         [
-            _as_columns(statistic(count_rows(rows).astype(np.float64)))
+            _reshape_to_columns(statistic(count_drawn_rows(rows).astype(np.float64)))
             for rows in draw_resamples(
                 n, draws.n_resamples, resampling_generator(draws.seed, None), most=_DRAWS // n
             )
@@ -264,16 +272,18 @@ def resample_statistics(
     )
 
 
-def make_bare_value(value: float, n: int, reason: str, undefined: int = 0, resamples: int = 0) -> Resampled:
+def make_value_without_interval(
+    value: float, n: int, reason: str, undefined: int = 0, resamples: int = 0
+) -> ResampledEstimate:
     """A value without an interval, and why."""
     unknown = float("nan")
-    return Resampled(value, n=n, reason=reason, p=unknown, undefined=undefined, resamples=resamples)
+    return ResampledEstimate(value, n=n, reason=reason, p=unknown, undefined=undefined, resamples=resamples)
 
 
 def _jackknife_values(statistic: Drawn, n: int) -> Floats:
     step = max(1, _DRAWS // n)
     blocks = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
-    return np.concatenate([_as_columns(statistic(_rows_without_each(block, n))) for block in blocks])
+    return np.concatenate([_reshape_to_columns(statistic(_rows_without_each(block, n))) for block in blocks])
 
 
 def _rows_without_each(items: NDArray[np.int64], n: int) -> Floats:
@@ -282,28 +292,30 @@ def _rows_without_each(items: NDArray[np.int64], n: int) -> Floats:
     return counts
 
 
-def _as_columns(values: Floats) -> Floats:
+def _reshape_to_columns(values: Floats) -> Floats:
     return values.reshape(len(values), -1)
 
 
-def _bca_interval(estimate: float, replicates: Floats, left_out: Floats, n: int, draws: Draws) -> Resampled:
+def _bca_interval(
+    estimate: float, replicates: Floats, left_out: Floats, n: int, draws: ResamplingSettings
+) -> ResampledEstimate:
     confidence, kind = draws.confidence, draws.kind
     every, defined = len(replicates), replicates[~np.isnan(replicates)]
     undefined = every - len(defined)
     if np.isnan(estimate):
-        return make_bare_value(estimate, n, "the value is undefined", undefined, every)
+        return make_value_without_interval(estimate, n, "the value is undefined", undefined, every)
     if undefined > _MOST_UNDEFINED * every:
-        return make_bare_value(
+        return make_value_without_interval(
             estimate, n, f"undefined in {undefined} of {every} resamples", undefined, every
         )
     if np.ptp(defined) <= _ROUNDING * max(abs(estimate), 1.0):
-        return make_bare_value(estimate, n, ALIKE, undefined, every)
+        return make_value_without_interval(estimate, n, ALIKE, undefined, every)
     # BCa mends bias and skew, not that few items spread too little: it is expanded as well.
     if kind != "percentile":
         defined = estimate + (defined - estimate) * _interval_expansion(n, confidence)
     shift, skew = _bias_and_skew(estimate, defined, left_out) if kind == "bca" else (0.0, 0.0)
     ends = [
-        _moved_quantile(_normal_quantile(q), shift, skew)
+        _compute_bca_quantile(_normal_quantile(q), shift, skew)
         for q in ((1 - confidence) / 2, (1 + confidence) / 2)
     ]
     low, high = np.quantile(defined, ends)
@@ -311,7 +323,9 @@ def _bca_interval(estimate: float, replicates: Floats, left_out: Floats, n: int,
     if undefined:
         method += f", {undefined} of them without a value"
     p = _two_sided_p(defined, shift, skew)
-    return Resampled(estimate, float(low), float(high), n, method, p=p, undefined=undefined, resamples=every)
+    return ResampledEstimate(
+        estimate, float(low), float(high), n, method, p=p, undefined=undefined, resamples=every
+    )
 
 
 def _interval_expansion(n: int, confidence: float) -> float:
@@ -333,7 +347,7 @@ def _bias_and_skew(estimate: float, replicates: Floats, left_out: Floats) -> tup
     return _normal_quantile(_clamp_share(float(below), len(replicates))), skew
 
 
-def _moved_quantile(z: float, shift: float, skew: float) -> float:
+def _compute_bca_quantile(z: float, shift: float, skew: float) -> float:
     """The quantile of the replicates at which the BCa interval of normal quantile `z` ends."""
     moved = shift + z
     scale = 1 - skew * moved
@@ -365,9 +379,9 @@ def _normal_quantile(q: float) -> float:
 
 
 @dataclass(frozen=True)
-class People:
+class PeopleAnswers:
     """The answers of people to a task, with its gold, and by which convention they make one score: see
-    `PeopleScores.scores` and `marked_ap` for the names."""
+    `PeopleScores.scores` and `average_precision_of_marks` for the names."""
 
     task: TaskSpec
     gold: Gold
@@ -376,7 +390,7 @@ class People:
     human_ap_mode: ApMode = "tie_aware"
 
     @property
-    def taking_part(self) -> dict[str, Mapping[str, Any]]:
+    def active_annotators(self) -> dict[str, Mapping[str, Any]]:
         """The annotators who answered anything, in the order of their ids."""
         return {name: given for name, given in sorted(self.answers.items()) if given}
 
@@ -388,7 +402,7 @@ class People:
     @property
     def scored_items(self) -> tuple[str, ...]:
         """The items in their score: those of anyone, or where only the first annotator counts, those of the first."""
-        every = list(self.taking_part.values())
+        every = list(self.active_annotators.values())
         return tuple(sorted(every[0])) if self.aggregation == "first" and every else self.items
 
 
@@ -404,47 +418,49 @@ class ItemRows:
     gold: tuple[Any, ...] | None
 
 
-def people_rows(people: People, items: Sequence[str]) -> ItemRows:
+def arrange_people_rows(people: PeopleAnswers, items: Sequence[str]) -> ItemRows:
     """The answers to `items` as the convention takes them.
 
     Source: spec hume 4. Raises UsageError for another convention, pooled clusters, or where nobody answered.
     """
-    every, gold = _by_convention(people), people.gold
+    every, gold = _list_answers_by_convention(people), people.gold
     if people.task.family in ("sts", "clustering"):
         rows = [tuple(said.get(item) for item in items) for said in every]
         return ItemRows(tuple(items), tuple(rows), tuple(gold[item] for item in items))
-    value = _is_right if people.task.family == "classification" else _ap_of_mode(people.human_ap_mode)
+    value = _is_right if people.task.family == "classification" else _make_ap_function(people.human_ap_mode)
     rows = [
         tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in every
     ]
     return ItemRows(tuple(items), tuple(rows), None)
 
 
-def people_score(task: TaskSpec, laid: ItemRows, counts: Floats) -> Floats:
+def score_people_per_resample(task: TaskSpec, laid: ItemRows, counts: Floats) -> Floats:
     """The main measure of people in every resample, (b,): of each row over the items it answered, then the mean."""
-    every = np.stack([row_score(task, laid.gold, row, counts) for row in laid.rows])
+    every = np.stack([score_row_per_resample(task, laid.gold, row, counts) for row in laid.rows])
     return np.asarray(every.mean(axis=0))
 
 
-def row_score(task: TaskSpec, gold: Sequence[Any] | None, row: Sequence[Any], counts: Floats) -> Floats:
+def score_row_per_resample(
+    task: TaskSpec, gold: Sequence[Any] | None, row: Sequence[Any], counts: Floats
+) -> Floats:
     """The main measure of one row of answers in every resample, (b,); NaN where it is undefined."""
     if task.family == "clustering":
         return resampled_v_measure(counts, value_indicators(list(gold or ())), value_indicators(row))
     if task.family == "sts":
-        return resampled_spearman(counts, row_numbers(gold or ()), row_numbers(row))
-    return resampled_mean(counts, row_numbers(row))
+        return resampled_spearman(counts, replace_none_by_nan(gold or ()), replace_none_by_nan(row))
+    return resampled_mean(counts, replace_none_by_nan(row))
 
 
-def row_numbers(row: Sequence[float | None]) -> Floats:
+def replace_none_by_nan(row: Sequence[float | None]) -> Floats:
     """A row with NaN for what is missing."""
     return np.array([math.nan if value is None else float(value) for value in row])
 
 
-def _by_convention(people: People) -> list[Mapping[str, Any]]:
+def _list_answers_by_convention(people: PeopleAnswers) -> list[Mapping[str, Any]]:
     aggregation, task = people.aggregation, people.task
     if aggregation not in ("paper", "pooled", "mean", "first"):
         raise UsageError(f"The aggregation is {aggregation!r}.", mend="Use paper, pooled, mean or first.")
-    every = list(people.taking_part.values())
+    every = list(people.active_annotators.values())
     if not every:
         raise UsageError(
             f"Nobody answered an item of {task.name}.", mend="Give the annotations of this task."
@@ -463,8 +479,8 @@ def _is_right(gold: Any, answer: Any) -> float:
     return float(gold == answer)
 
 
-def _ap_of_mode(mode: ApMode) -> Any:
-    return lambda gold, marks: marked_ap(gold, marks, human_ap_mode=mode)
+def _make_ap_function(mode: ApMode) -> Any:
+    return lambda gold, marks: average_precision_of_marks(gold, marks, human_ap_mode=mode)
 
 
 COPIES = "resampled items inflate a V-measure: copies of an item are always together"
@@ -473,8 +489,12 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 def agreement_intervals(
-    family: Family, answers: Answers, draws: Draws = DRAWS, *, min_shared: int = StudyRequest.min_shared
-) -> dict[str, Resampled]:
+    family: Family,
+    answers: Answers,
+    draws: ResamplingSettings = DRAWS,
+    *,
+    min_shared: int = StudyRequest.min_shared,
+) -> dict[str, ResampledEstimate]:
     """Every coefficient of `people_agreement`, by the same name, with a bootstrap interval over items.
 
     A resample draws items with all their answers, so annotators stay who they are. `undefined` counts resamples without
@@ -494,7 +514,7 @@ def agreement_intervals(
     shared = [item for item in zip(*rows, strict=True) if sum(value is not None for value in item) > 1]
     if not shared:
         return {}
-    least = count_least_shared(taking_part, min_shared)
+    least = choose_min_shared_items(taking_part, min_shared)
     of: Mapping[Family, Callable[[Rows, int], dict[str, Drawn]]] = {
         "classification": _label_coefficients,
         "clustering": _group_coefficients,
@@ -503,15 +523,21 @@ def agreement_intervals(
     }
     statistics = of[family](list(zip(*shared, strict=True)), least)
 
-    def every(counts: Floats) -> Floats:
+    def compute_all_coefficients(counts: Floats) -> Floats:
         return np.stack([statistic(counts) for statistic in statistics.values()], axis=1)
 
     within = [_WITHIN.get(name, CORRELATION) for name in statistics]
     intervals = dict(
-        zip(statistics, resample_statistics(every, len(shared), draws, within=within), strict=True)
+        zip(
+            statistics,
+            resample_statistics(compute_all_coefficients, len(shared), draws, within=within),
+            strict=True,
+        )
     )
     if "v_measure" in intervals:
-        intervals["v_measure"] = make_bare_value(intervals["v_measure"].point, len(shared), COPIES)
+        intervals["v_measure"] = make_value_without_interval(
+            intervals["v_measure"].point, len(shared), COPIES
+        )
     return intervals
 
 
@@ -522,12 +548,12 @@ def _label_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     over = _AnnotatorPairs(rows, least)
     sizes = votes.sum(axis=1)
     # Fleiss' kappa takes one number of ratings per item: items with another are left out, as in `fleiss`.
-    kept = sizes == _modal_size(sizes)
+    kept = sizes == _find_commonest_rating_count(sizes)
 
     def alpha(counts: Floats) -> Floats:
         return np.asarray(krippendorff_alpha(rows, "nominal", counts=counts))
 
-    def equal(one: Floats, other: Floats) -> Drawn:
+    def make_percent_agreement(one: Floats, other: Floats) -> Drawn:
         both, same = one.sum(axis=1) * other.sum(axis=1), (one * other).sum(axis=1)
         values = np.where(both > 0, same, np.nan)
         return lambda counts: resampled_mean(counts, values)
@@ -537,12 +563,12 @@ def _label_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
         "cohen_kappa": over.mean(
             inside, lambda one, other: lambda counts: resampled_cohen(counts, one, other)
         ),
-        "percent_agreement": over.mean(inside, equal),
+        "percent_agreement": over.mean(inside, make_percent_agreement),
         "alpha": alpha,
     }
 
 
-def _modal_size(sizes: Floats) -> float:
+def _find_commonest_rating_count(sizes: Floats) -> float:
     """The commonest number of ratings from two on, the larger of two equally common ones: as `fleiss` has it."""
     usual, times = np.unique(sizes[sizes > 1], return_counts=True)
     return float(usual[times == times.max()].max())
@@ -559,7 +585,7 @@ def _group_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
 
 
 def _rating_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
-    ratings, over = [row_numbers(row) for row in rows], _AnnotatorPairs(rows, least)
+    ratings, over = [replace_none_by_nan(row) for row in rows], _AnnotatorPairs(rows, least)
 
     def pearson(one: Floats, other: Floats) -> Drawn:
         both = ~np.isnan(one) & ~np.isnan(other)
@@ -584,16 +610,20 @@ def _mark_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     """The mean is over comparisons, each of two annotators on one query; a query brings all of its own."""
     pairs = [(rows[one], rows[other]) for one, other, _ in _AnnotatorPairs(rows, least).shared]
 
-    def over(measure: Callable[[Any, Any], Any]) -> Drawn:
+    def average_over_comparisons(measure: Callable[[Any, Any], Any]) -> Drawn:
         values = np.array(
             [[_measure_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs]
         )
         defined = (~np.isnan(values)).sum(axis=0).astype(np.float64)
         sums = np.nansum(values, axis=0)
-        return lambda counts: _divide_defined(counts @ sums, counts @ defined)
+        return lambda counts: _divide_or_nan(counts @ sums, counts @ defined)
 
-    correlation = over(spearman)
-    return {"spearman": correlation, "kendall": correlation, "cohen_kappa": over(cohen_kappa)}
+    correlation = average_over_comparisons(spearman)
+    return {
+        "spearman": correlation,
+        "kendall": correlation,
+        "cohen_kappa": average_over_comparisons(cohen_kappa),
+    }
 
 
 def _measure_or_nan(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
@@ -620,7 +650,7 @@ class _AnnotatorPairs:
                 return np.full(len(counts), np.nan)
             values = np.stack([statistic(counts) for statistic, _ in pairs])
             weights = np.where(np.isnan(values), 0.0, np.stack([counts @ both for _, both in pairs]))
-            return _divide_defined(
+            return _divide_or_nan(
                 (np.where(np.isnan(values), 0.0, values) * weights).sum(axis=0), weights.sum(axis=0)
             )
 

@@ -19,7 +19,14 @@ import numpy as np
 
 from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
 from embassay.protocols.hume.record import Summary
-from embassay.protocols.kernel.tables import ColumnTable, interval_fields, number, points, text, whole
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    interval_fields,
+    make_number_column,
+    make_points_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.stats import Estimate, bootstrap_ci
 
 Level = Literal["high", "mid", "low", "not classified"]
@@ -96,10 +103,11 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     models = [model for model in compare_people_with_models(summary) if model.pair.human.value is not None]
     return ColumnTable.of(
         "hume_resources", "HUME: people and models by language resources", _level_rows(models, seed),
-        text("level"), text("class", "resource_class"), text("languages"), whole("pairs"),
-        *interval_fields("human", ("human", "human_low", "human_high")), points("best"), points("median"),
-        number("best_percent_of_human", "percent", 1),
-        *interval_fields("gap", ("gap", "gap_low", "gap_high"), "signed"), whole("wins"),
+        text("level"), text("class", "resource_class"), text("languages"), make_whole_number_column("pairs"),
+        *interval_fields("human", ("human", "human_low", "human_high")), make_points_column("best"),
+        make_points_column("median"),
+        make_number_column("best_percent_of_human", "percent", 1),
+        *interval_fields("gap", ("gap", "gap_low", "gap_high"), "signed"), make_whole_number_column("wins"),
         text("reason", "why_no_interval"),
         note=("Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median refer to a "
             "pair's ranked models; gap is people minus best, and wins are the pairs where people beat the best."),
@@ -128,11 +136,11 @@ def _level_means(level: Level, resource_class: str, models: Sequence[PairStandin
         resource_class=resource_class,
         languages=", ".join(sorted({model.pair.lang for model in models})),
         pairs=len(models),
-        human=_mean_bar(people, seed),
+        human=_estimate_mean_over_pairs(people, seed),
         best=_mean_or_none([rank.best for rank in ranks]),
         median=_mean_or_none([rank.median for rank in ranks]),
         percent=_mean_or_none([share for share in shares if share is not None]),
-        gap=_mean_bar([rank.gap() for rank in ranks], seed),
+        gap=_estimate_mean_over_pairs([rank.gap() for rank in ranks], seed),
         wins=sum(wins) if wins else None,
     )
 
@@ -141,7 +149,7 @@ def _mean_or_none(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _mean_bar(values: Sequence[float], seed: int) -> Estimate:
+def _estimate_mean_over_pairs(values: Sequence[float], seed: int) -> Estimate:
     """The mean, with an interval over pairs where there are enough."""
     mean = _mean_or_none(values)
     if len(values) < FEWEST_PAIRS:

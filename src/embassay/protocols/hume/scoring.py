@@ -104,7 +104,7 @@ def clustering_scores(gold: Sequence[Hashable], answers: Sequence[Hashable]) -> 
     >>> round(clustering_scores("aaabbbccc", "555577999")["v_measure"], 6)
     0.786013
     """
-    _check_counts(len(gold), len(answers))
+    _check_equal_lengths(len(gold), len(answers))
     if len(set(gold)) == 1 or len(set(answers)) == 1:
         return {"v_measure": 0.0, "ari": 0.0, "ami": 0.0}
     return {"v_measure": v_measure(gold, answers), "ari": ari(gold, answers), "ami": ami(gold, answers)}
@@ -119,7 +119,7 @@ def sts_scores(gold: Sequence[float], answers: Sequence[float]) -> dict[str, flo
     >>> round(sts_scores([0, 1, 2, 3, 4, 5, 2.5, 3.5], [0, 1, 1, 3, 5, 4, 2, 4])["spearman"], 6)
     0.951876
     """
-    _check_counts(len(gold), len(answers))
+    _check_equal_lengths(len(gold), len(answers))
     error = np.asarray(gold, dtype=np.float64) - np.asarray(answers, dtype=np.float64)
     return {
         "spearman": _nan_to_zero(float(spearman(gold, answers))),
@@ -132,7 +132,7 @@ def _nan_to_zero(value: float) -> float:
     return 0.0 if math.isnan(value) else value
 
 
-def _check_counts(gold: int, answers: int) -> None:
+def _check_equal_lengths(gold: int, answers: int) -> None:
     if gold != answers or not gold:
         raise UsageError(
             f"There are {gold} gold values and {answers} answers.",
@@ -149,7 +149,7 @@ def reranking_scores(
     """`map`, `mrr_at_10` and `ndcg_at_10`: means over queries, 0 to 1, of one annotator's marks (or any scores per
     document, as the mean marks of several annotators) against gold grades, documents in the order displayed.
 
-    Source: spec hume 4. Raises UsageError as `marked_ap` does, or for no queries.
+    Source: spec hume 4. Raises UsageError as `average_precision_of_marks` does, or for no queries.
 
     >>> round(reranking_scores([[1, 1, 1, 0, 0, 0, 0]], [[1, 1, 0, 1, 0, 0, 0]])["ndcg_at_10"], 6)
     0.967468
@@ -161,14 +161,16 @@ def reranking_scores(
         )
     pairs = list(zip(gold, answers, strict=True))
     every = {
-        "map": [marked_ap(*pair, human_ap_mode=human_ap_mode) for pair in pairs],
+        "map": [average_precision_of_marks(*pair, human_ap_mode=human_ap_mode) for pair in pairs],
         "mrr_at_10": [_reciprocal_rank(*pair) for pair in pairs],
         "ndcg_at_10": [_marks_ndcg(*pair) for pair in pairs],
     }
     return {name: math.fsum(values) / len(values) for name, values in every.items()}
 
 
-def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApMode = "tie_aware") -> float:
+def average_precision_of_marks(
+    gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApMode = "tie_aware"
+) -> float:
     """Average precision of marks per document (n,) against grades above 0 for the relevant ones (n,), 0 to 1.
 
     Marked documents are one tie, the others another. `tie_aware` takes a tie as one step, with the precision at its
@@ -176,7 +178,8 @@ def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApM
     Source: spec hume 4; for `expected` McSherry and Najork 2008.
     Raises UsageError for unequal lengths, no relevant document or another mode.
 
-    >>> [round(marked_ap([1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0], human_ap_mode=mode), 4) for mode in AP_MODES]
+    >>> [round(average_precision_of_marks([1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0], human_ap_mode=mode),
+    ... 4) for mode in AP_MODES]
     [0.75, 1.0, 0.8403]
     """
     _check_marks(gold, marks)
@@ -191,7 +194,7 @@ def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApM
     for block in blocks:
         size, relevant = len(block), sum(block)
         if human_ap_mode == "expected":
-            terms.extend(_expected_precisions(above, hits, size, relevant))
+            terms.extend(_expected_precisions_in_tie(above, hits, size, relevant))
         else:
             terms.append(relevant * (hits + relevant) / (above + size))
         above, hits = above + size, hits + relevant
@@ -199,7 +202,7 @@ def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApM
     return min(math.fsum(terms) / hits, 1.0)
 
 
-def _expected_precisions(above: int, hits: int, size: int, relevant: int) -> list[float]:
+def _expected_precisions_in_tie(above: int, hits: int, size: int, relevant: int) -> list[float]:
     """What each place of a tie adds in the mean over its orders: how likely a relevant document is there, times the
     precision then to be expected."""
     share = (relevant - 1) / (size - 1) if size > 1 else 0.0
@@ -278,7 +281,7 @@ def count_shared_items(answers: Answers) -> int:
     return sum(count > 1 for count in counts.values())
 
 
-def count_least_shared(answers: Answers, min_shared: int = StudyRequest.min_shared) -> int:
+def choose_min_shared_items(answers: Answers, min_shared: int = StudyRequest.min_shared) -> int:
     """How many items two annotators must share to be compared: `min_shared`, or all where fewer are shared at all."""
     return max(1, min(min_shared, count_shared_items(answers)))
 
@@ -308,7 +311,7 @@ def people_agreement(
     shared = [count for count in counts.values() if count > 1]
     taking_part = {name: given for name, given in answers.items() if given}
     coefficient = COEFFICIENT[family]
-    least = count_least_shared(answers, min_shared)
+    least = choose_min_shared_items(answers, min_shared)
     values = _agreement_values(family, taking_part, least) if len(taking_part) > 1 else {}
     value = values.pop(coefficient, math.nan)
     return PeopleAgreement(
@@ -319,11 +322,11 @@ def people_agreement(
         items=len(shared),
         annotations=sum(shared),
         extras=values,
-        reason=_disagreement_reason(family, taking_part, least) if math.isnan(value) else "",
+        reason=_explain_missing_agreement(family, taking_part, least) if math.isnan(value) else "",
     )
 
 
-def _disagreement_reason(family: Family, answers: Answers, least: int) -> str:
+def _explain_missing_agreement(family: Family, answers: Answers, least: int) -> str:
     if len(answers) < 2:
         return "fewer than two annotators"
     if not count_shared_items(answers):
@@ -440,7 +443,7 @@ class PeopleScores:
         """The family's main measure by one convention."""
         return self.scores(aggregation)[MAIN[self.family]]
 
-    def per_annotator(self) -> list[float]:
+    def main_score_per_annotator(self) -> list[float]:
         """The main measure of each annotator."""
         return [annotator.scores[MAIN[self.family]] for annotator in self.annotators.values()]
 
@@ -470,7 +473,7 @@ def score_people(
 
     >>> task = TaskSpec("colours", "classification", "eng")
     >>> found = score_people(task, {"1": "a", "2": "b"}, {"x": {"1": "a", "2": "a"}, "y": {"1": "b", "2": "b"}})
-    >>> found.per_annotator(), found.score(), found.score("mean")
+    >>> found.main_score_per_annotator(), found.score(), found.score("mean")
     ([0.5, 0.5], 0.5, 0.5)
     """
     answered = {annotator: given for annotator, given in sorted(answers.items()) if given}
@@ -484,11 +487,13 @@ def score_people(
             f"Item {missing[0]} of {task.name} has no gold.", mend="Give the gold of every item."
         )
     scorer = _family_scorer(task.family, human_ap_mode)
-    annotators = {annotator: _score_given(scorer, gold, given) for annotator, given in answered.items()}
+    annotators = {
+        annotator: _score_answered_items(scorer, gold, given) for annotator, given in answered.items()
+    }
     each = [annotator.scores for annotator in annotators.values()]
     mean = {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
     together = pool_answers(task, answered)
-    pooled = None if together is None else _score_given(scorer, gold, together)
+    pooled = None if together is None else _score_answered_items(scorer, gold, together)
     return PeopleScores(task.family, annotators, mean, pooled, len(items))
 
 
@@ -514,7 +519,7 @@ def _family_scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
     return scorers[family]
 
 
-def _score_given(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> MeasureScores:
+def _score_answered_items(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> MeasureScores:
     items = sorted(given)
     return MeasureScores(scorer([gold[item] for item in items], [given[item] for item in items]), len(items))
 
@@ -539,14 +544,14 @@ def human_interval(
     Clustering and reranking: from the lowest to the highest annotator, which is no confidence interval; for one
     annotator Wilson's as if the score were a share (what was done in the paper), or by `one_annotator` "none" None.
     None for ratings of fewer than 4 items. `method` says which it is. For reranking
-    `bootstrap_queries` is the better one.
+    `bootstrap_map_over_queries` is the better one.
     Source: spec hume 7; HUME table 8. Raises UsageError for another family or option, no annotators, no items or a
     score out of range.
 
     >>> human_interval("clustering", 0.4921545, [0.631687, 0.352622], 30).low
     0.352622
     """
-    _check_aggregation(family, annotators, n, one_annotator)
+    _check_interval_arguments(family, annotators, n, one_annotator)
     if family == "classification":
         return wilson(score, n, confidence=confidence)
     if family == "sts":
@@ -560,7 +565,7 @@ def human_interval(
     return wilson(score, n, confidence=confidence)
 
 
-def bootstrap_queries(
+def bootstrap_map_over_queries(
     gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware", seed: int = 1337
 ) -> Estimate:
     """The MAP of people on a reranking task, with a bootstrap interval over queries: what other queries could have
@@ -568,7 +573,7 @@ def bootstrap_queries(
 
     Source: spec hume 7 (the option for reranking). Raises UsageError where nobody answered.
 
-    >>> bootstrap_queries({"q": (1, 0), "r": (0, 1)}, {"a": {"q": (1, 0), "r": (1, 0)}}).value
+    >>> bootstrap_map_over_queries({"q": (1, 0), "r": (0, 1)}, {"a": {"q": (1, 0), "r": (1, 0)}}).value
     0.75
     """
     queries = sorted({query for given in answers.values() for query in given})
@@ -576,7 +581,7 @@ def bootstrap_queries(
         raise UsageError("Nobody answered a query.", mend="Give the annotations of this task.")
     every = [
         [
-            marked_ap(gold[query], given[query], human_ap_mode=human_ap_mode)
+            average_precision_of_marks(gold[query], given[query], human_ap_mode=human_ap_mode)
             for given in answers.values()
             if query in given
         ]
@@ -589,7 +594,7 @@ def _no_interval(score: float, n: int, why: str) -> Estimate:
     return Estimate(score, n=n, method=why)
 
 
-def _check_aggregation(family: str, annotators: Sequence[float], n: int, one_annotator: str) -> None:
+def _check_interval_arguments(family: str, annotators: Sequence[float], n: int, one_annotator: str) -> None:
     if family not in FAMILIES:
         raise UsageError(f"The family is {family!r}.", mend=f"Use one of {', '.join(FAMILIES)}.")
     if one_annotator not in ("wilson", "none"):

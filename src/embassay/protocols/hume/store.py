@@ -27,9 +27,9 @@ from embassay.protocols.hume.study import (
     StudyFolder,
     StudyTask,
     Who,
-    read_value,
+    convert_value_for_scoring,
 )
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import digest_json, write_atomic
 
 Role = Literal["annotator", "owner"]
@@ -49,7 +49,7 @@ class Annotator:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def adjudicates(self) -> bool:
+    def is_adjudicator(self) -> bool:
         """Whether they decide what others disagree on."""
         return self.kind == "adjudicator"
 
@@ -141,7 +141,7 @@ def check_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
         raise DataError(f"{where} has no kind that this task knows.", mend="Answer it on its page.")
     like = (0,) * _count_documents(payload) if task.family == "reranking" else None
     try:
-        read = read_value(task.spec, value, where, like=like)
+        read = convert_value_for_scoring(task.spec, value, where, like=like)
     except OverflowError:
         raise DataError(f"{where} is not a number that can be read.") from None
     if read is None:
@@ -165,7 +165,7 @@ def _check_rating(rating: float, scale: Scale, where: str) -> float:
 
 
 def _check_group(group: str, where: str) -> str:
-    if len(group) > _LONGEST_GROUP or not is_plain(group):
+    if len(group) > _LONGEST_GROUP or not can_be_stored_as_text(group):
         raise DataError(
             f"{where} is not a group's id.", mend=f"Use at most {_LONGEST_GROUP} plain characters."
         )
@@ -187,7 +187,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-def is_plain(text: str) -> bool:
+def can_be_stored_as_text(text: str) -> bool:
     """Whether every database can keep a text: no NUL and no half of a surrogate pair."""
     return "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
 
@@ -210,7 +210,7 @@ class AnswerStore:
     def __init__(self, database: Database, study: StudyFile, *, read_only: bool = False) -> None:
         self.database = database
         try:
-            self._bind(study, read_only)
+            self._bind_to_study(study, read_only)
         except BaseException:
             database.close()
             raise
@@ -245,13 +245,13 @@ class AnswerStore:
 
     def annotators(self) -> tuple[Annotator, ...]:
         """All who may answer, by id; adjudicators are none of them."""
-        return tuple(annotator for annotator in self.everybody() if not annotator.adjudicates)
+        return tuple(annotator for annotator in self.list_all_link_holders() if not annotator.is_adjudicator)
 
     def adjudicators(self) -> tuple[Annotator, ...]:
         """All who may decide, by id."""
-        return tuple(annotator for annotator in self.everybody() if annotator.adjudicates)
+        return tuple(annotator for annotator in self.list_all_link_holders() if annotator.is_adjudicator)
 
-    def everybody(self) -> tuple[Annotator, ...]:
+    def list_all_link_holders(self) -> tuple[Annotator, ...]:
         """All who hold a link but the owner, by id."""
         rows = self.database.read(
             lambda do: do.all("SELECT id, kind, name, settings FROM annotators ORDER BY id")
@@ -275,7 +275,7 @@ class AnswerStore:
             )
         )
 
-    def tell_profile(self, annotator: str, answers: Mapping[str, str]) -> None:
+    def save_profile_answers(self, annotator: str, answers: Mapping[str, str]) -> None:
         """Keep what somebody said of themselves, by question; an empty answer takes an earlier one away."""
         self.database.write(lambda do: _store_profile(do, annotator, answers))
 
@@ -294,7 +294,7 @@ class AnswerStore:
 
     def take_lease(self, annotator: str, tab: str, *, take: bool) -> bool:
         """Whether `tab` may write: it does already, no other does, or it shall `take` the right from one that does."""
-        return self.database.write(lambda do: _take_lease(do, annotator, tab, take=take))
+        return self.database.write(lambda do: _take_write_lease(do, annotator, tab, take=take))
 
     def finish(self, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
         """Freeze the answers to a task's `items`, if all are decided; those that are open, none when it is frozen."""
@@ -305,23 +305,25 @@ class AnswerStore:
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
         )
-        return {row.item_id: row for row in sorted(map(_read_saved, rows), key=lambda row: row.item_id)}
+        return {
+            row.item_id: row for row in sorted(map(_make_answer_from_row, rows), key=lambda row: row.item_id)
+        }
 
     def all_answers(self) -> dict[str, dict[str, SavedAnswer]]:
         """Every annotator's, by annotator and item; what adjudicators decided is none of it."""
-        return self._answers(f"annotator NOT IN {_ADJUDICATES}")
+        return self._read_answers_of_group(f"annotator NOT IN {_ADJUDICATES}")
 
     def decisions(self) -> dict[str, dict[str, SavedAnswer]]:
         """What adjudicators decided, by adjudicator and item."""
-        return self._answers(f"annotator IN {_ADJUDICATES}")
+        return self._read_answers_of_group(f"annotator IN {_ADJUDICATES}")
 
-    def _answers(self, whose: str) -> dict[str, dict[str, SavedAnswer]]:
+    def _read_answers_of_group(self, whose: str) -> dict[str, dict[str, SavedAnswer]]:
         rows = self.database.read(
             lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}")
         )
         by_name: dict[str, dict[str, SavedAnswer]] = {}
         for annotator, *row in sorted(rows, key=lambda row: (row[0], row[1])):
-            by_name.setdefault(annotator, {})[row[0]] = _read_saved(row)
+            by_name.setdefault(annotator, {})[row[0]] = _make_answer_from_row(row)
         return by_name
 
     def changes(self, annotator: str) -> tuple[AnswerChange, ...]:
@@ -329,14 +331,14 @@ class AnswerStore:
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER}, tab FROM changes WHERE annotator = ?", annotator)
         )
-        history = [AnswerChange(annotator, _read_saved(row[:-1]), row[-1]) for row in rows]
+        history = [AnswerChange(annotator, _make_answer_from_row(row[:-1]), row[-1]) for row in rows]
         return tuple(
             sorted(
                 history, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id)
             )
         )
 
-    def last_seq(self, annotator: str) -> int:
+    def find_last_sequence_number(self, annotator: str) -> int:
         """The highest `seq` of anything that was stored, 0 before the first."""
         row = self.database.read(
             lambda do: do.first("SELECT MAX(seq) FROM changes WHERE annotator = ?", annotator)
@@ -351,23 +353,23 @@ class AnswerStore:
             times.setdefault(annotator, {})[task] = at
         return times
 
-    def _bind(self, study: StudyFile, read_only: bool) -> None:
+    def _bind_to_study(self, study: StudyFile, read_only: bool) -> None:
         facts = {
             "version": "1", "name": study.name, "content": study.content, "guidelines": study.guidelines,
             "guidelines_version": study.guidelines_version
         }  # fmt: skip
-        # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and `_check_facts` judges
-        # both.
-        if not read_only and not self._held():
-            self.database.write(lambda do: _write_facts(do, facts))
-        _check_facts(self._held(), facts, self.database.place)
+        # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and `_check_study_facts`
+        # judges both.
+        if not read_only and not self._read_stored_study_facts():
+            self.database.write(lambda do: _write_study_facts(do, facts))
+        _check_study_facts(self._read_stored_study_facts(), facts, self.database.place)
 
-    def _held(self) -> dict[str, str]:
+    def _read_stored_study_facts(self) -> dict[str, str]:
         rows = self.database.read(lambda do: do.all("SELECT key, value FROM study"))
         return dict(rows)
 
 
-def _check_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) -> None:
+def _check_study_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) -> None:
     if held.get("version") != facts["version"]:
         raise UsageError(
             f"{place} was written by another version of the store.", mend="Use the version that wrote it."
@@ -389,7 +391,7 @@ def _check_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) 
         )
 
 
-def _write_facts(do: Transaction, facts: Mapping[str, str]) -> None:
+def _write_study_facts(do: Transaction, facts: Mapping[str, str]) -> None:
     for key, value in facts.items():
         do.run("INSERT INTO study VALUES (?, ?) ON CONFLICT (key) DO NOTHING", key, value)
 
@@ -397,13 +399,13 @@ def _write_facts(do: Transaction, facts: Mapping[str, str]) -> None:
 def _save_draft(
     do: Transaction, annotator: str, task: str, draft: AnswerDraft
 ) -> SavedAnswer | RefusedAnswer:
-    free = _take_lease(do, annotator, draft.tab, take=False)
+    free = _take_write_lease(do, annotator, draft.tab, take=False)
     row = do.first(
         f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
     )
-    held = _read_saved(row) if row else None
+    held = _make_answer_from_row(row) if row else None
     # A repeat after an answer that got lost on the way is acknowledged, even when the task is frozen by now.
-    if held and held.seq == draft.seq and _is_same(held, draft):
+    if held and held.seq == draft.seq and _is_same_answer(held, draft):
         return held
     if do.first("SELECT 1 FROM finished WHERE annotator = ? AND task = ?", annotator, task):
         return RefusedAnswer("frozen", held)
@@ -412,7 +414,7 @@ def _save_draft(
     return _store_draft(do, annotator, draft) if free else RefusedAnswer("another_tab", held)
 
 
-def _is_same(held: SavedAnswer, draft: AnswerDraft) -> bool:
+def _is_same_answer(held: SavedAnswer, draft: AnswerDraft) -> bool:
     return (held.value, held.flag, held.comment) == (draft.value, draft.flag, draft.comment)
 
 
@@ -436,7 +438,7 @@ def _store_draft(do: Transaction, annotator: str, draft: AnswerDraft) -> SavedAn
     return saved
 
 
-def _take_lease(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool:
+def _take_write_lease(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool:
     """Whether the tab has the lease afterwards. The update comes first: it locks the annotator's row, so that all that
     one annotator changes happens in turn."""
     at = clock.unix_seconds()
@@ -463,7 +465,7 @@ def _finish_task(do: Transaction, annotator: str, task: str, items: Sequence[str
     # Changes nothing and locks the row, so that no answer is saved between looking and freezing.
     do.run("UPDATE annotators SET kind = kind WHERE id = ?", annotator)
     rows = do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
-    decided = {answer.item_id for answer in map(_read_saved, rows) if answer.is_decided}
+    decided = {answer.item_id for answer in map(_make_answer_from_row, rows) if answer.is_decided}
     left = tuple(item for item in items if item not in decided)
     if not left:
         do.run(
@@ -477,7 +479,7 @@ def _read_annotator(row: Row) -> Annotator:
     return Annotator(row[0], row[1], row[2], json.loads(row[3]))
 
 
-def _read_saved(row: Sequence[Any]) -> SavedAnswer:
+def _make_answer_from_row(row: Sequence[Any]) -> SavedAnswer:
     item, value, *rest = row
     return SavedAnswer(item, None if value is None else json.loads(value), *rest)
 
@@ -509,7 +511,7 @@ def open_store(folder: StudyFolder, database: str | None = None, *, read_only: b
             f"{file} already contains answers to this study.",
             mend="Serve it without --database, or export these answers and move the file away first.",
         )
-    store = AnswerStore(_open_on_server(wanted, folder), folder.study)
+    store = AnswerStore(_open_server_database(wanted, folder), folder.study)
     if remembered is None and not read_only:
         write_atomic(folder.path / ADDRESS, wanted + "\n")
     return store
@@ -567,10 +569,10 @@ def _holds_answers(folder: StudyFolder) -> bool:
         store.close()
 
 
-def _open_on_server(address: str, folder: StudyFolder) -> Database:
-    from embassay.protocols.hume.database import open_server
+def _open_server_database(address: str, folder: StudyFolder) -> Database:
+    from embassay.protocols.hume.database import open_postgres_database
 
-    return open_server(address, schema_name(folder))
+    return open_postgres_database(address, schema_name(folder))
 
 
 def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
@@ -580,11 +582,11 @@ def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
     return tuple(
         _make_annotation(annotator, answer)
         for annotator in store.annotators()
-        for answer in _telling_answers(answers.get(annotator.id, {}))
+        for answer in _select_informative_answers(answers.get(annotator.id, {}))
     )
 
 
-def _telling_answers(answers: dict[str, SavedAnswer]) -> Iterator[SavedAnswer]:
+def _select_informative_answers(answers: dict[str, SavedAnswer]) -> Iterator[SavedAnswer]:
     return (answer for answer in answers.values() if answer.is_complete or answer.flag or answer.comment)
 
 
@@ -603,7 +605,9 @@ def draw_item_order(seed: int, annotator: str, task: str, items: Iterable[str]) 
     True
     """
     return tuple(
-        sorted(items, key=lambda item: (random_bytes(16, seed, "own_order", annotator, task, item), item))
+        sorted(
+            items, key=lambda item: (draw_random_bytes(16, seed, "own_order", annotator, task, item), item)
+        )
     )
 
 
@@ -637,13 +641,13 @@ class BrowserLog:
 
     def shown(self, browser: str, annotators: Iterable[str]) -> None:
         """This browser got answers of these people."""
-        self._note(browser, "shown", annotators)
+        self._record_browser_event(browser, "shown", annotators)
 
-    def wrote(self, browser: str, annotator: str) -> None:
+    def record_stored_answer(self, browser: str, annotator: str) -> None:
         """This browser stored an answer of this annotator."""
-        self._note(browser, "wrote", (annotator,))
+        self._record_browser_event(browser, "wrote", (annotator,))
 
-    def writers(self, browser: str) -> tuple[str, ...]:
+    def list_writers_in_browser(self, browser: str) -> tuple[str, ...]:
         """For whom this browser stored answers, by id."""
         rows = self._database.read(
             lambda do: do.all(
@@ -669,18 +673,18 @@ class BrowserLog:
             seen.setdefault(annotator, set()).add(other)
         return tuple(Exposure(name, tuple(sorted(seen[name]))) for name in sorted(seen))
 
-    def _note(self, browser: str, what: str, annotators: Iterable[str]) -> None:
+    def _record_browser_event(self, browser: str, what: str, annotators: Iterable[str]) -> None:
         new = [name for name in annotators if (browser, what, name) not in self._known]
         if not browser or not new:
             return
-        self._database.write(lambda do: _note_browsers(do, browser, what, new))
+        self._database.write(lambda do: _store_browser_events(do, browser, what, new))
         # Forgetting costs a transaction each, nothing else.
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         self._known.update((browser, what, name) for name in new)
 
 
-def _note_browsers(do: Transaction, browser: str, what: str, annotators: Iterable[str]) -> None:
+def _store_browser_events(do: Transaction, browser: str, what: str, annotators: Iterable[str]) -> None:
     column = {"shown": "shown", "wrote": "wrote"}[what]
     for annotator in annotators:
         do.run(

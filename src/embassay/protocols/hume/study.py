@@ -27,9 +27,9 @@ from pydantic import (
     model_serializer,
 )
 
-from embassay.data.lines import text_lines
+from embassay.data.lines import read_text_lines
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded_file
 from embassay.runs.folder import digest_json, slugify_name, write_atomic
 
 Family = Literal["classification", "clustering", "reranking", "sts"]
@@ -106,7 +106,7 @@ def gold_values(task: TaskSpec, items: Iterable[Item]) -> dict[str, Any]:
             raise DataError(
                 f"Item {item.id} of {task.name} appears twice.", mend="Give every item its own id."
             )
-        value = read_value(task, item.gold, f"The gold of item {item.id} of {task.name}")
+        value = convert_value_for_scoring(task, item.gold, f"The gold of item {item.id} of {task.name}")
         if value is None:
             raise DataError(
                 f"Item {item.id} of {task.name} has no gold.", mend="Give the file with the gold."
@@ -134,14 +134,16 @@ def answers_by_annotator(
         given = answers.setdefault(annotation.annotator_id, {})
         if annotation.item_id in given:
             raise DataError(f"{where} appears twice.", mend="Keep only the last one of each.")
-        given[annotation.item_id] = read_value(task, annotation.value, where, like=gold[annotation.item_id])
+        given[annotation.item_id] = convert_value_for_scoring(
+            task, annotation.value, where, like=gold[annotation.item_id]
+        )
     return {
         annotator: {item: value for item, value in sorted(answers[annotator].items()) if value is not None}
         for annotator in sorted(answers)
     }
 
 
-def read_value(task: TaskSpec, value: Any, where: str, *, like: Any = None) -> Any:
+def convert_value_for_scoring(task: TaskSpec, value: Any, where: str, *, like: Any = None) -> Any:
     """`value` in the form its family scores, None where it is missing: a label of the task, a text, a finite float, or
     a tuple of grades (only 0 and 1, and as many, where it must be `like` a gold one). Raises DataError otherwise."""
     if value is None or value == "":
@@ -201,17 +203,17 @@ Defect = Literal[
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
-class _Strict(BaseModel):
+class _StrictStudyModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     optional: ClassVar[frozenset[str]] = frozenset()
     """Fields that are written only where they say something: a study without them has the bytes it always had."""
 
     @model_serializer(mode="wrap")
-    def _written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _omit_empty_optional_fields(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: value for name, value in plain(self).items() if value or name not in self.optional}
 
 
-class LabelChoice(_Strict):
+class LabelChoice(_StrictStudyModel):
     """A label of a classification: its stored value, the word on its button, and what it means."""
 
     value: Label
@@ -219,7 +221,7 @@ class LabelChoice(_Strict):
     description: str = ""
 
 
-class Scale(_Strict):
+class Scale(_StrictStudyModel):
     """The scale of a rating; `anchors` say in words what a level means, by its number as text (`"0"`)."""
 
     low: float = 0
@@ -228,7 +230,7 @@ class Scale(_Strict):
     anchors: dict[str, str] = {}
 
 
-class Practice(_Strict):
+class PracticeItem(_StrictStudyModel):
     """An item to practise on, which does not count: what is shown, the answer, and why it is the answer.
 
     For reranking `answer` is a list of 0 and 1. A practice of clustering has `payload` {"texts": [...]} and as answer
@@ -240,7 +242,7 @@ class Practice(_Strict):
     explanation: str
 
 
-class Source(_Strict):
+class Source(_StrictStudyModel):
     """Where items were drawn from, so that models are trained and scored on the same data. `split` is the one that was
     asked for, `drawn_from` that of the rows that were drawn. `against` are other data that models may train on, in
     which the items' texts were looked for."""
@@ -255,7 +257,7 @@ class Source(_Strict):
     drawn_from: str = ""
 
 
-class StudyTask(_Strict):
+class StudyTask(_StrictStudyModel):
     """A task of a study, as annotators are told of it. `lang` is ISO 639-3, `guidelines` are Markdown, frozen.
     `groups` is the number of groups of a clustering where annotators are told it (`give_k`), else None."""
 
@@ -269,7 +271,7 @@ class StudyTask(_Strict):
     n: Annotated[int, Field(ge=1)]
     labels: list[LabelChoice] = []
     scale: Scale | None = None
-    practice: list[Practice] = []
+    practice: list[PracticeItem] = []
     source: Source
     notes: list[str] = []
     groups: Annotated[int, Field(ge=2)] | None = None
@@ -280,7 +282,7 @@ class StudyTask(_Strict):
         return TaskSpec(self.name, self.family, self.lang, tuple(label.value for label in self.labels))
 
 
-class StudyFile(_Strict):
+class StudyFile(_StrictStudyModel):
     """`study.json`. `guidelines_version` changes with any word of the guidelines; `content` is the hash of all items
     with their gold, `guidelines` that of what annotators are told. `profile` are the questions that every annotator is
     asked about themselves."""
@@ -297,10 +299,10 @@ class StudyFile(_Strict):
 
     def task(self, name: str) -> StudyTask:
         """The task of this name; KeyError where there is none."""
-        return next((task for task in self.tasks if task.name == name), None) or _missing_task(name)
+        return next((task for task in self.tasks if task.name == name), None) or _raise_missing_task(name)
 
 
-class ItemRow(_Strict):
+class ItemRow(_StrictStudyModel):
     """An item as it is shown. `payload` by family: classification and clustering {"text"}, STS {"text1", "text2"},
     reranking {"query", "documents": [{"id", "text"}]}, in the order in which they are shown to everyone."""
 
@@ -309,7 +311,7 @@ class ItemRow(_Strict):
     payload: dict[str, Any]
 
 
-class GoldRow(_Strict):
+class GoldRow(_StrictStudyModel):
     """What is right: a label, the gold group, a rating, or a grade per document; and the item's id in the source, for
     reranking also those of its `documents` as shown. `defects` are those seen when it was drawn: kept here, since they
     tell of the gold."""
@@ -321,7 +323,7 @@ class GoldRow(_Strict):
     defects: list[Defect] = []
 
 
-class AnnotationRow(_Strict):
+class AnnotationRow(_StrictStudyModel):
     """An answer as kept in files, a line each; `value` null where the item could not be judged (`flag` says why)."""
 
     item_id: str
@@ -334,7 +336,7 @@ class AnnotationRow(_Strict):
     comment: str = ""
 
 
-def _missing_task(name: str) -> StudyTask:
+def _raise_missing_task(name: str) -> StudyTask:
     raise KeyError(name)
 
 
@@ -361,7 +363,7 @@ class StudyFolder:
             names = ", ".join(task.name for task in self.study.tasks)
             raise UsageError(f"The study has no task {name!r}.", mend=f"Its tasks are {names}.") from None
 
-    def items_of(self, task: str) -> tuple[Item, ...]:
+    def select_task_items(self, task: str) -> tuple[Item, ...]:
         """The items of a task."""
         return tuple(item for item in self.items if item.task == task)
 
@@ -370,10 +372,10 @@ class StudyFolder:
 
         Raises DataError where the gold of an item is missing or of another kind.
         """
-        rows = {row.id: row.gold for _, row in read_rows(self.path / GOLD, GoldRow)}
+        rows = {row.id: row.gold for _, row in read_jsonl_rows(self.path / GOLD, GoldRow)}
         items = [
             Item(item.id, item.task, item.lang, gold=_as_tuple(rows.get(item.id)))
-            for item in self.items_of(task)
+            for item in self.select_task_items(task)
         ]
         return gold_values(self.task(task).spec, items)
 
@@ -383,7 +385,7 @@ def read_study(path: Path) -> StudyFolder:
     study = _read_study_file(path / STUDY)
     langs = {task.name: task.lang for task in study.tasks}
     items, seen = [], set()
-    for line, row in read_rows(path / ITEMS, ItemRow):
+    for line, row in read_jsonl_rows(path / ITEMS, ItemRow):
         if row.task not in langs or row.id in seen:
             what = "appears twice" if row.id in seen else f"is of the unknown task {row.task!r}"
             raise DataError(f"Item {row.id} {what}", path=path / ITEMS, line=line, mend=_MEND)
@@ -392,11 +394,11 @@ def read_study(path: Path) -> StudyFolder:
     return StudyFolder(path, study, tuple(items))
 
 
-def read_rows(path: Path, kind: type[T], mend: str = _MEND) -> Iterator[tuple[int, T]]:
+def read_jsonl_rows(path: Path, kind: type[T], mend: str = _MEND) -> Iterator[tuple[int, T]]:
     """Every line of a JSONL file with its number. Raises DataError, with the `mend`, for one not of this kind."""
     if not path.is_file():
         raise DataError("There is no such file", path=path, mend=mend)
-    for number, text in text_lines(path):
+    for number, text in read_text_lines(path):
         if not text.strip():
             continue
         try:
@@ -410,7 +412,7 @@ def _read_study_file(path: Path) -> StudyFile:
     if not path.is_file():
         raise DataError("This folder contains no study", path=path.parent, mend=_MEND)
     try:
-        study = StudyFile.model_validate_json(read_bounded(path))
+        study = StudyFile.model_validate_json(read_bounded_file(path))
     except ValidationError as error:
         raise _line_fault(error, path) from None
     if study.version != VERSION:

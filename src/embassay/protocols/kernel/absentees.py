@@ -13,14 +13,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from embassay.data import Dataset
-from embassay.data.catalogue.entries import EntryRecord, all_entries
-from embassay.data.catalogue.miniature import DatasetAmounts, choose_shape, count_items, write_miniature
-from embassay.data.catalogue.suites import Member, find_suite
-from embassay.data.sources import chosen_tasks
+from embassay.data.catalogue.entries import EntryRecord, read_all_entries
+from embassay.data.catalogue.miniature import (
+    DatasetAmounts,
+    choose_dataset_shape,
+    count_dataset_items,
+    write_miniature_dataset,
+)
+from embassay.data.catalogue.suites import SuiteMember, find_suite
+from embassay.data.sources import split_tasks_from_spec
 from embassay.errors import AbsentData
 from embassay.protocols.kernel.inputs import open_request_dataset
 from embassay.protocols.kernel.plan import PlannedSuite
-from embassay.runs.forecast import Forecast, Forecasts
+from embassay.runs.forecast import CellForecast, RunForecast
 
 CHARACTERS = 12_000
 """Of all texts of a miniature together, roughly: long ones are few."""
@@ -30,7 +35,7 @@ OTHERS = 12
 _PAIRWISE = ("clustering",)
 """Tasks whose time without vectors grows with the square of the texts, up to a cap that is the protocol's."""
 
-Foresee = Callable[[Any, bool], Forecasts]
+Foresee = Callable[[Any, bool], RunForecast]
 """From a request to what it takes, planned as if it were carried out; and whether systems are timed for it."""
 
 
@@ -43,14 +48,14 @@ class AbsentDataset:
     tasks: tuple[str, ...] = ()
 
     @property
-    def sizes(self) -> tuple[DatasetAmounts, ...]:
+    def planned_sizes(self) -> tuple[DatasetAmounts, ...]:
         """The sizes in which it is planned: two where what it takes depends on two amounts."""
         languages = len(self.langs or self.record.langs) or 1
         longest = max(self.record.chars.values())
         fitting = min(MOST, round(CHARACTERS / longest))
         # Every language needs some rows of each label and score.
         main = max(FEWEST, 5 * languages, fitting)
-        if not count_items(self.record).other:
+        if not count_dataset_items(self.record).other:
             return (DatasetAmounts(main),)
         # To be ranked again, every query needs candidates to choose from.
         main = max(main, 4 * OTHERS)
@@ -64,12 +69,12 @@ def find_absent_datasets(request: Any) -> dict[str, AbsentDataset]:
         named = find_absent_dataset(source)
         if named is None or find_suite(source) is not None:
             continue
-        if not is_here(source, lambda name: open_request_dataset(request.dataset(name))):
+        if not is_dataset_available(source, lambda name: open_request_dataset(request.dataset(name))):
             absent[source] = named
     return absent
 
 
-def is_here(source: str, opened: Callable[[str], Dataset]) -> bool:
+def is_dataset_available(source: str, opened: Callable[[str], Dataset]) -> bool:
     """Whether a dataset of the catalogue is on this machine, or can be fetched."""
     try:
         opened(source).shapes()
@@ -80,13 +85,13 @@ def is_here(source: str, opened: Callable[[str], Dataset]) -> bool:
 
 def find_absent_dataset(source: str) -> AbsentDataset | None:
     """A name of the catalogue with what is wanted of it, should it not be here; None for a file and any other name."""
-    named, tasks = chosen_tasks(source)
+    named, tasks = split_tasks_from_spec(source)
     name, _, query = named.partition("?")
-    if name not in all_entries() or Path(named).expanduser().exists():
+    if name not in read_all_entries() or Path(named).expanduser().exists():
         return None
     settings = dict(part.partition("=")[::2] for part in query.split("&") if part)
     langs = tuple(filter(None, settings.get("lang", "").split(",")))
-    return AbsentDataset(all_entries()[name], langs, tasks)
+    return AbsentDataset(read_all_entries()[name], langs, tasks)
 
 
 def list_absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[AbsentDataset]:
@@ -107,12 +112,12 @@ def list_absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Ab
     ]
 
 
-def _make_absent(member: Member, tasks: tuple[str, ...]) -> AbsentDataset:
+def _make_absent(member: SuiteMember, tasks: tuple[str, ...]) -> AbsentDataset:
     assert member.record is not None
     return AbsentDataset(member.record, member.langs, tasks)
 
 
-def forecast_absent(
+def forecast_absent_datasets(
     absent: Sequence[AbsentDataset],
     request: Any,
     foresee: Foresee,
@@ -120,7 +125,7 @@ def forecast_absent(
     drawn: Callable[[str], int | None],
     protocol: str,
     by_task: bool,
-) -> list[Forecast]:
+) -> list[CellForecast]:
     """What the absent datasets would take.
 
     `foresee` plans a request; `drawn` is how many items of a task are drawn at most; with `by_task` a dataset is taken
@@ -129,7 +134,7 @@ def forecast_absent(
     with TemporaryDirectory(prefix="embassay-plan-") as folder:
         plan = _Miniatures(Path(folder), request, foresee, protocol, by_task)
         first = plan.cells(absent, 0, timed=True)
-        second = plan.cells([item for item in absent if len(item.sizes) > 1], 1, timed=False)
+        second = plan.cells([item for item in absent if len(item.planned_sizes) > 1], 1, timed=False)
     by_name = {item.record.name: item for item in absent}
     return [
         _scale_forecast(cell, second.get(key), by_name[cell.dataset], drawn) for key, cell in first.items()
@@ -146,55 +151,61 @@ class _Miniatures:
 
     def cells(
         self, absent: Sequence[AbsentDataset], which: int, *, timed: bool
-    ) -> Mapping[tuple[str, str, str], Forecast]:
+    ) -> Mapping[tuple[str, str, str], CellForecast]:
         """(task, dataset, system) -> what each dataset takes in the first or second of its sizes."""
         if not absent:
             return {}
         place = self.folder / str(which)
-        sources = tuple(self._write(item, item.sizes[which], place) for item in absent)
+        sources = tuple(
+            self._write_miniature_source(item, item.planned_sizes[which], place) for item in absent
+        )
         # Mappings, splits and limits are of the real data: the miniature has canonical columns and no more than it has.
         settings: dict[str, Any] = {"mapping": {}, "split": None, "grades": None, "limit": None}
         known = {name: value for name, value in settings.items() if hasattr(self.request, name)}
         forecasts = self.foresee(replace(self.request, datasets=sources, **known), timed)
         return {(cell.task, cell.dataset, cell.system): cell for cell in forecasts.cells}
 
-    def _write(self, absent: AbsentDataset, size: DatasetAmounts, folder: Path) -> str:
-        path = write_miniature(absent.record, absent.langs, size, folder)
+    def _write_miniature_source(self, absent: AbsentDataset, size: DatasetAmounts, folder: Path) -> str:
+        path = write_miniature_dataset(absent.record, absent.langs, size, folder)
         named: Mapping[Any, Sequence[str]] = absent.record.protocols
         tasks = absent.tasks or tuple(named.get(self.protocol, ()))
         return f"{path}?tasks={','.join(tasks)}" if tasks and self.by_task else str(path)
 
 
 def _scale_forecast(
-    small: Forecast, taller: Forecast | None, absent: AbsentDataset, drawn: Callable[[str], int | None]
-) -> Forecast:
+    small: CellForecast,
+    taller: CellForecast | None,
+    absent: AbsentDataset,
+    drawn: Callable[[str], int | None],
+) -> CellForecast:
     """The cell of a dataset, from its cells in miniature."""
-    real = count_items(absent.record, absent.langs, drawn(small.task))
-    size = absent.sizes[0]
+    real = count_dataset_items(absent.record, absent.langs, drawn(small.task))
+    size = absent.planned_sizes[0]
     # A task that draws fewer items than the miniature has saw no more of it.
     seen = min(size.main, drawn(small.task) or size.main) if taller is None else size.main
     grown = taller or small
 
-    def scale(low: float, high: float) -> float:
+    def extrapolate_amount(low: float, high: float) -> float:
         by_other = (high - low) / OTHERS if taller else 0.0
         by_main = (low - by_other * size.other) / seen
         return max(0.0, by_main * real.main + by_other * real.other)
 
-    def whole(name: str) -> int:
-        return round(scale(getattr(small, name), getattr(grown, name)))
+    def extrapolate_whole_field(name: str) -> int:
+        return round(extrapolate_amount(getattr(small, name), getattr(grown, name)))
 
-    texts = whole("texts")
+    texts = extrapolate_whole_field("texts")
     requests = None if small.requests is None else -(-texts * small.requests // max(1, small.texts))
-    usd = None if small.usd is None or grown.usd is None else scale(small.usd, grown.usd)
+    usd = None if small.usd is None or grown.usd is None else extrapolate_amount(small.usd, grown.usd)
     scaled = replace(
-        small, items=whole("items"), texts=texts, tokens=whole("tokens"), cached=0, requests=requests, usd=usd,
-        disk_bytes=whole("disk_bytes"), memory_bytes=0, exact=False, fetched=False
+        small, items=extrapolate_whole_field("items"), texts=texts, tokens=extrapolate_whole_field("tokens"),
+        cached=0, requests=requests, usd=usd,
+        disk_bytes=extrapolate_whole_field("disk_bytes"), memory_bytes=0, exact=False, fetched=False
     )  # fmt: skip
     return replace(scaled, seconds=_scale_seconds(small, scaled, absent, real))
 
 
 def _scale_seconds(
-    small: Forecast, scaled: Forecast, absent: AbsentDataset, real: DatasetAmounts
+    small: CellForecast, scaled: CellForecast, absent: AbsentDataset, real: DatasetAmounts
 ) -> float | None:
     """The time of a cell; None where it cannot be told from the miniature's."""
     if small.seconds is None:
@@ -206,21 +217,21 @@ def _scale_seconds(
         return small.seconds * scaled.tokens / max(1, small.tokens)
     if small.task in _PAIRWISE:
         return None
-    if choose_shape(absent.record) == "retrieval" and small.task == "retrieval":
+    if choose_dataset_shape(absent.record) == "retrieval" and small.task == "retrieval":
         # Every query is compared with every document.
-        return small.seconds * (real.main * real.other) / (absent.sizes[0].main * OTHERS)
+        return small.seconds * (real.main * real.other) / (absent.planned_sizes[0].main * OTHERS)
     return small.seconds * scaled.texts / max(1, small.texts)
 
 
-def say_planned(names: Sequence[str], mark: str = "") -> str:
+def describe_catalogue_planning(names: Sequence[str], mark: str = "") -> str:
     """What went by the catalogue, in a sentence without its full stop; the `mark` is that of their figures."""
     return f"Not on this machine, so planned from the catalogue's figures{mark}: {', '.join(names)}"
 
 
-def name_absent(absent: Sequence[AbsentDataset], named: Collection[str]) -> Iterator[str]:
+def describe_absent_datasets(absent: Sequence[AbsentDataset], named: Collection[str]) -> Iterator[str]:
     """For a plan: what of it goes by the catalogue; how to fetch those that are `named` by themselves."""
     names = dict.fromkeys(item.record.name for item in absent)
     if names:
-        yield f"{say_planned(tuple(names), mark=' (~)')}."
+        yield f"{describe_catalogue_planning(tuple(names), mark=' (~)')}."
     if alone := [name for name in names if name in named]:
         yield f"`embassay data fetch {' '.join(alone)}` fetches those that are public."

@@ -82,12 +82,12 @@ EQUAL = 1e-12
 """An interval that is no wider is none: every resample gives the same."""
 
 
-def state_count(kind: str, n: int, of: int, subject: str = "") -> Claim:
+def claim_count(kind: str, n: int, of: int, subject: str = "") -> Claim:
     """That so many of so many are what `kind` says."""
     return Claim(subject, "counts", "", n=n, of=of, kind=kind)
 
 
-def state_value(
+def claim_value(
     subject: str, measure: str, value: float | None, low: float | None = None, high: float | None = None, *,
     kind: str = ""
 ) -> Claim:  # fmt: skip
@@ -95,7 +95,7 @@ def state_value(
     return Claim(subject, "is", measure, value=value, low=low, high=high, kind=kind)
 
 
-def state_contenders(
+def claim_possible_leaders(
     measure: str,
     first: Sequence[str],
     ranked: Sequence[str],
@@ -107,7 +107,7 @@ def state_contenders(
     """Who may be first of those that are ranked: one claim each. `alone`: the first one beats all others. `below` more
     may be by the tests, and score no better than a reference.
 
-    >>> [claim.relation for claim in state_contenders("nDCG@10", ["a"], ["a", "b"], alone=True)]
+    >>> [claim.relation for claim in claim_possible_leaders("nDCG@10", ["a"], ["a", "b"], alone=True)]
     ['first']
     """
     relation: Relation = "first" if alone and len(first) == 1 else "may be first"
@@ -141,14 +141,14 @@ def select_above_references(
     return tuple(name for name in names if sign * (value(name) or 0.0) > sign * floor) or tuple(names)
 
 
-def state_pair(
+def claim_pair_comparison(
     measure: str, a: str, b: str, difference: float, low: float | None, high: float | None, *,
     apart: bool, is_less_better: bool = False
 ) -> Claim:  # fmt: skip
     """What a test says of two: the better one beats the other, or they cannot be told apart. `value` is a minus b, and
     where one beats the other the better minus the worse.
 
-    >>> state_pair("overall", "a", "b", -0.2, -0.3, -0.1, apart=True).subject
+    >>> claim_pair_comparison("overall", "a", "b", -0.2, -0.3, -0.1, apart=True).subject
     'b'
     """
     if not apart:
@@ -161,12 +161,12 @@ def state_pair(
     return Claim(b, "beats", measure, (a,), -difference, low=_negate(high), high=_negate(low))
 
 
-def state_change(
+def claim_change(
     subject: str, measure: str, value: float, low: float | None, high: float | None, *, kind: str = ""
 ) -> Claim:
     """Whether a change is surely below or above 0, or neither.
 
-    >>> state_change("a", "delta", -0.2, -0.3, -0.1).relation, state_change("a", "delta", -0.2, None, None).relation
+    >>> claim_change("a", "delta", -0.2, -0.3, -0.1).relation, claim_change("a", "delta", -0.2, None, None).relation
     ('falls', 'open')
     """
     relation: Relation = "open"
@@ -175,19 +175,19 @@ def state_change(
     return Claim(subject, relation, measure, value=value, low=low, high=high, kind=kind)
 
 
-def describe_first_in_parts(
+def describe_first_place_claim(
     claim: Claim, on: str, *, every: str = "system", noun: str = "system", anyone: str = "system"
 ) -> tuple[str, str]:
     """The sentence on who is first, alone may be, or may be beside others: what stands before the name of the subject,
     and after it; all before where nobody is named. `every` names those that the first one beats, `noun` those that may
     be first, `anyone` what is ranked.
 
-    >>> describe_first_in_parts(Claim("a", "first", "", ("b",), n=1, of=2), " on texts")
+    >>> describe_first_place_claim(Claim("a", "first", "", ("b",), n=1, of=2), " on texts")
     ('', ' beats every other system on texts')
     """
     if claim.relation == "first":
         return "", f" {VERBS['first']} {every}{on}"
-    on += describe_left_out(claim)
+    on += describe_beating_baselines(claim)
     if claim.n == 1:
         return "Only ", f" {VERBS['may be first']}{on}"
     if claim.n == claim.of:
@@ -196,16 +196,16 @@ def describe_first_in_parts(
     return f"{spell_count(claim.n).capitalize()} {noun}s {VERBS['may be first']}{on}", ""
 
 
-def describe_left_out(claim: Claim) -> str:
+def describe_beating_baselines(claim: Claim) -> str:
     """What those that may be first also do, where others that may be do not.
 
-    >>> describe_left_out(Claim("a", "may be first", "", n=1, of=3, below=1))
+    >>> describe_beating_baselines(Claim("a", "may be first", "", n=1, of=3, below=1))
     ' and scores above the baselines'
     """
     return f" and {'scores' if claim.n == 1 else 'score'} above the baselines" if claim.below else ""
 
 
-def select_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Claim]:
+def select_claims_of_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Claim]:
     """Those of a kind, in their order."""
     return (claim for claim in claims if claim.kind in kinds)
 

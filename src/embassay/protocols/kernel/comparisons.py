@@ -22,8 +22,8 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, bootstrap_interval, cut_interval
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, format_p_value, spell_count
-from embassay.records import Component, Result, Stratum
-from embassay.runs.folder import CellRecord, json_numbers, number_array, write_columns
+from embassay.records import HeadlineComponent, Result, Stratum
+from embassay.runs.folder import CellRecord, numbers_from_json, numbers_to_json, write_parquet_columns
 from embassay.stats import compare_replicates
 from embassay.stats.intervals import component_strata, degrees_of_freedom, scale_strata
 from embassay.stats.ranks import make_rank_ranges
@@ -56,7 +56,9 @@ def describe_undecided_pair(p: float, p_adjusted: float, systems: int) -> str:
     )
 
 
-def explain_missing_verdict(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
+def explain_missing_verdict(
+    task: str, ranked: Iterable[SystemHeadline], references: Iterable[SystemHeadline]
+) -> str:
     """Why there is no verdict on a task: on retrieval where a reference row reaches the leader. Retention is the share
     that is kept of what was found, and to keep all of what was found by knowing nothing is no merit. Else empty."""
     ranked = tuple(ranked)
@@ -67,7 +69,9 @@ def explain_missing_verdict(task: str, ranked: Iterable[Headline], references: I
     return f"{equal}, {why}; see nDCG@10 on the clean corpus"
 
 
-def find_reference_above_leader(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
+def find_reference_above_leader(
+    task: str, ranked: Iterable[SystemHeadline], references: Iterable[SystemHeadline]
+) -> str:
     """The first reference row that reaches the leader on retrieval; empty where none does, and for other tasks."""
     best = max((headline.value for headline in ranked if headline.value is not None), default=None)
     if task != "retrieval" or best is None:
@@ -76,7 +80,7 @@ def find_reference_above_leader(task: str, ranked: Iterable[Headline], reference
 
 
 @dataclass(frozen=True)
-class Headline:
+class SystemHeadline:
     """One system's value for a task (or overall) with its replicates, or the reason why there is none. `strata` are
     what was resampled by itself; where left out, the `n` items together."""
 
@@ -96,11 +100,11 @@ class Headline:
     def of(
         cls,
         system: str,
-        part: Component,
+        part: HeadlineComponent,
         method: str,
         n: int | None = None,
         bounds: tuple[float, float] = (-math.inf, math.inf),
-    ) -> Headline:
+    ) -> SystemHeadline:
         """The value of a component, of `n` items where these are counted otherwise."""
         many = part.n if n is None else n
         return cls(
@@ -108,17 +112,17 @@ class Headline:
         )
 
     @classmethod
-    def none(cls, system: str, reason: str) -> Headline:
+    def none(cls, system: str, reason: str) -> SystemHeadline:
         """No value, and why."""
         return cls(system, None, 0, np.empty(0), reason=reason)
 
     @property
-    def component(self) -> Component:
+    def component(self) -> HeadlineComponent:
         """As a part of a mean."""
-        return Component(self.value, self.n, self.replicates, self.reason, strata=self.strata)
+        return HeadlineComponent(self.value, self.n, self.replicates, self.reason, strata=self.strata)
 
     @property
-    def resampled(self) -> tuple[Stratum, ...]:
+    def resampled_strata(self) -> tuple[Stratum, ...]:
         """What was resampled by itself."""
         return component_strata(self.component)
 
@@ -127,16 +131,16 @@ class Headline:
         """The 95% interval, (None, None) where there is none."""
         if self.stated is not None:
             return self.stated
-        ends = bootstrap_interval(self.replicates, self.value, degrees_of_freedom(self.resampled))
+        ends = bootstrap_interval(self.replicates, self.value, degrees_of_freedom(self.resampled_strata))
         return cut_interval(ends, self.value, self.bounds)
 
 
-def clip_difference(low: float, high: float, a: Headline, b: Headline) -> tuple[float, float]:
+def clip_difference(low: float, high: float, a: SystemHeadline, b: SystemHeadline) -> tuple[float, float]:
     """The interval of a - b, cut to what a difference of two such values can be: the truth lies there."""
     return max(low, a.bounds[0] - b.bounds[1]), min(high, a.bounds[1] - b.bounds[0])
 
 
-def average_components(parts: Sequence[Component], *, harmonic: bool = False) -> Component:
+def average_components(parts: Sequence[HeadlineComponent], *, harmonic: bool = False) -> HeadlineComponent:
     """Mean over datasets or tasks; `n` is their sum and replicates are paired by position.
 
     A part without an interval (of one item) is held fixed in the resamples.
@@ -150,16 +154,16 @@ def average_components(parts: Sequence[Component], *, harmonic: bool = False) ->
     n = sum(part.n for part in parts)
     if not harmonic:
         strata = weight_strata(parts, np.full(len(parts), 1 / len(parts)))
-        return Component(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
+        return HeadlineComponent(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(len(values) / (1 / values).sum())
         # The derivative of the harmonic mean by each part says how far the part's error carries.
         slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
         draws = len(columns) / (1 / np.array(columns)).sum(axis=0)
-    return Component(value, n, draws, strata=weight_strata(parts, slopes))
+    return HeadlineComponent(value, n, draws, strata=weight_strata(parts, slopes))
 
 
-def weight_strata(parts: Sequence[Component], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
+def weight_strata(parts: Sequence[HeadlineComponent], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
     """What was resampled of a mean with these weights, (parts,)."""
     pairs = zip(parts, weights.tolist(), strict=True)
     return tuple(
@@ -167,7 +171,7 @@ def weight_strata(parts: Sequence[Component], weights: NDArray[np.float64]) -> t
     )
 
 
-def compare_headlines(headlines: Sequence[Headline]) -> dict[str, Any]:
+def compare_headlines(headlines: Sequence[SystemHeadline]) -> dict[str, Any]:
     """Rank ranges and pairwise differences of the systems that have a value and an interval, as in comparisons.json.
 
     Keys `systems` (best first), `rank_low`, `rank_high`, `best` (who may hold rank 1), `pairs`, and `reason` where
@@ -191,7 +195,7 @@ def compare_headlines(headlines: Sequence[Headline]) -> dict[str, Any]:
         return {**empty, "reason": "no interval: too few items"}
     replicates = replicates[:, defined]
     values = np.array([headline.value for headline in complete], dtype=np.float64)
-    strata = [headline.resampled for headline in complete]
+    strata = [headline.resampled_strata for headline in complete]
     pairs = compare_replicates(replicates, values, strata=strata)
     ranges = make_rank_ranges(pairs, len(names), alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
@@ -225,7 +229,7 @@ class Standing:
     task: str
     dataset: str
     measure: str
-    headline: Headline
+    headline: SystemHeadline
     group: str = RANKED
 
     @property
@@ -243,7 +247,7 @@ def write_standings(folder: Path, standings: Iterable[Standing]) -> None:
     """Write `headlines.parquet` of a run; nothing where there are none."""
     rows = [_standing_row(standing) for standing in standings]
     if rows:
-        write_columns(folder / FILE, {name: [row[name] for row in rows] for name in rows[0]})
+        write_parquet_columns(folder / FILE, {name: [row[name] for row in rows] for name in rows[0]})
 
 
 def find_possible_leaders(comparisons: Mapping[str, Any]) -> dict[str, frozenset[str]]:
@@ -270,7 +274,9 @@ def read_standings(folder: Path) -> tuple[Standing, ...]:
         ) from error  # fmt: skip
 
 
-def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Sequence[Standing]]:
+def group_standings_by_place(
+    standings: Sequence[Standing],
+) -> Mapping[tuple[str, str, str], Sequence[Standing]]:
     """The standings at each place, places in their order."""
     groups: dict[tuple[str, str, str], list[Standing]] = {}
     for standing in standings:
@@ -281,7 +287,7 @@ def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Seq
 def _standing_row(standing: Standing) -> dict[str, Any]:
     headline = standing.headline
     # Text keeps every bit of a number, and reads the same on any machine.
-    replicates = json.dumps(json_numbers(headline.replicates))
+    replicates = json.dumps(numbers_to_json(headline.replicates))
     return {
         "task": standing.task, "dataset": standing.dataset, "measure": standing.measure, "group": standing.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
@@ -291,8 +297,8 @@ def _standing_row(standing: Standing) -> dict[str, Any]:
 
 
 def _read_standing(row: Mapping[str, Any]) -> Standing:
-    headline = Headline(
-        row["system"], row["value"], int(row["n"]), number_array(json.loads(row["replicates"])), row["method"],
+    headline = SystemHeadline(
+        row["system"], row["value"], int(row["n"]), numbers_from_json(json.loads(row["replicates"])), row["method"],
         row["reason"], _parse_strata(row.get("strata") or "[]"), _parse_bounds(row.get("bounds") or "[null, null]")
     )  # fmt: skip
     return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
@@ -306,17 +312,17 @@ def _parse_bounds(text: str) -> tuple[float, float]:
 def _format_strata(strata: Sequence[Stratum]) -> str:
     """Six digits are plenty: the draws only tell how much of the variance is a stratum's."""
     short = [
-        (stratum.units, [value and float(f"{value:.6g}") for value in json_numbers(stratum.draws)])
+        (stratum.units, [value and float(f"{value:.6g}") for value in numbers_to_json(stratum.draws)])
         for stratum in strata
     ]
     return json.dumps(short)
 
 
 def _parse_strata(text: str) -> tuple[Stratum, ...]:
-    return tuple(Stratum(units, number_array(draws)) for units, draws in json.loads(text))
+    return tuple(Stratum(units, numbers_from_json(draws)) for units, draws in json.loads(text))
 
 
-def summarise_run(
+def summarise_over_datasets(
     protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]
 ) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets, and the paired comparisons of every scope."""
@@ -360,13 +366,15 @@ def summarise_run(
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": METHOD,
-        "scopes": {name: _compare_scope(plan, name, scope, ranked) for name, scope in scopes.items()},
+        "scopes": {
+            name: _compare_systems_in_scope(plan, name, scope, ranked) for name, scope in scopes.items()
+        },
     }
     return rows, comparisons
 
 
-def _compare_scope(
-    plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequence[str]
+def _compare_systems_in_scope(
+    plan: Plan, task: str, scope: dict[str, SystemHeadline], ranked: Sequence[str]
 ) -> dict[str, Any]:
     """The comparisons of a scope; none where a reference row reaches the leader."""
     headlines = [scope[system] for system in ranked]
@@ -382,7 +390,7 @@ def _compare_scope(
 def make_standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
     """Every system's headlines: of each task on each dataset and over them, and overall."""
     groups = {entry.name: REFERENCE if entry.kind == "reference" else RANKED for entry in plan.systems}
-    by_task: dict[str, dict[str, Headline]] = {}
+    by_task: dict[str, dict[str, SystemHeadline]] = {}
     for task in plan.tasks:
         measure, datasets = protocol.tasks.build(task).headline, _task_datasets(plan, task)
         by_task[task] = {name: _task_headline(protocol, plan, records, task, name) for name in groups}
@@ -416,7 +424,7 @@ def _task_headline(
     task: str,
     system: str,
     datasets: Sequence[str] | None = None,
-) -> Headline:
+) -> SystemHeadline:
     """Mean over the parts of the task of the mean over the datasets (all) that have the part."""
     of_task = [record for record in records if (record.task, record.system) == (task, system)]
     by_dataset = {record.dataset: record for record in of_task if record.done}
@@ -424,24 +432,24 @@ def _task_headline(
     for name in expected:
         if name not in by_dataset:
             reason = next((cell.reason for cell in of_task if cell.dataset == name), "") or "not run yet"
-            return Headline.none(system, f"{name}: {reason}")
-    parts: dict[str, dict[str, list[Component]]] = {}
+            return SystemHeadline.none(system, f"{name}: {reason}")
+    parts: dict[str, dict[str, list[HeadlineComponent]]] = {}
     left_out = []
     groups = {dataset.name: dataset.group or dataset.name for dataset in plan.datasets}
     for name in expected:
         record = by_dataset[name]
         if not record.components:
-            return Headline.none(system, f"{name}: {record.scores[0].reason}")
+            return SystemHeadline.none(system, f"{name}: {record.scores[0].reason}")
         for part, component in record.components.items():
             if component.value is not None:
                 parts.setdefault(part, {}).setdefault(groups[name], []).append(component)
-            elif protocol.leaves_out(task):
+            elif protocol.is_mean_of_defined_datasets(task):
                 left_out.append(name)
             else:
-                return Headline.none(system, f"{name}: {component.reason}")
+                return SystemHeadline.none(system, f"{name}: {component.reason}")
     if not parts:
-        return Headline.none(system, f"undefined on {', '.join(left_out)}")
-    harmonic = protocol.harmonic(task, plan.request.options)
+        return SystemHeadline.none(system, f"undefined on {', '.join(left_out)}")
+    harmonic = protocol.is_mean_harmonic(task, plan.request.options)
     # A group of datasets is one: the mean of its members, whatever mean is taken over datasets.
     joined = {
         part: [
@@ -450,21 +458,23 @@ def _task_headline(
         for part, of_part in parts.items()
     }
     means = [average_components(components, harmonic=harmonic) for components in joined.values()]
-    method = _describe_method(protocol, task, joined, left_out)
+    method = _describe_averaging_method(protocol, task, joined, left_out)
     if datasets is None:
         method += "".join(
             f"; {said.rstrip('.')}" for suite in plan.suites if (said := suite.describe_sets(task))
         )
-    return _join_components(protocol, system, means, method)
+    return _make_headline_of_parts(protocol, system, means, method)
 
 
-def _join_components(protocol: TaskProtocol, system: str, parts: list[Component], method: str) -> Headline:
+def _make_headline_of_parts(
+    protocol: TaskProtocol, system: str, parts: list[HeadlineComponent], method: str
+) -> SystemHeadline:
     mean = average_components(parts, harmonic=False)
-    return Headline.of(system, mean, method, max(part.n for part in parts), protocol.bounds)
+    return SystemHeadline.of(system, mean, method, max(part.n for part in parts), protocol.bounds)
 
 
-def _describe_method(
-    protocol: TaskProtocol, task: str, parts: dict[str, list[Component]], left_out: list[str]
+def _describe_averaging_method(
+    protocol: TaskProtocol, task: str, parts: dict[str, list[HeadlineComponent]], left_out: list[str]
 ) -> str:
     datasets = max(len(components) for components in parts.values())
     fixed = sum(not len(component.replicates) for components in parts.values() for component in components)
@@ -486,14 +496,14 @@ def _describe_missing_sets(plan: Plan) -> str:
 
 
 def _overall_headline(
-    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, Headline]], system: str
-) -> Headline:
+    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, SystemHeadline]], system: str
+) -> SystemHeadline:
     """Unweighted mean of the protocol's tasks; undefined when one is missing."""
     for name in protocol.paper:
         if name not in by_task:
-            return Headline.none(system, f"{name} was not part of the run")
+            return SystemHeadline.none(system, f"{name} was not part of the run")
         if by_task[name][system].value is None:
-            return Headline.none(system, f"{name}: {by_task[name][system].reason}")
+            return SystemHeadline.none(system, f"{name}: {by_task[name][system].reason}")
     return _mean_of_tasks(
         protocol,
         [by_task[name][system] for name in protocol.paper],
@@ -503,8 +513,8 @@ def _overall_headline(
 
 
 def _mean_of_present(
-    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, Headline]], system: str
-) -> Headline | None:
+    protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, SystemHeadline]], system: str
+) -> SystemHeadline | None:
     headlines = [by_task[name][system] for name in protocol.paper if name in by_task]
     present = [headline for headline in headlines if headline.value is not None]
     if not present:
@@ -513,16 +523,18 @@ def _mean_of_present(
     return _mean_of_tasks(protocol, present, system, method)
 
 
-def _mean_of_tasks(protocol: TaskProtocol, headlines: list[Headline], system: str, method: str) -> Headline:
+def _mean_of_tasks(
+    protocol: TaskProtocol, headlines: list[SystemHeadline], system: str, method: str
+) -> SystemHeadline:
     parts = [headline.component for headline in headlines]
     fixed = sum(not len(part.replicates) for part in parts)
     note = f"; {fixed} without an interval held fixed" if fixed else ""
     mean = average_components(parts, harmonic=False)
-    return Headline.of(system, mean, method + note, len(parts), protocol.bounds)
+    return SystemHeadline.of(system, mean, method + note, len(parts), protocol.bounds)
 
 
 def _headline_row(
-    protocol: TaskProtocol, plan: Plan, task: str, measure: str, headline: Headline, dataset: str = ""
+    protocol: TaskProtocol, plan: Plan, task: str, measure: str, headline: SystemHeadline, dataset: str = ""
 ) -> Result:
     low, high = headline.interval
     method = f"{headline.method}; {UNVARIED}" if is_constant(headline.replicates) else headline.method

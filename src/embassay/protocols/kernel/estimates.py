@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.measures.clusters import v_measure_of
-from embassay.protocols.kernel.inputs import Columns, Context, find_lost_rows
-from embassay.records import Component, LabelledTexts, Result, Score, Skipped, TaskOutcome
+from embassay.measures.clusters import v_measure_from_counts
+from embassay.protocols.kernel.inputs import Columns, EvaluationContext, find_rows_with_nan
+from embassay.records import HeadlineComponent, LabelledTexts, Result, Score, SkippedItems, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 from embassay.stats.resampling import UNVARIED as UNVARIED
@@ -80,17 +80,17 @@ class Estimate:
             method = f"{method}; {UNVARIED}"
         return Score(measure, self.value, self.n, low, high, variant=variant, subset=subset, method=method)
 
-    def component(self) -> Component:
+    def component(self) -> HeadlineComponent:
         """As a part of the task's headline."""
         if self.reason:
-            return Component(None, self.n, reason=self.reason, units=self.units)
-        return Component(self.value, self.n, self.replicates, units=self.units)
+            return HeadlineComponent(None, self.n, reason=self.reason, units=self.units)
+        return HeadlineComponent(self.value, self.n, self.replicates, units=self.units)
 
 
 def estimate(
     columns: Columns,
     statistic: Statistic,
-    context: Context,
+    context: EvaluationContext,
     purpose: str,
     method: str = "bootstrap over documents",
     *,
@@ -110,7 +110,7 @@ def estimate(
 def bootstrap_estimates(
     columns: Columns,
     statistics: Mapping[str, Statistic],
-    context: Context,
+    context: EvaluationContext,
     purpose: str,
     method: str = "bootstrap over documents",
     *,
@@ -119,7 +119,7 @@ def bootstrap_estimates(
 ) -> dict[str, Estimate]:
     """Several statistics of the same columns, as `estimate` would give each by itself, from the same draws:
     these are what takes long where there are many rows."""
-    lost = find_lost_rows(columns)
+    lost = find_rows_with_nan(columns)
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
     units = None if groups is None else effective_units(groups[~lost]) if n else 0
@@ -133,7 +133,7 @@ def bootstrap_estimates(
     return by_name
 
 
-def average_over_sets(scores: Sequence[Score], context: Context) -> Estimate | None:
+def average_over_sets(scores: Sequence[Score], context: EvaluationContext) -> Estimate | None:
     """The mean over the sets of a dataset, resampled over them; None of no set."""
     if not scores:
         return None
@@ -143,7 +143,7 @@ def average_over_sets(scores: Sequence[Score], context: Context) -> Estimate | N
 
 
 def bootstrap_single_set(
-    data: LabelledTexts, name: str, clusters: Mapping[int, int], context: Context
+    data: LabelledTexts, name: str, clusters: Mapping[int, int], context: EvaluationContext
 ) -> Estimate:
     """The V-measure of the set `name`, for a dataset that has no other, resampled over its texts with their clusters
     held; `clusters` are by row, of those that were clustered.
@@ -165,8 +165,8 @@ def bootstrap_single_set(
         for block in draw_resamples(n, context.resamples, rng, most=1 + 10**6 // n)
         for drawn in block
     ]
-    draws = np.array([v_measure_of(table) for table in tables])
-    value = v_measure_of(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
+    draws = np.array([v_measure_from_counts(table) for table in tables])
+    value = v_measure_from_counts(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
     method = f"bootstrap over {int(kept.sum()):,} {ONE_SET}, clusters held"
     return Estimate(value, int(kept.sum()), draws - (np.nanmean(draws) - value), method)
 
@@ -298,20 +298,20 @@ class Lost:
         return sorted(self._reasons)
 
     @property
-    def mask(self) -> NDArray[np.bool_]:
+    def lost_mask(self) -> NDArray[np.bool_]:
         """Whether each item is lost, (n,)."""
         mask = np.zeros(len(self._ids), dtype=bool)
         mask[self.rows] = True
         return mask
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[SkippedItems, ...]:
         """The lost items by reason; reasons that differ only in numbers count as one."""
         groups: dict[str, list[int]] = {}
         for row in self.rows:
             groups.setdefault(re.sub(r"\d+", "0", self._reasons[row]), []).append(row)
         return tuple(
-            Skipped(
+            SkippedItems(
                 f"{self._noun} that could not be {self._fate}: {self._reasons[rows[0]].rstrip('.')}",
                 len(rows),
                 tuple(self._ids[row] for row in rows[:_EXAMPLES]),
@@ -320,7 +320,7 @@ class Lost:
         )
 
     @property
-    def too_many(self) -> str:
+    def too_many_lost_reason(self) -> str:
         """Why there can be no score; empty where few enough are lost."""
         if len(self._reasons) <= MOST_LOST * len(self._ids):
             return ""
@@ -330,28 +330,30 @@ class Lost:
             f"(over {MOST_LOST:.0%}, so no score)"
         )
 
-    def see(self, similarity: NDArray[np.floating[Any]], *columns: Sequence[str]) -> None:
+    def note_undefined_similarities(
+        self, similarity: NDArray[np.floating[Any]], *columns: Sequence[str]
+    ) -> None:
         """Note the items whose similarity is NaN, (n,); `columns` are the texts that it compares, (n,) each."""
         for row in np.flatnonzero(np.isnan(similarity)).tolist():
             texts = (column[row] for column in columns)
-            self._note(row, texts, "its similarity is not a number")
+            self._note_lost_item(row, texts, "its similarity is not a number")
 
-    def see_texts(self, texts: Iterable[str], first: int = 0) -> None:
+    def note_unencoded_texts(self, texts: Iterable[str], first: int = 0) -> None:
         """Note the items whose text could not be encoded; `first` is the row of the first of the texts."""
         failures = _encoding_failures(self._system)
         for row, text in enumerate(texts, first) if failures else ():
             if text in failures:
-                self._note(row, (text,), "")
+                self._note_lost_item(row, (text,), "")
 
-    def without_score(
-        self, headline: str, items: Items, skipped: Iterable[Skipped] = (), *, reason: str = ""
+    def make_outcome_without_score(
+        self, headline: str, items: Items, skipped: Iterable[SkippedItems] = (), *, reason: str = ""
     ) -> TaskOutcome:
         """The outcome of a task that lost too many."""
-        reason = reason or self.too_many
+        reason = reason or self.too_many_lost_reason
         row = make_undefined_score(headline, len(self._ids) - len(self._reasons), reason)
         return TaskOutcome((row,), {}, items.columns, (*skipped, *self.skipped))
 
-    def _note(self, row: int, texts: Iterable[str], otherwise: str) -> None:
+    def _note_lost_item(self, row: int, texts: Iterable[str], otherwise: str) -> None:
         failures = _encoding_failures(self._system)
         reasons = (failures[text] for text in texts if text in failures)
         self._reasons.setdefault(row, next(reasons, otherwise))
@@ -362,11 +364,11 @@ def _encoding_failures(system: Similarity) -> dict[str, str]:
     return dict(getattr(system, "failures", {}))
 
 
-def sum_skipped(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
+def sum_skipped(skipped: Iterable[SkippedItems]) -> tuple[SkippedItems, ...]:
     """One entry per reason."""
-    by_reason: dict[str, Skipped] = {}
+    by_reason: dict[str, SkippedItems] = {}
     for skip in skipped:
-        before = by_reason.get(skip.reason, Skipped(skip.reason, 0))
+        before = by_reason.get(skip.reason, SkippedItems(skip.reason, 0))
         examples = (*before.examples, *skip.examples)[:5]
-        by_reason[skip.reason] = Skipped(skip.reason, before.count + skip.count, examples)
+        by_reason[skip.reason] = SkippedItems(skip.reason, before.count + skip.count, examples)
     return tuple(by_reason.values())

@@ -13,11 +13,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Unpack
 
-from embassay.contracts import Similarity, Spread, Tokenizer
+from embassay.contracts import CellPartExecutor, Similarity, Tokenizer
 from embassay.data import Dataset
-from embassay.data.shapes import check_targets
+from embassay.data.shapes import check_mapping_targets
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.comparisons import headline_table, make_standings, summarise_run
+from embassay.protocols.kernel.comparisons import headline_table, make_standings, summarise_over_datasets
 from embassay.protocols.kernel.forecast import (
     Forecaster,
     TaskEffort,
@@ -28,21 +28,21 @@ from embassay.protocols.kernel.forecast import (
     token_bytes,
     vector_bytes,
 )
-from embassay.protocols.kernel.inputs import charge_calls, name_sources
+from embassay.protocols.kernel.inputs import charge_calls, resolve_dataset_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     Plan,
     PlannedDataset,
     PlannedSystem,
     PlannedTask,
-    check_names,
+    check_unique_dataset_names,
     choose_tasks,
     order_tasks,
     plan_datasets,
     plan_systems,
     plan_task,
 )
-from embassay.protocols.kernel.protocol import Evaluate, Protocol
+from embassay.protocols.kernel.protocol import CellEvaluator, Protocol
 from embassay.protocols.kernel.request import (
     DatasetRequest,
     Options,
@@ -55,12 +55,12 @@ from embassay.protocols.kernel.request import (
 )
 from embassay.protocols.kernel.session import Conclusion, SilentListener
 from embassay.protocols.kernel.tables import RunTable, check_table_name
-from embassay.records import Loaded, Result, TaskOutcome
-from embassay.registry import Registry, import_attribute, place_of
+from embassay.records import LoadedDataset, Result, TaskOutcome
+from embassay.registry import Registry, import_attribute, locate_error_in_package
 from embassay.runs.execution import HERE, Workers
-from embassay.runs.folder import Cell, CellRecord, digest_json
-from embassay.runs.forecast import Forecast, Forecasts, Hear, Rehearsal, count_tokens
-from embassay.runs.memory import Footprint, reserve_room
+from embassay.runs.folder import CellRecord, RunCell, digest_json
+from embassay.runs.forecast import CellForecast, Hear, RehearsalSimilarity, RunForecast, count_tokens
+from embassay.runs.memory import MemoryFootprint, reserve_memory
 from embassay.systems.objects import register_objects
 from embassay.systems.own import Compared
 from embassay.systems.remote import Ledger
@@ -77,7 +77,7 @@ Fields = dict[str, tuple[Sequence[str], Sequence[str]]]
 class Task:
     """One task. A dataset joins when it has all columns of at least one of the `shapes`.
 
-    `evaluate` takes a system, the data and a `Context`, and gives a `TaskOutcome`: the measure `headline` with its
+    `evaluate` takes a system, the data and a `TaskContext`, and gives a `TaskOutcome`: the measure `headline` with its
     bootstrap replicates, and a value per item. `texts_per_item` is how many texts a system sees for one item, for plans
     and progress; `fields` are the texts kept beside the items, as field name -> (ids, texts). `load` takes the
     dataset, the most items and the seed that draws them; left out, it is the first shape.
@@ -89,22 +89,22 @@ class Task:
     headline: str
     texts_per_item: int
     evaluate: Callable[[Similarity, Any, Any], TaskOutcome]
-    load: Callable[[Dataset, int | None, int], Loaded[Any]]
+    load: Callable[[Dataset, int | None, int], LoadedDataset[Any]]
     fields: Callable[[Any], Fields]
     size: Callable[[Any], int] = len
 
 
-def loader(shape: str) -> Callable[[Dataset, int | None, int], Loaded[Any]]:
+def loader(shape: str) -> Callable[[Dataset, int | None, int], LoadedDataset[Any]]:
     """`Task.load` of a task whose data have one shape."""
 
-    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
+    def load(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[Any]:
         return dataset.load(shape, limit=limit, seed=seed)
 
     return load
 
 
 @dataclass(frozen=True)
-class Context(inputs.Context):
+class TaskContext(inputs.EvaluationContext):
     """What a task gets besides the system and the data: the seed, the run's tokenizer, the options. `dataset` names the
     random streams, `lang` is the language of all texts (empty, `und` or `mul` where none is told or there are several).
     """
@@ -119,7 +119,7 @@ class Context(inputs.Context):
 
 
 @dataclass(frozen=True)
-class TaskJob(inputs.Job):
+class TaskJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell. `protocol` is "module:Class" of the declaration, `limit` the most items."""
 
     protocol: str
@@ -130,34 +130,40 @@ class TaskJob(inputs.Job):
 
 
 def evaluate_cell(
-    job: TaskJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: TaskJob,
+    advance: Callable[[int], None],
+    *,
+    ledger: Ledger | None = None,
+    spread: CellPartExecutor = HERE,
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
     were charged to `ledger`."""
     protocol = import_protocol(job.protocol)
     loaded = load_dataset(job.protocol, job.task, job.dataset, job.limit, job.seed)
-    opened = job.opened(
+    opened = job.open_cached_system(
         advance, ledger=ledger, spread=spread, pair_corpus=protocol.pair_corpus, compared=protocol.compared
     )
-    context = protocol.context_of(loaded, open_tokenizer(job.tokenizer), job.seed, job.options, spread=spread)
+    context = protocol.make_task_context(
+        loaded, open_tokenizer(job.tokenizer), job.seed, job.options, spread=spread
+    )
     if not opened.encoders:
         context = replace(context, advance=advance)
     task, system = protocol.tasks.build(job.task), opened.system
     need = protocol.needed(job.task, system, loaded.data, task.fields(loaded.data), job.options)
-    with reserve_room(need), charge_calls(ledger, system.name) as calls:
+    with reserve_memory(need), charge_calls(ledger, system.name) as calls:
         opened.prefetch(partial(rehearse_task, protocol, job.task, loaded.data, context))
         outcome = task.evaluate(system, loaded.data, context)
         again = (
             partial(_evaluate_again, task, loaded.data, context) if job.task in protocol.order_alone else None
         )
-        odd = opened.of_own(outcome, task.headline, again)
+        odd = opened.describe_cosine_effect(outcome, task.headline, again)
     outcome = replace(outcome, warnings=(*outcome.warnings, *odd))
     measures = {score.measure for score in outcome.scores}
     if outcome.scores and task.headline not in measures:
         raise ValueError(
             f"the task {task.name} declares {task.headline!r}, and its scores are {', '.join(sorted(measures))}"
         )
-    return opened.add_conduct(outcome, calls)
+    return opened.add_usage_and_warnings(outcome, calls)
 
 
 def _evaluate_again(task: Task, data: Any, context: Any, system: Similarity) -> TaskOutcome:
@@ -173,7 +179,7 @@ def rehearse_task(protocol: TaskProtocol, name: str, data: Any, context: Any, he
     if protocol.texts(task, data, context.options) > REHEARSED:
         return False
     briefly = replace(context, options=replace(context.options, resamples=1), spread=HERE)
-    task.evaluate(Rehearsal(hear), data, briefly)
+    task.evaluate(RehearsalSimilarity(hear), data, briefly)
     return True
 
 
@@ -186,7 +192,9 @@ def import_protocol(home: str) -> TaskProtocol:
 
 
 @lru_cache(maxsize=2)
-def load_dataset(home: str, task: str, request: DatasetRequest, limit: int | None, seed: int) -> Loaded[Any]:
+def load_dataset(
+    home: str, task: str, request: DatasetRequest, limit: int | None, seed: int
+) -> LoadedDataset[Any]:
     """The dataset in the task's shape; the last two stay in memory."""
     return import_protocol(home).tasks.build(task).load(inputs.open_request_dataset(request), limit, seed)  # type: ignore[no-any-return]
 
@@ -202,7 +210,7 @@ class TaskProtocol(Protocol):
     tasks: ClassVar[Registry[Any]]
     paper: ClassVar[tuple[str, ...]] = ()
     """The tasks that are done unless others are asked for, in the order in which they are shown."""
-    context: ClassVar[type[Context]] = Context
+    context: ClassVar[type[TaskContext]] = TaskContext
     request: ClassVar[type[TaskRequest]] = TaskRequest
     """The arguments of a run."""
     options: ClassVar[type[Any]] = Options
@@ -218,15 +226,20 @@ class TaskProtocol(Protocol):
     """Task -> the field whose texts its cost is measured on; of the others `text`, or the first there is."""
     kinds: ClassVar[Mapping[str, Literal["distances", "search"]]] = {}
     """Task -> what a system without vectors does for it; of the others pairs."""
-    evaluate: Evaluate = staticmethod(evaluate_cell)
+    evaluate: CellEvaluator = staticmethod(evaluate_cell)
 
     def __init_subclass__(cls) -> None:
         # A notebook's declaration is in no module that could be imported.
         _DECLARED[f"{cls.__module__}:{cls.__qualname__}"] = cls
 
     # Where protocols may differ.
-    def context_of(
-        self, loaded: Loaded[Any], tokenizer: Tokenizer, seed: int, options: Any, spread: Spread = HERE
+    def make_task_context(
+        self,
+        loaded: LoadedDataset[Any],
+        tokenizer: Tokenizer,
+        seed: int,
+        options: Any,
+        spread: CellPartExecutor = HERE,
     ) -> Any:
         """The context of a task on one dataset."""
         return self.context(loaded.dataset, tokenizer, seed, options, spread=spread, lang=loaded.lang)
@@ -236,7 +249,7 @@ class TaskProtocol(Protocol):
         del options
         return int(task.size(data) * task.texts_per_item)
 
-    def length(self, task: str, context: Any) -> float:
+    def estimate_length_factor(self, task: str, context: Any) -> float:
         """The tokens of all versions of a text together, in units of the text's."""
         del task, context
         return 1.0
@@ -245,12 +258,12 @@ class TaskProtocol(Protocol):
         """What progress counts in a cell: an encoder tells of its texts."""
         return task.texts if system.kind == "embedding" else 0
 
-    def own_key(self, system: PlannedSystem, task: PlannedTask) -> dict[str, Any]:
+    def list_extra_key_fields(self, system: PlannedSystem, task: PlannedTask) -> dict[str, Any]:
         """What else the values of a cell depend on."""
         del system, task
         return {}
 
-    def needed(self, task: str, system: Similarity, data: Any, fields: Any, options: Any) -> Footprint:
+    def needed(self, task: str, system: Similarity, data: Any, fields: Any, options: Any) -> MemoryFootprint:
         """What a cell will hold in memory: all texts of its `fields`, and what they become."""
         del task, data
         columns = [column for _, column in fields.values()]
@@ -263,12 +276,12 @@ class TaskProtocol(Protocol):
         parts |= {"vectors": vector_bytes(n, dim)} if dim else {"tokens": sum(map(token_bytes, columns))}
         return sum_memory(parts, "Use fewer items (--limit).")
 
-    def leaves_out(self, task: str) -> bool:
+    def is_mean_of_defined_datasets(self, task: str) -> bool:
         """Whether datasets on which the task is undefined are left out of its mean, and named."""
         del task
         return False
 
-    def harmonic(self, task: str, options: Any) -> bool:
+    def is_mean_harmonic(self, task: str, options: Any) -> bool:
         """Whether the mean over datasets is the harmonic one."""
         del task, options
         return False
@@ -279,7 +292,7 @@ class TaskProtocol(Protocol):
 
     # What is the same for all.
     @property
-    def home(self) -> str:
+    def import_path(self) -> str:
         """Where workers find the declaration."""
         return f"{type(self).__module__}:{type(self).__qualname__}"
 
@@ -288,13 +301,17 @@ class TaskProtocol(Protocol):
         del plan
         return str(self.tasks.build(record.task).headline)
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """Headlines over datasets, the overall score, who can be told apart from whom, and tables."""
-        summary, comparisons = summarise_run(self, plan, records)
-        tables, warnings = self._tables(plan, [*rows, *summary])
+        summary, comparisons = summarise_over_datasets(self, plan, records)
+        tables, warnings = self._build_tables_safely(plan, [*rows, *summary])
         return Conclusion(summary, comparisons, tables, tuple(make_standings(self, plan, records)), warnings)
 
-    def _tables(self, plan: Plan, rows: Sequence[Result]) -> tuple[list[RunTable], tuple[str, ...]]:
+    def _build_tables_safely(
+        self, plan: Plan, rows: Sequence[Result]
+    ) -> tuple[list[RunTable], tuple[str, ...]]:
         """The tables that could be made, and what went wrong with the others: another package's table costs no run."""
         tables: dict[str, RunTable] = {}
         try:
@@ -305,12 +322,12 @@ class TaskProtocol(Protocol):
                 tables[table.name] = table
         except Exception as error:
             # A fault in one of our own tables must not be hidden.
-            if self.home.startswith("embassay."):
+            if self.import_path.startswith("embassay."):
                 raise
             after = f" after {list(tables)[-1]}" if tables else ""
-            where = f"The tables of {self.home} stop{after}"
+            where = f"The tables of {self.import_path} stop{after}"
             return list(tables.values()), (
-                f"{where}, {type(error).__name__}: {error}{place_of(error, self.home)}",
+                f"{where}, {type(error).__name__}: {error}{locate_error_in_package(error, self.import_path)}",
             )
         return list(tables.values()), ()
 
@@ -340,13 +357,14 @@ class TaskProtocol(Protocol):
         arguments.setdefault("options", self.options())
         request = make_request(
             self.request, self.run, arguments,
-            register_objects(systems, workers=workers), as_strings(tasks), name_sources(datasets, frame_folder(folder))
+            register_objects(systems, workers=workers), as_strings(tasks),
+            resolve_dataset_sources(datasets, frame_folder(folder))
         )  # fmt: skip
         return self.carry_out(
             request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
         )
 
-    def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    def plan_run(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """Open every system and dataset, and cut the work into cells.
 
         `ledger` is what systems that cost money are charged to.
@@ -356,15 +374,15 @@ class TaskProtocol(Protocol):
         """
         for name in request.tasks:
             self.tasks.get(name)
-        check_targets(request.mapping)
+        check_mapping_targets(request.mapping)
         tokenizer = open_tokenizer(request.tokenizer, later=True)
         systems = plan_systems(
             request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus, compared=self.compared
         )  # fmt: skip
         datasets, suites = plan_datasets(
-            request, self._tasks_of(request), lambda source: self._planned(source, request)
+            request, self._list_requested_tasks(request), lambda source: self._plan_dataset(source, request)
         )
-        check_names(dataset.name for dataset in datasets)
+        check_unique_dataset_names(dataset.name for dataset in datasets)
         tokenizer.encode(
             ""
         )  # A vocabulary that is missing is said here, after what is wrong with the command.
@@ -378,44 +396,46 @@ class TaskProtocol(Protocol):
             paper=self.paper,
             suites=suites,
         )
-        return replace(plan, cells=tuple(self._cells(plan)))
+        return replace(plan, cells=tuple(self._plan_cells(plan)))
 
-    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: Plan, *, measure: bool = True) -> RunForecast:
         """The cost of every cell, in the order of the plan.
 
         With `measure`, systems on this machine are timed on a few texts, for which they are loaded here.
         """
-        return Forecasts(tuple(self._forecasts(plan, measure=measure)))
+        return RunForecast(tuple(self._forecast_cells(plan, measure=measure)))
 
-    def loaded(self, request: Any, source: str, task: str) -> Loaded[Any]:
+    def load_task_data(self, request: Any, source: str, task: str) -> LoadedDataset[Any]:
         """The data of a task on one of the request's datasets."""
         return load_dataset(
-            self.home, task, request.dataset(source), self.item_limit(task, request), request.seed
+            self.import_path, task, request.dataset(source), self.find_item_limit(task, request), request.seed
         )
 
-    def _tasks_of(self, request: Any) -> tuple[str, ...]:
+    def _list_requested_tasks(self, request: Any) -> tuple[str, ...]:
         return order_tasks(request.tasks or self.paper, self.paper)
 
-    def _planned(self, source: str, request: Any) -> PlannedDataset:
+    def _plan_dataset(self, source: str, request: Any) -> PlannedDataset:
         dataset = inputs.open_request_dataset(request.dataset(source))
-        wanted = [self.tasks.build(name) for name in self._tasks_of(request)]
+        wanted = [self.tasks.build(name) for name in self._list_requested_tasks(request)]
         tasks = []
         for task in choose_tasks(source, dataset, wanted, self.name, self.tasks):
-            loaded = self.loaded(request, source, task.name)
+            loaded = self.load_task_data(request, source, task.name)
             texts = self.texts(task, loaded.data, request.options)
             tasks.append(plan_task(task.name, loaded, task.size, texts))
         return PlannedDataset(
             source, dataset.name, dataset.lang, dataset.fingerprint, tuple(tasks), group=dataset.group
         )
 
-    def _cells(self, plan: Plan) -> Iterator[Cell]:
-        for name in self._tasks_of(plan.request):
+    def _plan_cells(self, plan: Plan) -> Iterator[RunCell]:
+        for name in self._list_requested_tasks(plan.request):
             for dataset in plan.datasets:
                 for task in dataset.tasks:
                     if task.task == name:
-                        yield from (self._cell(plan, system, dataset, task) for system in plan.systems)
+                        yield from (self._plan_cell(plan, system, dataset, task) for system in plan.systems)
 
-    def _cell(self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask) -> Cell:
+    def _plan_cell(
+        self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask
+    ) -> RunCell:
         request = plan.request
         key = digest_json(
             {
@@ -428,17 +448,19 @@ class TaskProtocol(Protocol):
                 "limit": request.limit,
                 "seed": request.seed,
                 "options": request.options.as_dict(),
-                **self.own_key(system, task),
+                **self.list_extra_key_fields(system, task),
             }
         )
         job = TaskJob(
-            system.spec, request.seed, request.tokenizer, plan.cache, self.home, task.task,
-            request.dataset(dataset.source), self.item_limit(task.task, request), request.options
+            system.spec, request.seed, request.tokenizer, plan.cache, self.import_path, task.task,
+            request.dataset(dataset.source), self.find_item_limit(task.task, request), request.options
         )  # fmt: skip
         units = self.units(system, task)
-        return Cell(task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None)
+        return RunCell(
+            task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None
+        )
 
-    def _forecasts(self, plan: Plan, *, measure: bool) -> Iterator[Forecast]:
+    def _forecast_cells(self, plan: Plan, *, measure: bool) -> Iterator[CellForecast]:
         request, tokenizer = plan.request, open_tokenizer(plan.request.tokenizer)
         forecaster = Forecaster(plan.systems, tokenizer, request.seed, plan.cache, measure=measure)
         for name in plan.tasks:
@@ -446,25 +468,29 @@ class TaskProtocol(Protocol):
                 for planned in dataset.tasks:
                     if planned.task == name:
                         for forecast in forecaster.cells(
-                            self._work(plan, planned, dataset.source, tokenizer)
+                            self._describe_task_effort(plan, planned, dataset.source, tokenizer)
                         ):
                             yield forecast
                             self.listener.advanced_by(1)
 
-    def _work(self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -> TaskEffort:
+    def _describe_task_effort(
+        self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer
+    ) -> TaskEffort:
         request, name = plan.request, planned.task
-        loaded = self.loaded(request, source, name)
+        loaded = self.load_task_data(request, source, name)
         fields = self.tasks.build(name).fields(loaded.data)
-        texts, queries = self._shown(name, fields), fields.get("query", ((), ()))[1]
+        texts, queries = self._select_first_field_texts(name, fields), fields.get("query", ((), ()))[1]
         tokens, _ = count_tokens(texts, tokenizer)
-        context = self.context_of(loaded, tokenizer, request.seed, request.options)
+        context = self.make_task_context(loaded, tokenizer, request.seed, request.options)
         return TaskEffort(
-            name, loaded.dataset, planned.n, planned.texts, round(tokens * self.length(name, context)),
+            name, loaded.dataset, planned.n, planned.texts, round(tokens * self.estimate_length_factor(name, context)),
             partial(rehearse_task, self, name, loaded.data, context), texts, queries, self.kinds.get(name, "pairs"),
             footprint=lambda system: self.needed(name, system, loaded.data, fields, request.options)
         )  # fmt: skip
 
-    def _shown(self, task: str, fields: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> Sequence[str]:
+    def _select_first_field_texts(
+        self, task: str, fields: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+    ) -> Sequence[str]:
         first = self.first_field.get(task, "text")
         return fields[first if first in fields else next(iter(fields))][1]
 
@@ -473,12 +499,12 @@ PROTOCOLS: Registry[TaskProtocol] = Registry("protocol", makes=[("name", "versio
 """Protocols that `embassay run` carries out."""
 PROTOCOLS.add(
     "sage",
-    "embassay.protocols.sage.protocol:Sage",
+    "embassay.protocols.sage.protocol:SageProtocol",
     "preference, robustness, sensitivity, clustering, retrieval",
 )
 
 
-def advise_protocol(task: str) -> str:
+def advise_other_protocol(task: str) -> str:
     """Whose task it is that another protocol was asked for."""
     homes = [
         name for name in ("sage", "pteb") if task in import_attribute(f"embassay.protocols.{name}:TASKS")

@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import ModelError
-from embassay.protocols.kernel.inputs import describe, open_cache
+from embassay.protocols.kernel.inputs import open_cache, open_uncached_system
 from embassay.protocols.kernel.plan import PlannedSystem
-from embassay.runs.forecast import EncoderNeed, Forecast, Hear, NeedCounter, count_tokens, remote_seconds
-from embassay.runs.memory import Footprint, resident_memory
+from embassay.runs.forecast import CellForecast, EncoderNeed, Hear, NeedCounter, count_tokens, remote_seconds
+from embassay.runs.memory import MemoryFootprint, resident_memory
 
 Probe = list[str]
 PROBE = 24
@@ -55,7 +55,7 @@ class TaskEffort:
     kind: Literal["pairs", "distances", "search"] = "pairs"
     again: Callable[[Hear], bool] | None = None
     rounds: int = 0
-    footprint: Callable[[Similarity], Footprint] | None = None
+    footprint: Callable[[Similarity], MemoryFootprint] | None = None
 
 
 class Forecaster:
@@ -72,7 +72,9 @@ class Forecaster:
     ) -> None:
         self.planned, self.tokenizer, self.measure = systems, tokenizer, measure
         self.systems: dict[str, Similarity] = {
-            system.name: describe(system.spec, tokenizer, seed) for system in systems if system.remote is None
+            system.name: open_uncached_system(system.spec, tokenizer, seed)
+            for system in systems
+            if system.remote is None
         }
         opened, seen = open_cache(cache), set[bytes]()
         asked = {
@@ -88,29 +90,31 @@ class Forecaster:
         }
         self.speed: dict[str, float | None] = {}
 
-    def cells(self, work: TaskEffort) -> Iterator[Forecast]:
+    def cells(self, work: TaskEffort) -> Iterator[CellForecast]:
         """The cost of the work for every system, in their order."""
-        needs = self._needed(work)
+        needs = self._count_encoder_needs(work)
         for system in self.planned:
-            yield self._cell(work, system, needs)
+            yield self._forecast_cell(work, system, needs)
 
-    def _needed(self, work: TaskEffort) -> dict[str, EncoderNeed]:
+    def _count_encoder_needs(self, work: TaskEffort) -> dict[str, EncoderNeed]:
         """What each encoder needs for the work."""
         if not self.needs:
             return {}
-        first = self._heard(work, work.rehearse)
+        first = self._rehearse_encoder_needs(work, work.rehearse)
         if work.again is None:
             return first
-        round_ = self._heard(work, work.again)
+        round_ = self._rehearse_encoder_needs(work, work.again)
         return {name: _multiply_need(round_[name], work.rounds, need) for name, need in first.items()}
 
-    def _heard(self, work: TaskEffort, rehearse: Callable[[Hear], bool]) -> dict[str, EncoderNeed]:
-        def hear(texts: Sequence[str], role: Any) -> None:
+    def _rehearse_encoder_needs(
+        self, work: TaskEffort, rehearse: Callable[[Hear], bool]
+    ) -> dict[str, EncoderNeed]:
+        def count_encoder_call(texts: Sequence[str], role: Any) -> None:
             for need in self.needs.values():
                 need.hear(texts, role)
 
         try:
-            heard = rehearse(hear)
+            heard = rehearse(count_encoder_call)
         except Exception:  # a plan must not stop a run; the cell itself will say what is wrong
             heard = False
         taken = {name: need.taken() for name, need in self.needs.items()}
@@ -122,13 +126,15 @@ class Forecaster:
             for name, need in self.needs.items()
         }
 
-    def _cell(self, work: TaskEffort, system: PlannedSystem, needs: dict[str, EncoderNeed]) -> Forecast:
-        head = Forecast(
+    def _forecast_cell(
+        self, work: TaskEffort, system: PlannedSystem, needs: dict[str, EncoderNeed]
+    ) -> CellForecast:
+        head = CellForecast(
             work.task, work.dataset, system.name, work.items, work.texts, work.tokens,
-            memory_bytes=self._memory(work, system)
+            memory_bytes=self._estimate_memory(work, system)
         )  # fmt: skip
         if (need := needs.get(system.name)) is None:
-            seconds = self._seconds(self.systems[system.name], work)
+            seconds = self._estimate_metric_seconds(self.systems[system.name], work)
             return replace(head, seconds=None if seconds is None else seconds * (1 + work.rounds))
         done = replace(
             head,
@@ -139,7 +145,7 @@ class Forecaster:
             disk_bytes=4 * (need.texts - need.cached) * _count_dimensions(self.needs[system.name].encoder),
         )
         if system.remote is None:
-            speed = self._speed(system.name, work) if need.tokens else 0.0
+            speed = self._measure_seconds_per_token(system.name, work) if need.tokens else 0.0
             return replace(done, seconds=None if speed is None else need.tokens * speed)
         price = system.remote.price
         return replace(
@@ -150,25 +156,25 @@ class Forecaster:
             assumed=True,
         )
 
-    def _memory(self, work: TaskEffort, system: PlannedSystem) -> int:
+    def _estimate_memory(self, work: TaskEffort, system: PlannedSystem) -> int:
         """What this process would hold at most if it did the work; 0 where that is not estimated."""
         opened = self.systems.get(system.name)
         if work.footprint is None or opened is None:
             return 0
         return (resident_memory() or 0) + work.footprint(opened).bytes
 
-    def _speed(self, name: str, work: TaskEffort) -> float | None:
+    def _measure_seconds_per_token(self, name: str, work: TaskEffort) -> float | None:
         """Seconds per token of an encoder on this machine, measured once."""
         if name not in self.speed:
             encoder = self.needs[name].encoder
-            self.speed[name] = self._slope(
+            self.speed[name] = self._measure_seconds_per_unit(
                 lambda probe: partial(encoder.encode, probe),
                 lambda probe: count_tokens(probe, self.tokenizer, most=encoder.max_tokens)[0],
                 [_make_probe(work.examples, size) for size in (2, PROBE)],
             )
         return self.speed[name]
 
-    def _seconds(self, system: Similarity, work: TaskEffort) -> float | None:
+    def _estimate_metric_seconds(self, system: Similarity, work: TaskEffort) -> float | None:
         """How long a system without vectors takes for one round."""
         if (trifle := _time_small_work(system, work)) is not None:
             return trifle
@@ -176,19 +182,23 @@ class Forecaster:
             return self._search_seconds(system, work)
         probes = [_make_probe(work.examples, size) for size in (PROBE, 6 * PROBE)]
         if work.kind == "distances":
-            slope = self._slope(
+            slope = self._measure_seconds_per_unit(
                 lambda probe: partial(system.distances, probe), lambda probe: len(probe) ** 2, probes
             )
             return None if slope is None else slope * len(work.examples) ** 2
-        slope = self._slope(lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes)
+        slope = self._measure_seconds_per_unit(
+            lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes
+        )
         return None if slope is None else slope * work.texts
 
     def _search_seconds(self, system: Similarity, work: TaskEffort) -> float | None:
         """The time that every text takes, and the time of every text for every query."""
         corpus = _make_probe(work.examples, 24 * PROBE)
         probes = [_make_probe(work.queries, size) for size in (1, PROBE)]
-        slope = self._slope(lambda queries: partial(system.search, queries, corpus, 10), len, probes)
-        alone = self._slope(
+        slope = self._measure_seconds_per_unit(
+            lambda queries: partial(system.search, queries, corpus, 10), len, probes
+        )
+        alone = self._measure_seconds_per_unit(
             lambda texts: partial(system.search, probes[0], texts, 10), len, [corpus[:PROBE], corpus]
         )
         if slope is None or alone is None:
@@ -196,7 +206,7 @@ class Forecaster:
         # The slope per query was taken with the probe's corpus: divided by its texts, it is that of a pair.
         return work.texts * (alone + slope / len(corpus) * len(work.queries))
 
-    def _slope(
+    def _measure_seconds_per_unit(
         self,
         work: Callable[[Probe], Callable[[], Any]],
         units: Callable[[Probe], int],
@@ -281,15 +291,15 @@ _PER_CHARACTER = 20
 """Bytes of tokens, of their bags and of the indices over these, for each character of a text."""
 
 
-def sum_memory(parts: Mapping[str, int], mend: str) -> Footprint:
+def sum_memory(parts: Mapping[str, int], mend: str) -> MemoryFootprint:
     """The parts, and what every work takes: libraries that are still to be loaded, and windows."""
     libraries = max(0, PROGRAM - (resident_memory() or 0))
-    return Footprint({**parts, "the program": libraries + WINDOWS}, mend)
+    return MemoryFootprint({**parts, "the program": libraries + WINDOWS}, mend)
 
 
-def choose_largest(needs: Iterable[Footprint]) -> Footprint:
+def choose_largest_footprint(needs: Iterable[MemoryFootprint]) -> MemoryFootprint:
     """The one that takes most."""
-    return max(needs, key=lambda need: need.bytes, default=Footprint())
+    return max(needs, key=lambda need: need.bytes, default=MemoryFootprint())
 
 
 def count_dimensions(system: Similarity) -> int:
@@ -319,7 +329,7 @@ def remembered_vector_bytes(texts: int, dim: int) -> int:
     return vector_bytes(texts, dim) + texts * (4 * dim + _REMEMBERED)
 
 
-def read_bytes(texts: Sequence[str], copies: int = 3) -> int:
+def estimate_reading_bytes(texts: Sequence[str], copies: int = 3) -> int:
     """What the texts take while they are worked on: what lies in a file is read as often as it is asked for, and
     `copies` of it are there at once; what is in memory is there already."""
     return 0 if isinstance(texts, tuple | list) else copies * text_bytes(texts)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.records import Comparisons, LabelledPairs, Ratings, RetrievalSet, ScoredPairs
+from embassay.records import LabelledPairs, RetrievalSet, ScoredPairs, SummaryComparisons, SummaryRatings
 
 Labels = NDArray[np.int64]
 
@@ -18,22 +18,22 @@ MOST = 0.2
 """Share of the items that one group may hold."""
 
 SHARED = {
-    Comparisons: "comparisons of one source", Ratings: "ratings of one source",
+    SummaryComparisons: "comparisons of one source", SummaryRatings: "ratings of one source",
     ScoredPairs: "pairs that share a text", LabelledPairs: "pairs that share a text",
     RetrievalSet: "queries that share a relevant document"
 }  # fmt: skip
 """What the items of a group have in common, by the kind of data."""
 
 
-def find_groups(data: Any) -> Labels | None:
+def find_item_groups(data: Any) -> Labels | None:
     """The group of each item of a dataset, 0 .. g - 1 as they appear; None where every item is its own."""
     match data:
-        case Comparisons() | Ratings():
-            return tie_items([(source,) for source in data.sources])
+        case SummaryComparisons() | SummaryRatings():
+            return group_items_sharing_things([(source,) for source in data.sources])
         case ScoredPairs() | LabelledPairs():
-            return tie_items([{*pair} for pair in zip(data.first, data.second, strict=True)])
+            return group_items_sharing_things([{*pair} for pair in zip(data.first, data.second, strict=True)])
         case RetrievalSet():
-            return tie_items(list(_relevant_documents(data)), list(data.queries.texts))
+            return group_items_sharing_things(list(_relevant_documents(data)), list(data.queries.texts))
     return None
 
 
@@ -42,9 +42,9 @@ def _relevant_documents(data: RetrievalSet) -> Iterator[Collection[str]]:
         yield {doc for doc, gain in data.qrels.get(query, {}).items() if gain > 0}
 
 
-def group_items_by_name(data: Any) -> Mapping[str, str]:
+def map_items_to_group_leader(data: Any) -> Mapping[str, str]:
     """Item -> the first item of its group; empty where every item is its own."""
-    labels = find_groups(data)
+    labels = find_item_groups(data)
     if labels is None:
         return {}
     ids: Sequence[str] = data.queries.ids if isinstance(data, RetrievalSet) else data.ids
@@ -64,7 +64,7 @@ def describe_bootstrap(noun: str, data_kind: type, labels: Labels | None) -> str
     return f"cluster bootstrap over {len(set(labels.tolist()))} groups of {SHARED[data_kind]}"
 
 
-def tie_items(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> Labels | None:
+def group_items_sharing_things(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> Labels | None:
     """The groups of items that each have the given things: those that have one in common, directly or through others.
     Items whose `texts` are the same words, or that have all things in common, are always one group.
 
@@ -72,9 +72,9 @@ def tie_items(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> L
     things that most items have tie nobody: as many of them, the most frequent first, as it takes. None where no two
     items are in one group.
 
-    >>> tie_items([{"a"}, {"b"}, {"a", "c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}, {"j"}]).tolist()
+    >>> group_items_sharing_things([{"a"}, {"b"}, {"a", "c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}, {"j"}]).tolist()
     [0, 1, 0, 2, 3, 4, 5, 6, 7, 8]
-    >>> tie_items([{"a"}, {"b"}, {"c"}], ["What is it?", "Who?", "what  is it?"]).tolist()
+    >>> group_items_sharing_things([{"a"}, {"b"}, {"c"}], ["What is it?", "Who?", "what  is it?"]).tolist()
     [0, 1, 0]
     """
     words_of = texts or [""] * len(shared)

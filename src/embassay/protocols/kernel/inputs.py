@@ -18,18 +18,18 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, Role, Similarity, Spread, Tokenizer
+from embassay.contracts import CellPartExecutor, Encoder, Role, Similarity, Tokenizer
 from embassay.data import Dataset, open_dataset
 from embassay.errors import UsageError
-from embassay.machine import cache_folder
+from embassay.machine import find_cache_folder
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.randomness import make_generator
-from embassay.records import Component, TaskOutcome
-from embassay.runs.embeddings import CachedEncoder, CachedRagged, EmbeddingCache, RememberedEncoder
+from embassay.records import HeadlineComponent, TaskOutcome
+from embassay.runs.embeddings import CachedEncoder, CachedRaggedEncoder, EmbeddingCache, RememberedEncoder
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest_json
 from embassay.runs.forecast import Hear
-from embassay.runs.spending import Spending, Spent
+from embassay.runs.spending import RunSpendingJournal, SpentAmounts
 from embassay.stats import resample_means
 from embassay.stats.resampling import group_sums
 from embassay.systems import open_system
@@ -37,16 +37,16 @@ from embassay.systems.cosine import Cosine
 from embassay.systems.own import (
     COSINE,
     NAMES,
-    ByOwn,
     ComparisonChoice,
+    OwnSimilarity,
+    find_own_similarity,
     list_replaced_similarities,
-    own_similarity,
 )
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
 
-def name_sources(datasets: Any, folder: Path) -> tuple[str, ...]:
+def resolve_dataset_sources(datasets: Any, folder: Path) -> tuple[str, ...]:
     """Names and paths of datasets as a caller gives them: strings and paths as they are; of frames (polars, pandas) and
     lists of dictionaries the JSON Lines file in `folder` that they are written to: `data-1.jsonl` and so on, or by the
     names of a mapping. A file that holds the same is left as it is.
@@ -65,7 +65,9 @@ def name_sources(datasets: Any, folder: Path) -> tuple[str, ...]:
 
 
 def _write_rows(frame: Any, path: Path) -> Path:
-    text = "".join(json.dumps(_plain_row(row), ensure_ascii=False) + "\n" for row in _frame_rows(frame))
+    text = "".join(
+        json.dumps(_convert_row_to_json(row), ensure_ascii=False) + "\n" for row in _frame_rows(frame)
+    )
     if not text:
         raise UsageError(
             f"The dataset {path.stem} has no rows.", mend="Give a frame or list with one row per item."
@@ -103,18 +105,18 @@ def _frame_rows(frame: Any) -> Iterable[Mapping[str, Any]]:
     )
 
 
-def _plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_row_to_json(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as JSON has it: numbers of numpy as Python's, what is missing as null."""
-    return {str(key): _plain_value(value) for key, value in row.items()}
+    return {str(key): _convert_value_to_json(value) for key, value in row.items()}
 
 
-def _plain_value(value: Any) -> Any:
+def _convert_value_to_json(value: Any) -> Any:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list | tuple):
-        return [_plain_value(part) for part in value]
+        return [_convert_value_to_json(part) for part in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
@@ -130,7 +132,7 @@ def open_request_dataset(request: DatasetRequest) -> Dataset:
 
 def open_cache(path: Path | None) -> EmbeddingCache:
     """The embedding cache at `path`, by default in the folder that `$EMBASSAY_CACHE` names now; opened once."""
-    return _open_cache(path or cache_folder() / EmbeddingCache.file)
+    return _open_cache(path or find_cache_folder() / EmbeddingCache.file)
 
 
 @lru_cache(maxsize=1)
@@ -138,7 +140,7 @@ def _open_cache(file: Path) -> EmbeddingCache:
     return EmbeddingCache.open(file)
 
 
-def describe(
+def open_uncached_system(
     text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None, **how: Unpack[ComparisonChoice]
 ) -> Similarity:
     """The system that a spec string names, without a cache: for its name, kind and identity."""
@@ -169,7 +171,7 @@ class CachedSystem:
         cache: Path | None,
         advance: Callable[[int], None],
         ledger: Ledger | None = None,
-        spread: Spread = HERE,
+        spread: CellPartExecutor = HERE,
         **how: Unpack[ComparisonChoice],
     ) -> None:
         self.spread = spread
@@ -180,20 +182,20 @@ class CachedSystem:
 
         make = partial(open_bare_encoder, spec, tokenizer.name, seed)
 
-        def cached(encoder: Encoder) -> Encoder:
+        def wrap_encoder_in_cache(encoder: Encoder) -> Encoder:
             vectors, many = spread.cache(partial(open_cache, cache)), hasattr(encoder, "width")
             # An ensemble has several, each called by a spec string of its own.
             several = spec.startswith("ensemble:")
             again = partial(open_bare_encoder, encoder.name, tokenizer.name, seed) if several else make
             elsewhere = encoder if many else spread.encoder(encoder, again)
-            behind = CachedRagged if many else CachedEncoder
+            behind = CachedRaggedEncoder if many else CachedEncoder
             self.encoders.append(behind(elsewhere, vectors, progress=advance, kept=kept))
             self.memories.append(RememberedEncoder(self.encoders[-1]))
             return self.encoders[-1] if many else self.memories[-1]
 
         self.system = open_system(
-            spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
-            elsewhere=partial(spread.opened, make), **how
+            spec, tokenizer=tokenizer, wrap=wrap_encoder_in_cache, seed=seed, ledger=ledger,
+            elsewhere=partial(spread.open_encoder_remotely, make), **how
         )  # fmt: skip
 
     def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
@@ -202,7 +204,9 @@ class CachedSystem:
         for encoder, memory in zip(self.encoders, self.memories, strict=True):
             # A pool of actors takes many chunks too, but each call keeps it busy.
             if hasattr(encoder.encoder, "encode_chunks") and hasattr(encoder.encoder, "price"):
-                encoder.prefetch(call for call in _rehearsed_calls(rehearse) if not memory.remembers(*call))
+                encoder.prefetch(
+                    call for call in _rehearsed_calls(rehearse) if not memory.has_remembered(*call)
+                )
 
     def remember(self, *rehearsals: Callable[[Hear], object]) -> None:
         """Keep the vectors of all calls that these tell of, and of no others, in memory: what asks for a part of them
@@ -210,22 +214,22 @@ class CachedSystem:
         for memory in self.memories:
             memory.forget()
             for rehearse in rehearsals:
-                memory.remember(_rehearsed_calls(rehearse))
+                memory.remember_calls(_rehearsed_calls(rehearse))
 
-    def by_own(self) -> ByOwn | None:
+    def compare_by_own_similarity(self) -> OwnSimilarity | None:
         """The same vectors, compared as the model says that its own are; None where that is by cosine."""
-        if not isinstance(self.system, Cosine) or isinstance(self.system, ByOwn):
+        if not isinstance(self.system, Cosine) or isinstance(self.system, OwnSimilarity):
             return None
-        by = own_similarity(self.system.encoder)
-        return None if by == COSINE else ByOwn(self.system.encoder, by, name=self.system.name)
+        by = find_own_similarity(self.system.encoder)
+        return None if by == COSINE else OwnSimilarity(self.system.encoder, by, name=self.system.name)
 
-    def of_own(
+    def describe_cosine_effect(
         self, outcome: TaskOutcome, headline: str, evaluate: Callable[[Similarity], TaskOutcome] | None
     ) -> tuple[str, ...]:
         """What the cosine changes for a model that was made for another similarity: the headline by its own beside that
         of the `outcome`. `evaluate` does the task once more, None where that needs the cosine's scale. Of vectors of
         length 1, whose order is the same, nothing is said."""
-        own = self.by_own()
+        own = self.compare_by_own_similarity()
         said = self.other_similarities()
         if own is None or evaluate is None or not said:
             return said
@@ -244,16 +248,16 @@ class CachedSystem:
             if by == "manhattan" or not (name in units or are_all_units)
         )
 
-    def add_conduct(
+    def add_usage_and_warnings(
         self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False
     ) -> TaskOutcome:
         """The outcome with what was encoded for it, the calls that were charged, and what the vectors say against their
         encoder; where it `compares` vectors, also that a model was made to be compared in another way."""
         odd = [warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder)]
-        odd += self.of_own(outcome, "", None) if compares else ()
-        nothing = self.encoders[0].conduct.says_nothing if len(self.encoders) == 1 else ""
+        odd += self.describe_cosine_effect(outcome, "", None) if compares else ()
+        nothing = self.encoders[0].conduct.no_score_reason if len(self.encoders) == 1 else ""
         return replace(
-            _without_values(outcome, nothing) if nothing else outcome,
+            _remove_all_values(outcome, nothing) if nothing else outcome,
             counts={**outcome.counts, **self.counts(), **calls},
             warnings=tuple(dict.fromkeys((*outcome.warnings, *odd))),
         )
@@ -271,7 +275,7 @@ class CachedSystem:
 
 
 @dataclass(frozen=True)
-class Job:
+class EvaluationJob:
     """What the work on every cell needs, in whatever process: a system, and how it reads and keeps texts."""
 
     system: str
@@ -279,12 +283,12 @@ class Job:
     tokenizer: str
     cache: Path | None
 
-    def opened(
+    def open_cached_system(
         self,
         advance: Callable[[int], None],
         *,
         ledger: Ledger | None = None,
-        spread: Spread = HERE,
+        spread: CellPartExecutor = HERE,
         **how: Unpack[ComparisonChoice],
     ) -> CachedSystem:
         """The system, opened for this cell."""
@@ -294,7 +298,7 @@ class Job:
         )  # fmt: skip
 
 
-def _without_values(outcome: TaskOutcome, reason: str) -> TaskOutcome:
+def _remove_all_values(outcome: TaskOutcome, reason: str) -> TaskOutcome:
     """The outcome of a system that tells no texts apart: what ties happen to give is no score of it."""
     return replace(
         outcome,
@@ -302,7 +306,7 @@ def _without_values(outcome: TaskOutcome, reason: str) -> TaskOutcome:
             replace(row, value=None, ci_low=None, ci_high=None, reason=reason) for row in outcome.scores
         ),
         components={
-            name: Component(None, component.n, reason=reason)
+            name: HeadlineComponent(None, component.n, reason=reason)
             for name, component in outcome.components.items()
         },
         items={},
@@ -328,13 +332,13 @@ def charge_calls(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]
     if journal is None:
         yield calls
         return
-    before = journal.by_account().get(account, Spent())
+    before = journal.sum_by_account().get(account, SpentAmounts())
     outer, journal.account = journal.account, account
     try:
         yield calls
     finally:
         journal.account = outer
-    came_to = journal.by_account().get(account, Spent()).since(before)
+    came_to = journal.sum_by_account().get(account, SpentAmounts()).subtract_earlier(before)
     calls |= {
         "requests": came_to.requests,
         "retries": came_to.retries,
@@ -343,17 +347,17 @@ def charge_calls(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]
     }
 
 
-def find_journal(ledger: Ledger | None) -> Spending | None:
+def find_journal(ledger: Ledger | None) -> RunSpendingJournal | None:
     """The journal of a run's ledger; None for a ledger that keeps none."""
     journal: Any = ledger.journal if ledger else None
-    return journal if isinstance(journal, Spending) else None
+    return journal if isinstance(journal, RunSpendingJournal) else None
 
 
 Columns = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Context(ABC):
+class EvaluationContext(ABC):
     """The seed and the run's tokenizer; `dataset` names the random streams. Protocols add their
     options."""
 
@@ -362,7 +366,7 @@ class Context(ABC):
     seed: int = 1337
     groups: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     """Item -> name of the group that it is drawn with; empty where every item is drawn by itself."""
-    spread: Spread = field(default=HERE, kw_only=True, compare=False)
+    spread: CellPartExecutor = field(default=HERE, kw_only=True, compare=False)
     """Where the parts of the work are done."""
     advance: Callable[[int], None] = field(default=lambda _: None, kw_only=True, compare=False)
     """Hears of every shard of a corpus that is done, with its texts; for systems whose encoder does not tell itself."""
@@ -377,7 +381,7 @@ class Context(ABC):
         that the same rows are drawn for every system and their differences are paired."""
         return make_generator(self.seed, "bootstrap", self.dataset, purpose)
 
-    def grouped(self, ids: Sequence[str]) -> NDArray[np.int64] | None:
+    def number_item_groups(self, ids: Sequence[str]) -> NDArray[np.int64] | None:
         """The group of each item, 0 .. g - 1, (n,); None where every item is drawn by itself."""
         places: dict[str, int] = {}
         labels = [places.setdefault(self.groups.get(key, key), len(places)) for key in ids]
@@ -388,7 +392,7 @@ class Context(ABC):
 
         Rows of NaN (lost items) are drawn too, and left out of the means.
         """
-        rng, n, lost = self.stream(purpose), self.resamples, find_lost_rows(columns)
+        rng, n, lost = self.stream(purpose), self.resamples, find_rows_with_nan(columns)
         if groups is None and not lost.any():
             return resample_means(columns, n_resamples=n, rng=rng)
         # A last column counts who is there: dividing by its mean leaves the lost rows out.
@@ -400,7 +404,7 @@ class Context(ABC):
             return means[:, :-1] / means[:, -1:]
 
 
-def find_lost_rows(columns: Columns) -> NDArray[np.bool_]:
+def find_rows_with_nan(columns: Columns) -> NDArray[np.bool_]:
     """Which rows of (n, m) hold a NaN, (n,)."""
     return np.asarray(np.isnan(columns).any(axis=1))
 
@@ -438,7 +442,7 @@ def fence_text(name: str, mark: str, text: str) -> str:
     return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
 
 
-def mark_of(texts: Sequence[str]) -> str:
+def compute_fence_mark(texts: Sequence[str]) -> str:
     """Eight digits that no text can hold on purpose, since they follow from all of them: a passage cannot pretend to
     end and speak on in our name. Equal texts have equal marks, so that equal calls are paid once."""
     joined = "\x1f".join(texts).encode("utf-8", "surrogatepass")

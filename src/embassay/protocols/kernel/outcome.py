@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay import __version__
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded, record_json
+from embassay.limits import parse_record_json, read_bounded_file
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, collect_facts
 from embassay.registry import import_attribute
-from embassay.runs.folder import Cell, CellRecord, RunFolder, hardware_facts, list_versions
-from embassay.runs.memory import memory_kept
-from embassay.runs.spending import Spending
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, hardware_facts, list_versions
+from embassay.runs.memory import report_memory_promise
+from embassay.runs.spending import RunSpendingJournal
 
 if TYPE_CHECKING:
     import polars as pl
@@ -151,7 +151,7 @@ def make_manifest(
         "resampling": RESAMPLING,
         "cells": [_cell_record(cell, records.get(cell.key)) for cell in plan.cells],
         **{key: value for key, value in now.items() if key not in head},
-        **({} if (memory := memory_kept()) is None else {"memory": memory}),
+        **({} if (memory := report_memory_promise()) is None else {"memory": memory}),
         "problems": {"failed_cells": sum(not record.done for record in records.values())},
     }
 
@@ -192,21 +192,23 @@ def make_file_manifest(
     }
 
 
-def list_sessions(previous: Mapping[str, Any], this: Plain, spending: Spending) -> list[Plain]:
+def list_sessions(previous: Mapping[str, Any], this: Plain, spending: RunSpendingJournal) -> list[Plain]:
     """All attempts at the run with what each has spent: one that was killed could not say so itself."""
     return [
         {
             **session,
-            "spent": {name: asdict(spent) for name, spent in spending.by_account(session["started"]).items()},
+            "spent": {
+                name: asdict(spent) for name, spent in spending.sum_by_account(session["started"]).items()
+            },
         }
         for session in [*previous.get("sessions", ()), this]
     ]
 
 
-def describe_spending(spending: Spending, max_usd: float | None) -> Plain:
+def describe_spending(spending: RunSpendingJournal, max_usd: float | None) -> Plain:
     """What the run was billed, what may be billed beside it and what is held aside for requests in flight, by system
     and together; the limit of this session."""
-    by_system = spending.by_account()
+    by_system = spending.sum_by_account()
     priced = all(spent.usd is not None for spent in by_system.values())
     return {
         "usd": spending.usd if priced else None,
@@ -222,7 +224,7 @@ def current_time(precision: Literal["seconds", "milliseconds"] = "seconds", *, s
     return max(datetime.now(UTC).isoformat(timespec=precision), since)
 
 
-def _cell_record(cell: Cell, record: CellRecord | None) -> Plain:
+def _cell_record(cell: RunCell, record: CellRecord | None) -> Plain:
     where = {"key": cell.key, "task": cell.task, "dataset": cell.dataset, "system": cell.system}
     where |= {"variant": cell.variant} if cell.variant else {}
     if record is None:
@@ -260,7 +262,7 @@ def _dataset_record(dataset: PlannedDataset) -> Plain:
 _SHOWN = "embassay.report"  # how a run looks is said above the protocols, and found when somebody looks
 
 
-def render_view(view: str, *of: object) -> str:
+def render_terminal_view(view: str, *of: object) -> str:
     """What one of the report's terminal views says of something, in 80 columns."""
     blocks = import_attribute(f"{_SHOWN}.terminal:{view}")(*of)
     return str(import_attribute("embassay.document.terminal:draw_blocks")(blocks).plain)
@@ -322,7 +324,7 @@ class Run:
 
         if name == "overall":
             try:
-                return self._with_tasks()
+                return self._add_task_columns()
             except UsageError:  # a run of another kind
                 name = _MAIN.get(self.manifest.get("protocol", ""), name)
         path = self.path / "tables" / f"{name}.csv"
@@ -331,12 +333,12 @@ class Run:
             raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {names}.")
         return pl.read_csv(path)
 
-    def _with_tasks(self) -> pl.DataFrame:
+    def _add_task_columns(self) -> pl.DataFrame:
         """`ranks()`, and a column of values per task."""
         import polars as pl
 
         ranks = self.ranks()
-        every = [standing for standing in self._standings() if standing.task != "overall"]
+        every = [standing for standing in self._read_overall_standings() if standing.task != "overall"]
         for task in dict.fromkeys(standing.task for standing in every):
             values = {standing.system: standing.headline.value for standing in every if standing.task == task}
             named = pl.Series(task, [values.get(system) for system in ranks["system"]], dtype=pl.Float64)
@@ -350,7 +352,7 @@ class Run:
         of them. UsageError for a task on which no system has a value."""
         import polars as pl
 
-        every = self._standings()
+        every = self._read_overall_standings()
         scopes = dict.fromkeys(standing.task for standing in every)
         task = task or ("overall" if "overall" in scopes else next(iter(scopes), "overall"))
         of_task = [standing for standing in every if standing.task == task]
@@ -358,7 +360,7 @@ class Run:
             raise UsageError(
                 f"The run ranks nothing on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
             )
-        places = self._places(task)
+        places = self._read_rank_ranges(task)
         rows = [
             {
                 "task": task, "system": standing.system, "group": standing.group, "value": standing.headline.value,
@@ -369,17 +371,17 @@ class Run:
         ]  # fmt: skip
         return pl.DataFrame(rows, infer_schema_length=None).sort("group", "value", descending=[False, True])
 
-    def _standings(self) -> list[Any]:
+    def _read_overall_standings(self) -> list[Any]:
         """What has a value over all datasets of a task, or of all tasks."""
         from embassay.protocols.kernel.comparisons import read_standings
 
         rows = read_standings(self.path)
         return [row for row in rows if not row.dataset and row.headline.value is not None]
 
-    def _places(self, task: str) -> dict[str, tuple[int, int]]:
+    def _read_rank_ranges(self, task: str) -> dict[str, tuple[int, int]]:
         """The rank range of each ranked system on a task, of every group."""
         path = self.path / "comparisons.json"
-        scopes = record_json(read_bounded(path).decode("utf-8"))["scopes"] if path.exists() else {}
+        scopes = parse_record_json(read_bounded_file(path).decode("utf-8"))["scopes"] if path.exists() else {}
         return {
             system: (low, high)
             for name, scope in scopes.items()
@@ -417,7 +419,7 @@ class Run:
 
     def __str__(self) -> str:
         """The verdict, one table and notes, as the command says them."""
-        return render_view("run_view", self.path)
+        return render_terminal_view("run_view", self.path)
 
     def _repr_html_(self) -> str:
         """In a notebook: the same. Times, which differ from run to run, are in the report."""

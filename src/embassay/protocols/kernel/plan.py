@@ -13,20 +13,26 @@ from typing import Any, Protocol, TypeVar, Unpack
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from embassay.data import Dataset
-from embassay.data.catalogue.suites import Member, Suite, find_suite, merge_members, narrow_members
+from embassay.data.catalogue.suites import (
+    Suite,
+    SuiteMember,
+    find_suite,
+    merge_members,
+    narrow_members_to_tasks,
+)
 from embassay.data.rows import find_nearest_name
 from embassay.data.shapes import TASKS
-from embassay.data.sources import chosen_tasks, prefer_own_path
+from embassay.data.sources import prefer_own_path, split_tasks_from_spec
 from embassay.errors import AbsentData, DataError, ModelError, UsageError
-from embassay.protocols.kernel.inputs import charge_calls, describe
-from embassay.protocols.kernel.tables import First, PrintedTable, RunTable, format_counted
-from embassay.records import Loaded, Skipped
+from embassay.protocols.kernel.inputs import charge_calls, open_uncached_system
+from embassay.protocols.kernel.tables import First, PrintedTable, RunTable, format_count_with_noun
+from embassay.records import LoadedDataset, SkippedItems
 from embassay.registry import Registry
-from embassay.runs.folder import Cell
+from embassay.runs.folder import RunCell
 from embassay.runs.forecast import find_remote_encoder
 from embassay.systems import SYSTEMS
 from embassay.systems.own import ComparisonChoice
-from embassay.systems.remote import Ledger, NoCalls
+from embassay.systems.remote import Ledger, NoCallsLedger
 
 REFERENCES = ("constant", "random")
 
@@ -50,7 +56,7 @@ class PlannedTask:
     task: str
     n: int
     texts: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedItems, ...]
     warnings: tuple[str, ...]
 
 
@@ -93,7 +99,7 @@ class PlannedSuite:
     def count(self, task: str = "", within: str = "") -> tuple[int, int]:
         """How many of its sets are there, and how many it has: for one task, of a suite in it, or in all. A set of
         several datasets is there when all of them are."""
-        of_task = self._of(task, within)
+        of_task = self._select_suite_parts(task, within)
         every = dict.fromkeys(part.set for part in of_task)
         lacking = {
             part.set for part in of_task if not part.present or (task and f"not for {task}" in part.reason)
@@ -103,11 +109,13 @@ class PlannedSuite:
     def describe_sets(self, task: str = "", within: str = "") -> str:
         """`14 of 15 sets of beir.`; a set that is there only in part is named. Empty where it has none of these."""
         here, every = self.count(task, within)
-        partly = dict.fromkeys(part.set for part in self._of(task, within) if part.present and part.reason)
+        partly = dict.fromkeys(
+            part.set for part in self._select_suite_parts(task, within) if part.present and part.reason
+        )
         lacking = f" {', '.join(partly)} only in part." if partly else ""
         return f"{here} of {every} sets of {self.name}.{lacking}" if every else ""
 
-    def _of(self, task: str, within: str) -> list[SuitePart]:
+    def _select_suite_parts(self, task: str, within: str) -> list[SuitePart]:
         names = self.within.get(within)
         return [
             part
@@ -132,7 +140,7 @@ class Plan:
     """What was asked for; has `as_dict()`, `systems`, `seed` and `tokenizer`."""
     systems: tuple[PlannedSystem, ...]
     datasets: tuple[PlannedDataset, ...]
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[RunCell, ...] = ()
     tokenizer_identity: str = ""
     cache: Path | None = field(default=None, kw_only=True)
     """The folder of kept vectors, or the file of kept answers; None for the user's."""
@@ -178,7 +186,7 @@ def plan_systems(
     any of them is opened."""
     named = tuple(specs)
     for spec in named:
-        SYSTEMS.parse(spec)
+        SYSTEMS.parse_spec(spec)
     systems = [
         _plan_system(spec, tokenizer, seed, ledger, how)
         # References last: ranked systems keep the order of the command line.
@@ -190,8 +198,8 @@ def plan_systems(
 def _plan_system(
     spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, how: ComparisonChoice
 ) -> PlannedSystem:
-    with charge_calls(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
-        system = describe(spec, tokenizer, seed, ledger, **how)
+    with charge_calls(ledger, SYSTEMS.format(SYSTEMS.parse_spec(spec))):
+        system = open_uncached_system(spec, tokenizer, seed, ledger, **how)
         encoder, remote = getattr(system, "encoder", None), find_remote_encoder(system)
         facts = (
             {}
@@ -208,7 +216,7 @@ def _count_dimensions(encoder: Encoder, ledger: Ledger | None) -> int | None:
     try:
         return encoder.dim
     except ModelError:
-        if isinstance(ledger, NoCalls):
+        if isinstance(ledger, NoCallsLedger):
             return None
         raise
 
@@ -240,12 +248,12 @@ def choose_tasks(
         needs = "; ".join(f"{name} lacks {' and '.join(columns)}" for name, columns in lacking.items())
         raise UsageError(
             f"The dataset {source!r} fits none of the requested tasks: {needs}.",
-            mend=_mend_unfit(dataset),
+            mend=_advise_on_unfit_dataset(dataset),
         )
     return joined
 
 
-def _mend_unfit(dataset: Dataset) -> str:
+def _advise_on_unfit_dataset(dataset: Dataset) -> str:
     """What to do with data that fit no task: rated pairs have another protocol."""
     if "pairs" in dataset.shapes():
         return "Rated pairs are for PTEB: embassay pteb run, or embassay.pteb.run in Python."
@@ -269,13 +277,13 @@ def _choose_meant_tasks(
         raise UsageError(
             f"The dataset {source!r} is for {' and '.join(meant)}, but this run uses "
             f"{', '.join(task.name for task in wanted)}.",
-            mend=f"Leave it out, or use it for another task: -d '{_with_tasks(source, wanted[0].name)}'.",
+            mend=f"Leave it out, or use it for another task: -d '{_add_tasks_to_source(source, wanted[0].name)}'.",
         )
     return fitting
 
 
-def _with_tasks(source: str, task: str) -> str:
-    place = chosen_tasks(source)[0]
+def _add_tasks_to_source(source: str, task: str) -> str:
+    place = split_tasks_from_spec(source)[0]
     return f"{place}{'&' if '?' in place else '?'}tasks={task}"
 
 
@@ -286,7 +294,7 @@ def _missing_columns(task: JoinableTask, dataset: Dataset) -> tuple[str, ...]:
     return () if () in by_shape else min(by_shape, key=len)
 
 
-def plan_task(name: str, loaded: Loaded[Any], size: Callable[[Any], int], texts: int) -> PlannedTask:
+def plan_task(name: str, loaded: LoadedDataset[Any], size: Callable[[Any], int], texts: int) -> PlannedTask:
     """A loaded dataset as a task of the plan. DataError if nothing of it can be used."""
     n = size(loaded.data)
     if not n:
@@ -298,7 +306,7 @@ def plan_task(name: str, loaded: Loaded[Any], size: Callable[[Any], int], texts:
     return PlannedTask(name, n, texts, loaded.skipped, loaded.warnings)
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_unique_dataset_names(names: Iterable[str]) -> None:
     """UsageError if two datasets have one name."""
     for name, count in Counter(names).items():
         if count > 1:
@@ -332,10 +340,12 @@ def plan_datasets(
     `asked` are the tasks of the run: of a suite only members for them take part. `plan` opens one dataset; with `plain`
     it is given no tasks of its own. `taken` is what the run makes of a suite. A member of a suite that isn't there is
     left out, and told with the suite; one that is there and broken is an error as ever. Where nothing of a suite is
-    there it can still be planned: `check_at_hand` is for runs.
+    there it can still be planned: `check_suites_available` is for runs.
     """
     named = {source: find_suite(source) for source in dict.fromkeys(map(prefer_own_path, request.datasets))}
-    used = {source: taken(suite).of_tasks(asked) for source, suite in named.items() if suite is not None}
+    used = {
+        source: taken(suite).narrow_to_tasks(asked) for source, suite in named.items() if suite is not None
+    }
     every = merge_members(member for suite in used.values() for member in suite.members)
     places = {(member.dataset, member.split): member for member in every}
     opened: dict[tuple[str, str] | str, D] = {}
@@ -366,7 +376,7 @@ def plan_datasets(
     return tuple(opened.values()), planned
 
 
-def _plan_member(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[D | None, str]:
+def _plan_member(member: SuiteMember, plan: Callable[[str], D], *, plain: bool) -> tuple[D | None, str]:
     """The dataset of a member, or why it isn't there."""
     try:
         dataset = plan(member.spec(tasks=not plain))
@@ -394,20 +404,22 @@ def _plan_suite(
         key = member.dataset, member.split
         reason = absent.get(key, "")
         if key in planned:
-            reason = "; ".join(_describe_gaps(member, planned[key]))
+            reason = "; ".join(_describe_missing_parts(member, planned[key]))
         tasks = member.tasks or tuple(task.task for task in planned[key].tasks if key in planned)
         names[member.dataset] = name = planned[key].name if key in planned else member.dataset
         parts.append(SuitePart(name, member.set, member.title, tasks, key in planned, reason))
     within = {
         name: tuple(
-            names[member.dataset] for member in narrow_members(members, asked) if member.dataset in names
+            names[member.dataset]
+            for member in narrow_members_to_tasks(members, asked)
+            if member.dataset in names
         )
         for name, members in suite.within.items()
     }
     return PlannedSuite(suite.name, suite.title, tuple(parts), within)
 
 
-def check_at_hand(suites: Sequence[PlannedSuite]) -> None:
+def check_suites_available(suites: Sequence[PlannedSuite]) -> None:
     """DataError for a suite of which nothing is on this machine, before any work."""
     for suite in suites:
         if not any(part.present for part in suite.parts):
@@ -420,7 +432,7 @@ def check_at_hand(suites: Sequence[PlannedSuite]) -> None:
             )
 
 
-def _describe_gaps(member: Member, dataset: PlannedDataset) -> Iterator[str]:
+def _describe_missing_parts(member: SuiteMember, dataset: PlannedDataset) -> Iterator[str]:
     """What a dataset that is there lacks: languages, and tasks that its tables do not allow."""
     warnings = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
     yield from (warning for warning in warnings if warning.startswith("languages that are not in the mirror"))
@@ -429,7 +441,7 @@ def _describe_gaps(member: Member, dataset: PlannedDataset) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class OfSuites(RunTable):
+class SuiteNamedTable(RunTable):
     """A table of a run with the papers' names of the datasets, where people read it, and what of a suite is missing
     below it; as CSV it is what it was."""
 
@@ -444,9 +456,9 @@ class OfSuites(RunTable):
         """As without suites."""
         return self.table.as_csv()
 
-    def printed(self, first: First | None = None) -> PrintedTable:
+    def format_for_printing(self, first: First | None = None) -> PrintedTable:
         """Renamed, and with a note for each suite."""
-        table = self.table.printed(first)
+        table = self.table.format_for_printing(first)
         titles = {part.dataset: part.title for suite in self.suites for part in suite.parts if part.title}
         words = [align == "l" for align in table.aligns]
         body = [
@@ -472,17 +484,19 @@ def _rename_dataset(cell: str, titles: Mapping[str, str]) -> str:
     return titles.get(name, cell)
 
 
-def with_suites(tables: Sequence[RunTable], suites: tuple[PlannedSuite, ...]) -> Sequence[RunTable]:
+def add_suite_names_to_tables(
+    tables: Sequence[RunTable], suites: tuple[PlannedSuite, ...]
+) -> Sequence[RunTable]:
     """The tables of a run, told of its suites; as they are where it has none."""
-    return [OfSuites(table, suites) for table in tables] if suites else tables
+    return [SuiteNamedTable(table, suites) for table in tables] if suites else tables
 
 
 def describe_suites(suites: Sequence[PlannedSuite]) -> tuple[str, ...]:
     """For a plan: how much of each suite is on this machine, and the command that fetches the rest."""
-    return tuple(_count_local_sets(suite) for suite in suites)
+    return tuple(_describe_local_sets(suite) for suite in suites)
 
 
-def _count_local_sets(suite: PlannedSuite) -> str:
+def _describe_local_sets(suite: PlannedSuite) -> str:
     here, every = suite.count()
     told = f"{here} of {every} sets of {suite.name} are on this machine"
     if here == every:
@@ -497,7 +511,7 @@ def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str,
         if not lacking:
             continue
         first = "; ".join(f"{gap['dataset']} ({gap['reason']})" for gap in lacking[:3])
-        more = f" and {format_counted(len(lacking) - 3, 'other')}" if len(lacking) > 3 else ""
+        more = f" and {format_count_with_noun(len(lacking) - 3, 'other')}" if len(lacking) > 3 else ""
         what = f"{told['said']} Missing: {first}{more}."
         yield (
             what,

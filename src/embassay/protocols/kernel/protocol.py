@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Any, ClassVar
 from typing import Protocol as Contract
 
-from embassay.contracts import Spread
+from embassay.contracts import CellPartExecutor
 from embassay.errors import ModelError
 from embassay.protocols.kernel.absentees import (
     AbsentDataset,
+    describe_absent_datasets,
     find_absent_datasets,
-    forecast_absent,
+    forecast_absent_datasets,
     list_absent_members,
-    name_absent,
 )
 from embassay.protocols.kernel.estimates import make_cell_rows
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.plan import Plan, check_at_hand, describe_suites
+from embassay.protocols.kernel.plan import Plan, check_suites_available, describe_suites
 from embassay.protocols.kernel.session import (
-    Attempt,
+    CellSession,
     Conclusion,
     RunAccounts,
-    Session,
+    RunAttempt,
     SilentListener,
     check_prices,
     check_same_arguments,
@@ -34,16 +34,21 @@ from embassay.protocols.kernel.session import (
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunFolder
-from embassay.runs.forecast import Forecasts
+from embassay.runs.forecast import RunForecast
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
 
-class Evaluate(Contract):
+class CellEvaluator(Contract):
     """A protocol's work on one cell."""
 
     def __call__(
-        self, job: Any, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+        self,
+        job: Any,
+        advance: Callable[[int], None],
+        *,
+        ledger: Ledger | None = None,
+        spread: CellPartExecutor = HERE,
     ) -> TaskOutcome: ...
 
 
@@ -63,7 +68,7 @@ class Protocol:
     """Whether the subsets of a dataset are languages."""
     cheapest_first: ClassVar[bool] = False
     """Whether cells that take less time are done before others, so that there is something to tell soon."""
-    evaluate: Evaluate
+    evaluate: CellEvaluator
     """How a cell is done; a function of a module, for it travels to worker processes."""
     folder: RunFolder
     """The run's, from before the plan is made."""
@@ -74,15 +79,17 @@ class Protocol:
         """UsageError if the folder holds a run that this one cannot go on with."""
         check_same_arguments(folder, request)
 
-    def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    def plan_run(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """Open all that was named, and cut the work into cells; whatever is wrong is raised here, before any work."""
         raise NotImplementedError
 
-    def forecast(self, plan: Any, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: Any, *, measure: bool = True) -> RunForecast:
         """What the plan takes; with `measure`, systems on this machine may be timed."""
         raise NotImplementedError
 
-    def foreseen(self, request: Any, ledger: Ledger | None = None, out: Path = Path()) -> Forecasts:
+    def forecast_request_cost(
+        self, request: Any, ledger: Ledger | None = None, out: Path = Path()
+    ) -> RunForecast:
         """What a request would take, less what `out` holds of it; nothing is sent, and nothing is kept.
 
         Datasets of the catalogue that are not on this machine are planned by the catalogue's figures.
@@ -90,41 +97,45 @@ class Protocol:
         request, notes = _with_a_tokenizer_at_hand(request)
         named = find_absent_datasets(request) if hasattr(request, "datasets") else {}
         if not named:
-            return self._foreseen(request, ledger, out, [], notes)
+            return self._forecast_with_absent_datasets(request, ledger, out, [], notes)
         here = tuple(source for source in request.datasets if source not in named)
-        return self._foreseen(replace(request, datasets=here), ledger, out, list(named.values()), notes)
+        return self._forecast_with_absent_datasets(
+            replace(request, datasets=here), ledger, out, list(named.values()), notes
+        )
 
-    def _foreseen(
+    def _forecast_with_absent_datasets(
         self,
         request: Any,
         ledger: Ledger | None,
         out: Path,
         absent: list[AbsentDataset],
         notes: tuple[str, ...],
-    ) -> Forecasts:
-        forecasts = Forecasts(())
+    ) -> RunForecast:
+        forecasts = RunForecast(())
         alone = {item.record.name for item in absent}
         # Where all that was named is absent, nothing is left to plan as it is.
         if not alone or request.datasets:
             self.folder = RunFolder(out)
-            plan = self.plan(request, None, ledger)
-            forecasts = self.forecast(plan)
+            plan = self.plan_run(request, None, ledger)
+            forecasts = self.forecast_cost(plan)
             absent = [*absent, *list_absent_members(plan.suites, request)] if plan.suites else absent
             notes = (*notes, *forecasts.notes, *describe_suites(plan.suites))
-        planned = forecast_absent(
-            absent, request, lambda small, timed: self._in_miniature(small, ledger, measure=timed),
-            drawn=lambda task: self.item_limit(task, request), protocol=self.name, by_task=self.by_task
+        planned = forecast_absent_datasets(
+            absent, request, lambda small, timed: self._forecast_miniature_request(small, ledger, measure=timed),
+            drawn=lambda task: self.find_item_limit(task, request), protocol=self.name, by_task=self.by_task
         )  # fmt: skip
-        lines = dict.fromkeys([*notes, *name_absent(absent, alone)])
-        return Forecasts((*forecasts.cells, *planned), tuple(lines))
+        lines = dict.fromkeys([*notes, *describe_absent_datasets(absent, alone)])
+        return RunForecast((*forecasts.cells, *planned), tuple(lines))
 
-    def _in_miniature(self, request: Any, ledger: Ledger | None, *, measure: bool) -> Forecasts:
+    def _forecast_miniature_request(
+        self, request: Any, ledger: Ledger | None, *, measure: bool
+    ) -> RunForecast:
         """What a request takes, planned by another object: this one is for what is on the machine."""
         other = type(self)()
         other.folder = RunFolder(Path())
-        return other.forecast(other.plan(request, None, ledger), measure=measure)
+        return other.forecast_cost(other.plan_run(request, None, ledger), measure=measure)
 
-    def item_limit(self, task: str, request: Any) -> int | None:
+    def find_item_limit(self, task: str, request: Any) -> int | None:
         """How many items of a task are drawn at most; None for all."""
         del task
         limit: int | None = getattr(request, "limit", None)
@@ -134,18 +145,20 @@ class Protocol:
         """The measure that stands for a cell; one that failed has a row of this without a value."""
         raise NotImplementedError
 
-    def conclude(self, plan: Any, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: Any, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """What follows from all cells that have ended, and their rows."""
         raise NotImplementedError
 
-    def call(self, request: Any, out: Path) -> str:
+    def format_python_call(self, request: Any, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         return (
             f"embassay.{self.name}.run({list(request.systems)!r}, datasets={list(request.datasets)!r}, "
             f"out={str(out)!r})"
         )
 
-    def check_prices(self, plan: Any, max_usd: float | None) -> None:
+    def check_prices_known(self, plan: Any, max_usd: float | None) -> None:
         """UsageError if the cost is limited to `max_usd` and the price of something is not known."""
         check_prices(plan.systems, max_usd)
 
@@ -157,18 +170,18 @@ class Protocol:
     def keep(self, plan: Any) -> None:
         """Keep what people look at beside the results, once: the texts of items."""
 
-    def attempt(self, plan: Any, accounts: RunAccounts, workers: Workers, command: str) -> Attempt:
+    def start_attempt(self, plan: Any, accounts: RunAccounts, workers: Workers, command: str) -> RunAttempt:
         """How the work is done: cells that engines do, where a protocol has no stages of its own."""
-        return Session(self.folder, plan, self, accounts, workers=workers, command=command)
+        return CellSession(self.folder, plan, self, accounts, workers=workers, command=command)
 
-    def work(self, session: Any, listener: SilentListener) -> None:
+    def run_cells(self, session: Any, listener: SilentListener) -> None:
         """Do the cells; a protocol that plans as it goes gives the session more of them."""
         session.do(listener)
 
-    def tell_so_far(self, session: Any, listener: SilentListener) -> None:
+    def report_interim_results(self, session: Any, listener: SilentListener) -> None:
         """Say what the cells that have ended show; by default nothing."""
 
-    def told_at_the_end(self, session: Any) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: Any) -> Mapping[str, Any]:
         """What manifests say besides, or anew, once the work has stopped, for whatever reason."""
         del session
         return {}
@@ -199,20 +212,22 @@ class Protocol:
         """
         self.listener = listener = listener or SilentListener()
         with open_run(out, request, max_usd, check=self.check) as (self.folder, accounts, held):
-            listener.opening([str(name) for name in getattr(request, "systems", ())])
-            plan = self.plan(request, cache, accounts.ledger)
-            check_at_hand(plan.suites)
-            self.check_prices(plan, max_usd)
+            listener.on_systems_opening([str(name) for name in getattr(request, "systems", ())])
+            plan = self.plan_run(request, cache, accounts.ledger)
+            check_suites_available(plan.suites)
+            self.check_prices_known(plan, max_usd)
             lock_folder(self.folder, held)
-            session = self.attempt(plan, accounts, workers, command or self.call(request, out))
+            session = self.start_attempt(
+                plan, accounts, workers, command or self.format_python_call(request, out)
+            )
             session.extra = self.describe_run(plan)
-            session.begin(listener)
+            session.begin_attempt(listener)
             self.keep(plan)
             try:
-                self.work(session, listener)
+                self.run_cells(session, listener)
             finally:
-                session.extra |= self.told_at_the_end(session)
-                session.end()
+                session.extra |= self.list_closing_manifest_fields(session)
+                session.finish_attempt()
         return Run(out)
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
+from embassay.protocols.kernel.tables import ColumnTable, make_number_column, make_whole_number_column, text
 from embassay.stats import Estimate
 from embassay.stats.few_labels import (
     FEWEST,
     FEWEST_REFUSED,
     CorrectedMean,
-    Outlook,
+    MoreLabelsOutlook,
     corrected_mean,
     forecast_labels,
 )
@@ -35,7 +35,7 @@ Groups = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantity(Estimate):
+class JudgeAssistedMean(Estimate):
     """A mean by people and judge with its 95% interval, by people alone, and by the judge alone. People labelled `n` of
     `total`; `worth` is how many labels of people alone would tell as much, `n` where the judge is of no use. Ends are
     None below 5 labels. Nothing has a value where the judge refused too much."""
@@ -49,7 +49,7 @@ class Quantity(Estimate):
     worth: float
 
     @property
-    def is_helped(self) -> bool:
+    def is_narrowed_by_judge(self) -> bool:
         """Whether the judge makes the interval narrower."""
         return self.worth > self.n
 
@@ -63,7 +63,7 @@ class Quantity(Estimate):
             )
         if self.low is None:
             return f"{self.n} labels from people: at least {FEWEST} are needed"
-        if not self.is_helped:
+        if not self.is_narrowed_by_judge:
             return "the judge does not help here: people's labels alone are as informative"
         return f"with the judge {self.n:,} labels of people are worth {self.worth:,.0f}"
 
@@ -80,7 +80,7 @@ class JudgeBias:
     high: float | None
 
 
-def estimate_quantity(
+def estimate_judge_assisted_mean(
     name: str,
     people: Floats,
     judge: Floats,
@@ -89,7 +89,7 @@ def estimate_quantity(
     bounds: tuple[float, float],
     groups: Groups | None = None,
     every_groups: Groups | None = None,
-) -> Quantity:
+) -> JudgeAssistedMean:
     """Of `people` (n,) and the `judge` on the same units (n,) and on `every` one (N,), NaN where it refused; units of
     one of the `groups`
     (n,) and `every_groups` (N,) are not independent. UsageError for shapes that do not fit."""
@@ -97,7 +97,7 @@ def estimate_quantity(
         people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
     )
     value, alone = both.value, both.alone
-    return Quantity(
+    return JudgeAssistedMean(
         value.value,
         value.low,
         value.high,
@@ -123,10 +123,10 @@ def measure_biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) ->
     if len(kinds) > 1:
         names = np.array(strata)
         parts += [(kind, off[names == kind]) for kind in kinds]
-    return tuple(judge_bias(name, part) for name, part in [*parts, ("all", off)])
+    return tuple(estimate_judge_bias(name, part) for name, part in [*parts, ("all", off)])
 
 
-def judge_bias(says: str, off: Floats) -> JudgeBias:
+def estimate_judge_bias(says: str, off: Floats) -> JudgeBias:
     """Of judge minus people (n,): the mean, and its interval from FEWEST on."""
     n, mean = len(off), float(off.mean())
     if n < FEWEST:
@@ -135,7 +135,7 @@ def judge_bias(says: str, off: Floats) -> JudgeBias:
     return JudgeBias(says, n, mean, mean - half, mean + half)
 
 
-def forecast_people_labels(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:
+def forecast_more_labels(one: JudgeAssistedMean, bar: float | None = None) -> tuple[MoreLabelsOutlook, ...]:
     """What more labels of people would buy: the interval, and the chance that it leaves the `bar` (None: 1, for there
     is nothing to decide). Up to all units: of these, and no others, the quantity is."""
     if one.value is None or one.low is None or one.high is None:
@@ -144,17 +144,17 @@ def forecast_people_labels(one: Quantity, bar: float | None = None) -> tuple[Out
     return forecast_labels(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
 
 
-def forecast_undecided(
+def forecast_more_items_for_pair(
     difference: float, half: float, n: int, tests: int = 1, steps: Sequence[int] = STEPS
-) -> tuple[Outlook, ...]:
+) -> tuple[MoreLabelsOutlook, ...]:
     """For a difference over `n` items with `half` of its 95% interval, one of so many `tests` by Holm: what more items
     like them would buy. Intervals are those of the difference alone, chances are with the correction."""
-    return forecast_difference(abs(difference), half, n, 0.025 / max(tests, 1), steps)
+    return forecast_difference_detection(abs(difference), half, n, 0.025 / max(tests, 1), steps)
 
 
-def forecast_difference(
+def forecast_difference_detection(
     distance: float, half: float, n: int, tail: float, steps: Sequence[int] = STEPS
-) -> tuple[Outlook, ...]:
+) -> tuple[MoreLabelsOutlook, ...]:
     """What more items would achieve for a difference over `n` items, with `half` of its 95% interval, that is found
     where
     the tail beyond it is below `tail`. Intervals stay those of 95%."""
@@ -168,17 +168,20 @@ def forecast_difference(
         reach=reach,
         finite=False,
     )
-    return tuple(Outlook(row.more, row.half * REACH / reach, row.chance) for row in rows)
+    return tuple(MoreLabelsOutlook(row.more, row.half * REACH / reach, row.chance) for row in rows)
 
 
-def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]) -> ColumnTable:
+def quantities_table(name: str, title: str, rows: Iterable[tuple[str, JudgeAssistedMean]]) -> ColumnTable:
     """`rows` are whose quantity it is, such as a judge's name, and the quantity."""
     return ColumnTable.of(
         name, title, [{"of": of, "row": row} for of, row in rows], text("of"), text("what", "row.name"),
-        number("corrected", "row.value", 3), number("low", "row.low", 3), number("high", "row.high", 3),
-        number("people", "row.alone", 3), number("people_low", "row.alone_low", 3),
-        number("people_high", "row.alone_high", 3), number("judge", "row.judge", 3), whole("labels", "row.n"),
-        whole("units", "row.total"), whole("worth", "row.worth"), text("use", "row.use"),
+        make_number_column("corrected", "row.value", 3), make_number_column("low", "row.low", 3),
+        make_number_column("high", "row.high", 3),
+        make_number_column("people", "row.alone", 3), make_number_column("people_low", "row.alone_low", 3),
+        make_number_column("people_high", "row.alone_high", 3), make_number_column("judge", "row.judge", 3),
+        make_whole_number_column("labels", "row.n"),
+        make_whole_number_column("units", "row.total"), make_whole_number_column("worth", "row.worth"),
+        text("use", "row.use"),
         note=("People's estimated labels for all units, from theirs and the judge's "
             "(docs/corrected_judges.md). This is valid if the units that people labelled are a random sample.")
     )  # fmt: skip
@@ -188,7 +191,8 @@ def biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTabl
     """How far the judge lies above people, by what it says."""
     return ColumnTable.of(
         name, "Where the judge is wrong", [{"judge": judge, "row": row} for judge, row in rows], text("judge"),
-        text("judge_says", "row.said"), whole("units", "row.n"),
-        number("judge_minus_people", "row.mean", style="signed"), number("low", "row.low", style="signed"),
-        number("high", "row.high", style="signed")
+        text("judge_says", "row.said"), make_whole_number_column("units", "row.n"),
+        make_number_column("judge_minus_people", "row.mean", style="signed"),
+        make_number_column("low", "row.low", style="signed"),
+        make_number_column("high", "row.high", style="signed")
     )  # fmt: skip

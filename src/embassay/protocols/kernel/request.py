@@ -54,7 +54,7 @@ def option(default: Any, help: str, point: str = "", **written: Unpack[OptionSpe
     return field(default=default, metadata=metadata)
 
 
-def repeat_option(record: type[Any], name: str, /, **changed: Any) -> Any:
+def redeclare_option(record: type[Any], name: str, /, **changed: Any) -> Any:
     """A field that another record declares, with what is `changed` of its option: `default`, `help`, `name` ..."""
     own = next(entry for entry in fields(record) if entry.name == name)
     metadata = {**own.metadata, **changed}
@@ -63,7 +63,7 @@ def repeat_option(record: type[Any], name: str, /, **changed: Any) -> Any:
     return field(default=metadata.pop("default", own.default), metadata=metadata)
 
 
-def label_price() -> Any:
+def declare_label_price_option() -> Any:
     """The field of what a label costs, in US dollars; it changes no result."""
     return option(
         None, "Price of one label, to estimate the cost of more labels.",
@@ -231,9 +231,9 @@ class RunRequest:
         Beside files, a catalogue dataset or a description keeps the columns it knows; alone it gets the mapping,
         and says that it takes none.
         """
-        from embassay.data.sources import chosen_tasks  # no options of a command need it
+        from embassay.data.sources import split_tasks_from_spec  # no options of a command need it
 
-        path = Path(chosen_tasks(source)[0]).expanduser()
+        path = Path(split_tasks_from_spec(source)[0]).expanduser()
         named = not path.exists() or path.suffix in (".yaml", ".yml")
         mapping = {} if named and len(self.datasets) > 1 else self.mapping
         return DatasetRequest(source, tuple(sorted(mapping.items())), self.split, self.grades)

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Kind
 from embassay.data.catalogue import DATASETS
-from embassay.data.sources import chosen_tasks
+from embassay.data.sources import split_tasks_from_spec
 from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import Standing, find_possible_leaders, write_standings
 from embassay.protocols.kernel.outcome import current_time, describe_spending, list_sessions, make_manifest
-from embassay.protocols.kernel.plan import Plan, PlannedSystem, with_suites
+from embassay.protocols.kernel.plan import Plan, PlannedSystem, add_suite_names_to_tables
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
-from embassay.runs.execution import Crew, Processes, Workers
-from embassay.runs.folder import Cell, CellRecord, RunFolder, to_json, write_atomic
-from embassay.runs.spending import Spending
+from embassay.runs.execution import LazyCellEngine, ProcessWorkers, Workers
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, to_json, write_atomic
+from embassay.runs.spending import RunSpendingJournal
 from embassay.systems.encoders.onnx_model import find_openvino
 from embassay.systems.remote import Ledger
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 class SilentListener:
     """A listener that says nothing."""
 
-    def growing(self, added: Mapping[str, Sequence[str]]) -> None:
+    def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
         """The folder holds a run of fewer systems, tasks or datasets: these are added to it."""
 
-    def opening(self, names: Sequence[str]) -> None:
+    def on_systems_opening(self, names: Sequence[str]) -> None:
         """Systems of these names, and the data, are about to be opened: some are loaded, or fetched from elsewhere."""
 
-    def planning(self, plan: Plan) -> None:
+    def on_planning_begun(self, plan: Plan) -> None:
         """What the cells will take is about to be counted; `advanced_by` counts the cells."""
 
-    def paraphrasing(self, title: str, total: int) -> None:
+    def announce_paraphrasing(self, title: str, total: int) -> None:
         """Texts are about to be asked for; `advanced_by` counts them. A second call begins another stage."""
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
@@ -58,22 +58,22 @@ class SilentListener:
     def reckoned(self, line: str) -> None:
         """What the stage will cost in all, by what it has cost so far."""
 
-    def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
+    def on_plan_made(self, plan: Plan, waiting: Sequence[RunCell], seconds: Mapping[str, float]) -> None:
         """The plan is made; these cells are still to be done, in so many seconds each (by key) where that is known."""
 
-    def started(self, cell: Cell) -> None:
+    def started(self, cell: RunCell) -> None:
         """A cell is in work."""
 
-    def advanced(self, cell: Cell, texts: int) -> None:
+    def advanced(self, cell: RunCell, texts: int) -> None:
         """So many more texts of the cell are done."""
 
-    def ended(self, cell: Cell, record: CellRecord) -> None:
+    def ended(self, cell: RunCell, record: CellRecord) -> None:
         """A cell is done or has failed."""
 
     def interim(self, line: str) -> None:
         """What the cells that have ended show already."""
 
-    def over(self) -> None:
+    def announce_run_end(self) -> None:
         """The run has come to its end."""
 
 
@@ -94,7 +94,7 @@ class Conclusion:
 class RunAccounts:
     """The money of a run: the journal of all its sessions, and the ledger of this one."""
 
-    spending: Spending
+    spending: RunSpendingJournal
     ledger: Ledger
 
 
@@ -110,8 +110,8 @@ def open_run(
     with ExitStack() as held:
         # A folder that is there is held before its accounts are read.
         if out.exists():
-            held.enter_context(folder.locked())
-        spending = Spending(folder.spending, current_time("milliseconds"))
+            held.enter_context(folder.hold_lock())
+        spending = RunSpendingJournal(folder.spending_path, current_time("milliseconds"))
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
         with closing(spending):
             yield folder, RunAccounts(spending, ledger), held
@@ -121,7 +121,7 @@ def open_run(
 def open_ledger(path: Path, max_usd: float | None) -> Iterator[Ledger]:
     """The ledger for what is asked of models outside of a run, limited by what all of it in this folder may cost; it is
     kept there."""
-    spending = Spending(RunFolder(path).spending, current_time("milliseconds"))
+    spending = RunSpendingJournal(RunFolder(path).spending_path, current_time("milliseconds"))
     with closing(spending):
         yield Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
 
@@ -129,7 +129,7 @@ def open_ledger(path: Path, max_usd: float | None) -> Iterator[Ledger]:
 def lock_folder(folder: RunFolder, held: ExitStack) -> None:
     """Make and hold the folder, unless `open_run` does."""
     if not folder.path.exists():
-        held.enter_context(folder.locked())
+        held.enter_context(folder.hold_lock())
 
 
 def check_prices(systems: Sequence[PlannedSystem], max_usd: float | None) -> None:
@@ -191,7 +191,7 @@ def find_additions(before: Mapping[str, Any], request: Any) -> dict[str, list[st
     return added
 
 
-def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[str, Any]:
+def read_previous_manifest(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[str, Any]:
     """The manifest of the run that goes on; empty for a new one. UsageError where a system would be computed by another
     backend than it was: all its cells would be done again."""
     previous = folder.read_manifest() or {}
@@ -212,7 +212,7 @@ def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[s
     return previous
 
 
-class Attempt:
+class RunAttempt:
     """One attempt at a run, whatever its work is: what earlier attempts left, and the manifest of them all."""
 
     def __init__(
@@ -220,14 +220,14 @@ class Attempt:
     ) -> None:
         self.folder, self.plan, self.protocol, self.accounts = folder, plan, protocol, accounts
         self.command = command
-        self.previous = read_previous(folder, plan.systems)
+        self.previous = read_previous_manifest(folder, plan.systems)
         self.extra: dict[str, Any] = {}
         """Fields of the manifest that only this protocol has."""
         self.forecast: dict[str, Any] | None = None
         self.records: dict[str, CellRecord] = {}
         self._clock = time.perf_counter()
 
-    def begin(self, listener: SilentListener) -> None:
+    def begin_attempt(self, listener: SilentListener) -> None:
         """Find what is done, and write the manifest of a run that goes on."""
         raise NotImplementedError
 
@@ -235,7 +235,7 @@ class Attempt:
         """Do what is not done, keeping each part as it ends."""
         raise NotImplementedError
 
-    def end(self) -> None:
+    def finish_attempt(self) -> None:
         """Write what follows from all that is done; whatever has happened."""
         raise NotImplementedError
 
@@ -275,7 +275,7 @@ class Attempt:
         self.folder.write_manifest(self.manifest(status))
 
 
-class Session(Attempt):
+class CellSession(RunAttempt):
     """An attempt at cells that engines do. `plan` may be replaced by one with more cells while it goes on."""
 
     def __init__(
@@ -290,7 +290,7 @@ class Session(Attempt):
     ) -> None:
         super().__init__(folder, plan, protocol, accounts, command=command)
         identities = {system.name: system.identity for system in plan.systems}
-        self.crew = Crew(
+        self.crew = LazyCellEngine(
             workers, folder, list_read_files(plan, folder if protocol.reads_folder else None), identities
         )
         self.added = find_additions(self.previous["arguments"], plan.request) if self.previous else {}
@@ -299,26 +299,29 @@ class Session(Attempt):
         """Whether the plan has all cells: a run that plans as it goes is not finished before."""
         self._fresh: list[CellRecord] = []
 
-    def begin(self, listener: SilentListener) -> None:
+    def begin_attempt(self, listener: SilentListener) -> None:
         """Read what is done, forecast the rest, and write the manifest of a run that goes on."""
-        self._read()
+        self._read_finished_cells()
         if self.added:
-            listener.growing(self.added)
+            listener.on_run_extended(self.added)
         if not self.forecast:
-            listener.planning(self.plan)
+            listener.on_planning_begun(self.plan)
             # Workers load their models themselves; this process then has none to measure.
-            alone = self.crew.chosen == Processes(1)
-            self.forecast = self.protocol.forecast(self.plan, measure=alone).as_dict()
+            alone = self.crew.chosen == ProcessWorkers(1)
+            self.forecast = self.protocol.forecast_cost(self.plan, measure=alone).as_dict()
         self.write_manifest("running")
-        self.folder.write_results(self._rows())
+        self.folder.write_results(self._list_result_rows())
 
     def do(self, listener: SilentListener) -> None:
         """Do the cells of the plan that are not done, keeping each as it ends."""
-        self._read()
-        waiting, seconds = [cell for cell in self.plan.cells if cell.key not in self.records], self._seconds()
+        self._read_finished_cells()
+        waiting, seconds = (
+            [cell for cell in self.plan.cells if cell.key not in self.records],
+            self._list_forecast_seconds(),
+        )
         if self.protocol.cheapest_first:
             waiting.sort(key=lambda cell: seconds.get(cell.key, math.inf))
-        listener.planned(self.plan, waiting, seconds)
+        listener.on_plan_made(self.plan, waiting, seconds)
         evaluate, ledger = self.protocol.evaluate, self.accounts.ledger
         steps = self.crew.do(waiting, evaluate, listener, partial(evaluate, ledger=ledger))
         with closing(steps):  # type: ignore[type-var]
@@ -326,32 +329,32 @@ class Session(Attempt):
                 self.records[record.key] = record
                 self._fresh.append(record)
                 self.folder.append_results(self.protocol.rows(self.plan, record))
-                self.protocol.tell_so_far(self, listener)
+                self.protocol.report_interim_results(self, listener)
 
-    def end(self) -> None:
+    def finish_attempt(self) -> None:
         """Put the rows in order and write what follows from them; whatever has happened."""
         self.crew.close()
         self.accounts.spending.close()
-        records = self.ended()
-        rows = self._rows()
-        conclusion = self.protocol.conclude(self.plan, records, rows)
+        records = self.list_ended_cells()
+        rows = self._list_result_rows()
+        conclusion = self.protocol.draw_conclusions(self.plan, records, rows)
         rows = [*rows, *conclusion.rows]
         if conclusion.warnings:
             self.extra["warnings"] = [*self.extra.get("warnings", ()), *conclusion.warnings]
         self.folder.write_results(rows)
         write_atomic(self.folder.path / "comparisons.json", to_json(conclusion.comparisons, indent=1) + "\n")
         write_standings(self.folder.path, conclusion.standings)
-        tables = with_suites(conclusion.tables, self.plan.suites)
+        tables = add_suite_names_to_tables(conclusion.tables, self.plan.suites)
         write_tables(self.folder.path, tables, find_possible_leaders(conclusion.comparisons))
         done = len(records) == len(self.plan.cells) and all(record.done for record in records)
         complete = self.whole and done
         self.write_manifest("finished" if complete else "partial")
 
-    def ended(self) -> list[CellRecord]:
+    def list_ended_cells(self) -> list[CellRecord]:
         """The records of the plan's cells that have ended, in the order of the plan."""
         return [self.records[cell.key] for cell in self.plan.cells if cell.key in self.records]
 
-    def _read(self) -> None:
+    def _read_finished_cells(self) -> None:
         for cell in self.plan.cells:
             if cell.key in self.records:
                 continue
@@ -359,7 +362,7 @@ class Session(Attempt):
             if record is not None and record.done:
                 self.records[cell.key] = record
 
-    def _seconds(self) -> dict[str, float]:
+    def _list_forecast_seconds(self) -> dict[str, float]:
         """What was forecast for each cell, by key."""
         known = {
             (cell["task"], cell["dataset"], cell["system"]): cell["seconds"]
@@ -368,8 +371,8 @@ class Session(Attempt):
         took = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
         return {key: seconds for key, seconds in took.items() if seconds is not None}
 
-    def _rows(self) -> list[Result]:
-        return [row for record in self.ended() for row in self.protocol.rows(self.plan, record)]
+    def _list_result_rows(self) -> list[Result]:
+        return [row for record in self.list_ended_cells() for row in self.protocol.rows(self.plan, record)]
 
     def counted(self) -> dict[str, Any]:
         """Workers, cells and texts."""
@@ -385,7 +388,7 @@ class Session(Attempt):
 
 def list_read_files(plan: Plan, folder: RunFolder | None) -> list[Path]:
     """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
-    sources = (Path(chosen_tasks(dataset.source)[0]).expanduser() for dataset in plan.datasets)
+    sources = (Path(split_tasks_from_spec(dataset.source)[0]).expanduser() for dataset in plan.datasets)
     files = [path for path in sources if path.exists() and str(path) not in DATASETS]
     return files if folder is None else [*files, folder.path]
 

@@ -111,10 +111,10 @@ def format_count(n: int) -> str:
     return f"{n:,}"
 
 
-def format_counted(n: int, noun: str) -> str:
+def format_count_with_noun(n: int, noun: str) -> str:
     """A count and its noun in the right number.
 
-    >>> format_counted(1, "document"), format_counted(3000, "query")
+    >>> format_count_with_noun(1, "document"), format_count_with_noun(3000, "query")
     ('1 document', '3,000 queries')
     """
     if n == 1:
@@ -173,7 +173,7 @@ def format_time(text: str) -> str:
     return f"{format_date(text)}, {when:%H:%M} {when.tzname() or ''}".strip()
 
 
-def format_exact(value: float) -> str:
+def format_significant_digits(value: float) -> str:
     """Eight significant digits, for CSV and sorting: more than a score has, and half the size of all."""
     return f"{value:.8g}"
 
@@ -199,10 +199,10 @@ def to_ascii(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Unit:
+class MeasureFormat:
     """How values of a measure are printed: times `factor`, with fixed decimals; `prose` decimals in sentences.
 
-    >>> POINTS.text(0.8142), POINTS.change(-0.0412), POINTS.interval(0.8, 0.82), POINTS.write_value(0.8142)
+    >>> POINTS.text(0.8142), POINTS.change(-0.0412), POINTS.interval(0.8, 0.82), POINTS.format_value_in_text(0.8142)
     ('81.42', '−4.12', '80.00–82.00', '81.4')
     """
 
@@ -214,7 +214,7 @@ class Unit:
         """The value, in a table."""
         return format_score(value * self.factor, self.decimals)
 
-    def write_value(self, value: float) -> str:
+    def format_value_in_text(self, value: float) -> str:
         """The value, in a sentence or a chart."""
         return format_score(value * self.factor, self.prose)
 
@@ -226,17 +226,17 @@ class Unit:
         """An interval, in a table."""
         return format_interval(low * self.factor, high * self.factor, self.decimals)
 
-    def said_interval(self, low: float, high: float) -> str:
+    def format_interval_in_text(self, low: float, high: float) -> str:
         """An interval, in a sentence."""
         return format_interval(low * self.factor, high * self.factor, self.prose)
 
 
-SCORE = Unit(1.0, 3, 3)
-POINTS = Unit(100.0, 2, 1)
+SCORE = MeasureFormat(1.0, 3, 3)
+POINTS = MeasureFormat(100.0, 2, 1)
 """PTEB's points: a hundred times the measure."""
 
 
-def choose_unit(protocol: str) -> Unit:
+def choose_measure_format(protocol: str) -> MeasureFormat:
     """PTEB, HTEB and HUME speak in points, the others in scores."""
     return POINTS if protocol in ("pteb", "hteb", "hume") else SCORE
 
@@ -257,17 +257,19 @@ class PrintedTable:
     def markdown(self) -> str:
         """As Markdown; `first` is not in it."""
         marks = ["---" if align == "l" else "---:" for align in self.aligns]
-        lines = [f"**{self.title}**", "", _format_line(self.heads), f"|{'|'.join(marks)}|"]
+        lines = [f"**{self.title}**", "", _format_markdown_row(self.heads), f"|{'|'.join(marks)}|"]
         for row in self.body:
             lines.append(
-                f"| *{row}* |" + " |" * (len(self.heads) - 1) if isinstance(row, str) else _format_line(row)
+                f"| *{row}* |" + " |" * (len(self.heads) - 1)
+                if isinstance(row, str)
+                else _format_markdown_row(row)
             )
         return "\n".join([*lines, *(["", self.note] if self.note else [])]) + "\n"
 
     def latex(self, name: str) -> str:
         r"""For `\input` into a paper with booktabs and graphicx: caption, label `tab:NAME`, `first` in bold, note. The
         note names the columns that are left out, as they hold no value."""
-        shown, empty = self._columns()
+        shown, empty = self._select_printed_columns()
         note = f"{self.note} Left out, as no system has a value: {', '.join(empty)}." if empty else self.note
         caption = escape_latex(self.title) + ". Bold: may be first according to the run's tests." * bool(
             self.first
@@ -295,7 +297,7 @@ class PrintedTable:
             lines.append(r"\par\smallskip\footnotesize " + escape_latex(note.strip()))
         return "\n".join([*lines, r"\end{table}"]) + "\n"
 
-    def _columns(self) -> tuple[list[int], list[str]]:
+    def _select_printed_columns(self) -> tuple[list[int], list[str]]:
         """The places of the columns to print, and the headings of those that hold nothing but missing values; all where
         none holds more."""
         rows = [row for row in self.body if not isinstance(row, str)]
@@ -326,12 +328,12 @@ class RunTable(ABC):
         """Full precision, empty where there is no value."""
 
     @abstractmethod
-    def printed(self, first: First | None = None) -> PrintedTable:
+    def format_for_printing(self, first: First | None = None) -> PrintedTable:
         """Rounded. Who is `first` on the task of a column is marked there."""
 
     def as_markdown(self) -> str:
         """Rounded, as Markdown."""
-        return self.printed().markdown()
+        return self.format_for_printing().markdown()
 
 
 _NAME = re.compile(r"\w[\w.-]*")
@@ -346,13 +348,13 @@ def check_table_name(name: str) -> None:
 def write_tables(run: Path, tables: Iterable[RunTable], first: First | None = None) -> None:
     """Write each table into the `tables/` of a run, as CSV, Markdown and LaTeX."""
     for table in tables:
-        printed = table.printed(first)
+        printed = table.format_for_printing(first)
         files = {"csv": table.as_csv(), "md": printed.markdown(), "tex": printed.latex(table.name)}
         for ending, text in files.items():
             write_atomic(run / "tables" / f"{table.name}.{ending}", text)
 
 
-def _format_line(cells: Sequence[str]) -> str:
+def _format_markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
@@ -380,10 +382,11 @@ class Column:
         if self.style not in get_args(Style):
             raise ValueError(f"the column {self.name} is {self.style!r}, not {', '.join(get_args(Style))}")
 
-    def written(self, value: Value) -> str:
+    def format_value_for_people(self, value: Value) -> str:
         """The value for people: rounded, a missing number as n/a.
 
-        >>> Column("delta", "signed").written(-3.165), Column("p", "p").written(6.5e-10), Column("n").written(None)
+        >>> (Column("delta", "signed").format_value_for_people(-3.165),
+        ... Column("p", "p").format_value_for_people(6.5e-10), Column("n").format_value_for_people(None))
         ('-3.17', '6.5e-10', 'n/a')
         """
         if value is None:
@@ -410,15 +413,17 @@ class ColumnTable(RunTable):
         for number, row in enumerate(self.rows, 1):
             if len(row) != len(self.columns):
                 raise ValueError(
-                    f"row {number} of the table {self.name} has {format_counted(len(row), 'value')} for "
-                    f"{format_counted(len(self.columns), 'column')}"
+                    f"row {number} of the table {self.name} has {format_count_with_noun(len(row), 'value')} for "
+                    f"{format_count_with_noun(len(self.columns), 'column')}"
                 )
 
     @classmethod
-    def of(cls, name: str, title: str, items: Iterable[Any], *fields: Field, note: str = "") -> ColumnTable:
+    def of(
+        cls, name: str, title: str, items: Iterable[Any], *fields: ComputedColumn, note: str = ""
+    ) -> ColumnTable:
         """A row for each item, a column for each field.
 
-        >>> ColumnTable.of("t", "T", ["ab", "c"], text("Word", str), whole("Letters", len)).as_csv()
+        >>> ColumnTable.of("t", "T", ["ab", "c"], text("Word", str), make_whole_number_column("Letters", len)).as_csv()
         'Word,Letters\\nab,2\\nc,1\\n'
         """
         rows = tuple(tuple(field.find(item) for field in fields) for item in items)
@@ -428,11 +433,11 @@ class ColumnTable(RunTable):
         """Full precision, empty where there is no value."""
         return format_csv([[column.name for column in self.columns], *self.rows])
 
-    def printed(self, first: First | None = None) -> PrintedTable:
+    def format_for_printing(self, first: First | None = None) -> PrintedTable:
         """Rounded, `n/a` where there is no number."""
         del first  # its columns are measures
         body = [
-            [column.written(value) for column, value in zip(self.columns, row, strict=True)]
+            [column.format_value_for_people(value) for column, value in zip(self.columns, row, strict=True)]
             for row in self.rows
         ]
         aligns = "".join("l" if column.style == "text" else "r" for column in self.columns)
@@ -445,47 +450,49 @@ steps where a key may hold a dot."""
 
 
 @dataclass(frozen=True)
-class Field:
+class ComputedColumn:
     """A column, and how its value is found in the item of a row."""
 
     column: Column
     find: Callable[[Any], Value]
 
-    def within(self, step: Callable[[Any], Any]) -> Field:
+    def within(self, step: Callable[[Any], Any]) -> ComputedColumn:
         """The same of what `step` finds in the item."""
-        return Field(self.column, lambda item: self.find(step(item)))
+        return ComputedColumn(self.column, lambda item: self.find(step(item)))
 
 
-def number(name: str, find: Find = "", decimals: int = 2, style: Style = "number", factor: int = 1) -> Field:
+def make_number_column(
+    name: str, find: Find = "", decimals: int = 2, style: Style = "number", factor: int = 1
+) -> ComputedColumn:
     """A number times `factor`; by default the attribute that is called like the column. None where there is none."""
     path = find or (name,)
     if isinstance(path, str):
         path = path.split(".")
     value = path if callable(path) else partial(_follow_path, path)
-    return Field(Column(name, style, decimals), partial(_scale_value, value, factor))
+    return ComputedColumn(Column(name, style, decimals), partial(_scale_value, value, factor))
 
 
-def text(name: str, find: Find = "") -> Field:
+def text(name: str, find: Find = "") -> ComputedColumn:
     """Words."""
-    return number(name, find, style="text")
+    return make_number_column(name, find, style="text")
 
 
-def whole(name: str, find: Find = "") -> Field:
+def make_whole_number_column(name: str, find: Find = "") -> ComputedColumn:
     """A count, a rank, or whether something is so (0 or 1)."""
-    return number(name, find, 0)
+    return make_number_column(name, find, 0)
 
 
-def points(name: str, find: Find = "", style: Style = "number") -> Field:
+def make_points_column(name: str, find: Find = "", style: Style = "number") -> ComputedColumn:
     """A fraction in points of 100."""
-    return number(name, find, 1, style, 100)
+    return make_number_column(name, find, 1, style, 100)
 
 
 def interval_fields(
     find: str, names: Sequence[str], style: Style = "number", decimals: int = 1, factor: int = 100
-) -> tuple[Field, ...]:
+) -> tuple[ComputedColumn, ...]:
     """A fraction and its interval, in points of 100 unless said otherwise: columns of these three `names`."""
     ends = zip(names, ("value", "low", "high"), strict=True)
-    return tuple(number(name, f"{find}.{end}", decimals, style, factor) for name, end in ends)
+    return tuple(make_number_column(name, f"{find}.{end}", decimals, style, factor) for name, end in ends)
 
 
 def _follow_path(path: Sequence[str], item: Any) -> Any:
@@ -548,11 +555,11 @@ def _to_builtin(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def make_printable(cell: Any) -> Any:
+def replace_control_characters(cell: Any) -> Any:
     r"""The cell, a text with � for the characters that steer a terminal and that XML cannot hold; ends of lines and
     tabs stay.
 
-    >>> make_printable("a\x1b[2Jb\tc\n"), make_printable(0.5)
+    >>> replace_control_characters("a\x1b[2Jb\tc\n"), replace_control_characters(0.5)
     ('a�[2Jb\tc\n', 0.5)
     """
     return _STEERING.sub("\ufffd", cell) if isinstance(cell, str) else cell
@@ -582,5 +589,5 @@ def format_csv_sheet(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
-    writer.writerows([make_printable(cell) for cell in cells] for cells in rows)
+    writer.writerows([replace_control_characters(cell) for cell in cells] for cells in rows)
     return buffer.getvalue()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from embassay.protocols.kernel.request import DATA, TaskRequest, option, repeat_option
+from embassay.protocols.kernel.request import DATA, TaskRequest, option, redeclare_option
 
 
 @dataclass(frozen=True)
-class Asked:
+class RetrieverOption:
     """The retrievers that a command asks; its other records repeat the option."""
 
     retrievers: tuple[str, ...] = option(
@@ -23,8 +23,8 @@ class RetrieverRequest(TaskRequest):
     """The arguments of a run over tasks whose systems may be retrievers, too."""
 
     GROWS: ClassVar[tuple[str, ...]] = (*TaskRequest.GROWS, "retrievers")
-    retrievers: tuple[str, ...] = repeat_option(
-        Asked, "retrievers",
+    retrievers: tuple[str, ...] = redeclare_option(
+        RetrieverOption, "retrievers",
         help="A retriever to compare with the systems, once it serves the passages that the run writes: SPEC or "
             "NAME=SPEC."
     )  # fmt: skip

@@ -22,13 +22,13 @@ import numpy as np
 
 from embassay.data.judged_runs import CorpusTexts, read_run
 from embassay.data.judged_runs.engines import find_answer_fault
-from embassay.data.rows import show_value
+from embassay.data.rows import format_value_for_error
 from embassay.data.views import draw
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.session import SilentListener, open_ledger
 from embassay.runs.folder import slugify_name, to_json, write_atomic
-from embassay.systems.remote import Ledger, as_finished, redact_keys, wait_for
-from embassay.systems.retrievers import LiveAnswer, Retriever, ServedPassages, open_retriever
+from embassay.systems.remote import Ledger, iterate_finished_jobs, redact_keys, wait_in_remote_loop
+from embassay.systems.retrievers import Retriever, RetrieverAnswer, ServedPassages, open_retriever
 
 AGAIN = 10
 """Questions that are asked a second time, to see whether a retriever answers twice alike."""
@@ -53,7 +53,7 @@ class LiveRun:
     price: float | None = None
 
     @property
-    def latency(self) -> dict[str, float | None]:
+    def latency_percentiles(self) -> dict[str, float | None]:
         """p50 and p95 in milliseconds, None where nothing was answered."""
         if not self.seconds:
             return {"p50_ms": None, "p95_ms": None}
@@ -66,19 +66,22 @@ class LiveRun:
         return {
             "answered": len(self.seconds), "failed": len(self.failed), "depth": self.depth, "at_once": self.at_once,
             "asked_twice": self.again, "answered_otherwise": self.changed, "usd_per_question": self.price,
-            **self.latency
+            **self.latency_percentiles
         }  # fmt: skip
 
     def notes(self) -> Iterator[str]:
         """What is to be said of it: what failed and why, how long answers took, whether it answers twice alike."""
         yield from self.failures()
-        if (half := self.latency["p50_ms"]) is not None:
+        if (half := self.latency_percentiles["p50_ms"]) is not None:
             most, at_once = (
-                self.latency["p95_ms"] or 0.0,
+                self.latency_percentiles["p95_ms"] or 0.0,
                 f", {self.at_once} at once" if self.at_once > 1 else "",
             )
             n = f"n = {len(self.seconds):,}{at_once}"
-            yield f"answers took {_format_ms(half)} (median), 95% of them at most {_format_ms(most)} ({n})"
+            yield (
+                f"answers took {_format_milliseconds(half)} (median), "
+                f"95% of them at most {_format_milliseconds(most)} ({n})"
+            )
         yield from self.changes()
 
     def failures(self) -> Iterator[str]:
@@ -121,7 +124,7 @@ def make_live_runs(
     run's folder `out`, where asking again goes on; without one they are gone when the context is left. A run that has
     a `ledger` of its own gives it.
 
-    UsageError for two retrievers of one name, and otherwise as `open_retriever` and `ask_all` raise.
+    UsageError for two retrievers of one name, and otherwise as `open_retriever` and `ask_all_questions` raise.
     """
     with ExitStack() as held:
         folder = out if out is not None else Path(held.enter_context(TemporaryDirectory(prefix="embassay-")))
@@ -129,19 +132,19 @@ def make_live_runs(
             ledger = held.enter_context(open_ledger(folder, max_usd))
         runs: list[LiveRun] = []
         for given in retrievers:
-            with open_for_questions(given, questions.depth, ledger) as retriever:
+            with open_retriever_for_questions(given, questions.depth, ledger) as retriever:
                 if retriever.name in {run.name for run in runs}:
                     raise UsageError(
                         f"Two retrievers are called {retriever.name!r}.",
                         mend="Name them: --retriever new=SPEC.",
                     )
                 path = folder / "retrieved" / f"{slugify_name(retriever.name)}.jsonl"
-                runs.append(ask_all(retriever, questions, path, listener=listener))
+                runs.append(ask_all_questions(retriever, questions, path, listener=listener))
         yield tuple(runs)
 
 
 @contextmanager
-def open_for_questions(
+def open_retriever_for_questions(
     given: str | Retriever,
     depth: int,
     ledger: Ledger | None = None,
@@ -155,7 +158,7 @@ def open_for_questions(
         retriever.name = name or retriever.name
     else:
         retriever = given
-    retriever.find_fault = find_fault
+    retriever.find_fault = find_live_answer_fault
     if ledger is not None and ledger.max_usd is not None and retriever.manners.price is None:
         raise UsageError(
             f"The cost is limited, but the price of {retriever.name} is unknown.",
@@ -165,7 +168,7 @@ def open_for_questions(
     try:
         yield retriever
     finally:
-        wait_for(retriever.close)
+        wait_in_remote_loop(retriever.close)
 
 
 def parse_named_retriever(given: str) -> tuple[str, str]:
@@ -178,7 +181,7 @@ def parse_named_retriever(given: str) -> tuple[str, str]:
     return (name, rest) if equals and not set(name) & set(":/?#") else ("", given)
 
 
-def ask_all(
+def ask_all_questions(
     retriever: Retriever, questions: AskedQuestions, path: Path, *, listener: SilentListener | None = None
 ) -> LiveRun:
     """Ask all questions that `path` holds no answer to, and some of them a second time.
@@ -186,10 +189,10 @@ def ask_all(
     An answer is on the disk before the next is waited for. UsageError where `path` holds another retriever's answers,
     ModelError where nothing is answered, BudgetExceeded where the money is used up: what was answered stays.
     """
-    asked = _AskedRetriever(retriever, questions, path, listener or SilentListener())
-    asked.check_same()
-    failed = asked.ask_first()
-    again, changed = asked.ask_again()
+    asked = _RetrieverAnswers(retriever, questions, path, listener or SilentListener())
+    asked.check_same_retriever()
+    failed = asked.ask_unanswered_questions()
+    again, changed = asked.ask_questions_again()
     seconds = [row["seconds"] for row in asked.answers.values()]
     at_once = min(retriever.manners.concurrency, max(1, len(questions.texts)))
     return LiveRun(
@@ -215,7 +218,7 @@ def try_retrievers(
     query, question = next(iter(questions.texts.items()))
     yield f"{query}: {question}"
     for given in retrievers:
-        with open_for_questions(given, questions.depth, served=served) as retriever:
+        with open_retriever_for_questions(given, questions.depth, served=served) as retriever:
             yield f"\n{retriever.name}"
             yield from try_question(retriever, query, question, known)
             price = retriever.manners.price
@@ -225,23 +228,23 @@ def try_retrievers(
 
 def try_question(retriever: Retriever, query: str, question: str, known: CorpusTexts) -> Iterator[str]:
     """What the retriever answers to one question, and which documents that is read as, in lines."""
-    answer = wait_for(lambda: retriever.ask(question))
-    yield f"  answered in {_format_ms(answer.seconds * 1000)}: {show_value(answer.value)[:200]}"
+    answer = wait_in_remote_loop(lambda: retriever.ask(question))
+    yield f"  answered in {_format_milliseconds(answer.seconds * 1000)}: {format_value_for_error(answer.value)[:200]}"
     with TemporaryDirectory(prefix="embassay-") as folder:
         path = Path(folder) / "answer.jsonl"
-        path.write_text(json.dumps(make_row(query, question, answer)) + "\n", "utf-8")
+        path.write_text(json.dumps(make_answer_row(query, question, answer)) + "\n", "utf-8")
         run = read_run(path, known=known)
     documents = run.frame["doc"].to_list()
-    ours = sum(name in known.documents for name in documents)
+    ours = sum(name in known.document_ids for name in documents)
     first = ", ".join(documents[:3])
     yield f"  read as {len(documents)} documents, {ours} of them known: {first}{' ...' if len(documents) > 3 else ''}"
 
 
-def _format_ms(value: float) -> str:
+def _format_milliseconds(value: float) -> str:
     return f"{value:.1f} ms" if value < 99.5 else f"{value:,.0f} ms"
 
 
-class _AskedRetriever:
+class _RetrieverAnswers:
     """The answers of a retriever to questions, in a file and in memory. Beside the file stands whose they are, and once
     questions were asked twice, what came of that."""
 
@@ -251,29 +254,29 @@ class _AskedRetriever:
         self.retriever, self.questions, self.path = retriever, questions.texts, path
         self.depth, self.seed, self.listener = questions.depth, questions.seed, listener
         self.answers = {
-            row["query_id"]: row for row in _read_rows(path) if row["query_id"] in questions.texts
+            row["query_id"]: row for row in _read_whole_lines(path) if row["query_id"] in questions.texts
         }
         self._kept = path.with_suffix(".asked.json")
 
-    def check_same(self) -> None:
+    def check_same_retriever(self) -> None:
         """UsageError unless the answers that are there are this retriever's, to this depth."""
         mine = {"retriever": redact_keys(self.retriever.identity), "depth": self.depth}
-        kept = self._read_kept()
+        kept = self._read_kept_facts()
         if kept and {name: kept.get(name) for name in mine} != mine:
             raise UsageError(
                 f"{self.path} contains answers from another retriever, or with another depth.",
                 mend="Give another --out, or remove the file.",
             )
-        self._write_kept({**mine, **kept})
+        self._write_kept_facts({**mine, **kept})
 
-    def _read_kept(self) -> dict[str, Any]:
+    def _read_kept_facts(self) -> dict[str, Any]:
         return json.loads(self._kept.read_text("utf-8")) if self._kept.exists() else {}
 
-    def _write_kept(self, values: Mapping[str, Any]) -> None:
+    def _write_kept_facts(self, values: Mapping[str, Any]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(self._kept, to_json(values) + "\n")
 
-    def ask_first(self) -> dict[str, str]:
+    def ask_unanswered_questions(self) -> dict[str, str]:
         """Ask what has no answer yet; question -> why it has none."""
         waiting = [query for query in self.questions if query not in self.answers]
         failed: dict[str, str] = {}
@@ -281,69 +284,69 @@ class _AskedRetriever:
             return failed
         self.listener.stage(f"asking {self.retriever.name}", len(waiting), "questions")
         with self.path.open("ab") as file:
-            for query, answer in self._ask(waiting):
+            for query, answer in self._ask_in_parallel(waiting):
                 self.listener.advanced_by(1)
                 if isinstance(answer, ModelError):
-                    failed[query] = self._reason(answer)
-                    self._check_alive(failed, answer, least=min(GIVE_UP, len(waiting)))
+                    failed[query] = self._format_error_reason(answer)
+                    self._check_any_answered(failed, answer, least=min(GIVE_UP, len(waiting)))
                     continue
-                row = make_row(query, self.questions[query], answer)
+                row = make_answer_row(query, self.questions[query], answer)
                 # ASCII: half of a surrogate pair in an answer is no UTF-8, and the reader knows what to do with it.
                 file.write((json.dumps(row, ensure_ascii=True) + "\n").encode())
                 file.flush()
                 self.answers[query] = row
         return failed
 
-    def ask_again(self) -> tuple[int, int]:
+    def ask_questions_again(self) -> tuple[int, int]:
         """Of how many questions that were asked twice how many were answered in another way; one that fails the second
         time counts as alike. Of answers that are all there already it is known."""
         # Kept by how many were answered: a session that adds answers looks again.
-        kept = self._read_kept()
+        kept = self._read_kept_facts()
         if kept.get("answered") == len(self.answers):
             return kept["asked_twice"], kept["answered_otherwise"]
         answered = sorted(self.answers)
         twice = [answered[place] for place in draw(answered, AGAIN, self.seed)]
         changed = 0
-        for query, answer in self._ask(twice):
+        for query, answer in self._ask_in_parallel(twice):
             if not isinstance(answer, ModelError):
-                row = make_row(query, self.questions[query], answer)
-                changed += _without_time(row) != _without_time(self.answers[query])
+                row = make_answer_row(query, self.questions[query], answer)
+                changed += _drop_timing_fields(row) != _drop_timing_fields(self.answers[query])
         outcome = {"answered": len(self.answers), "asked_twice": len(twice), "answered_otherwise": changed}
-        self._write_kept({**kept, **outcome})
+        self._write_kept_facts({**kept, **outcome})
         return len(twice), changed
 
-    def _ask(self, queries: Sequence[str]) -> Iterator[tuple[str, LiveAnswer | ModelError]]:
-        jobs = [partial(self._answer, self.questions[query]) for query in queries]
-        for number, answer in as_finished(jobs, at_once=self.retriever.manners.concurrency):
+    def _ask_in_parallel(self, queries: Sequence[str]) -> Iterator[tuple[str, RetrieverAnswer | ModelError]]:
+        jobs = [partial(self._answer_question, self.questions[query]) for query in queries]
+        for number, answer in iterate_finished_jobs(jobs, at_once=self.retriever.manners.concurrency):
             yield queries[number], answer
 
-    async def _answer(self, question: str) -> LiveAnswer | ModelError:
+    async def _answer_question(self, question: str) -> RetrieverAnswer | ModelError:
         try:
             return await self.retriever.ask(question)
         except ModelError as error:
             return error
 
-    def _reason(self, error: ModelError) -> str:
+    def _format_error_reason(self, error: ModelError) -> str:
         return error.message.removeprefix(f"{self.retriever.name}: ").rstrip(".")
 
-    def _check_alive(self, failed: Mapping[str, str], error: ModelError, *, least: int) -> None:
+    def _check_any_answered(self, failed: Mapping[str, str], error: ModelError, *, least: int) -> None:
         if len(failed) >= least and not self.answers:
             raise ModelError(
-                f"{self.retriever.name} answered none of {len(failed)} questions: {self._reason(error)}.",
+                f"{self.retriever.name} answered none of {len(failed)} questions: {self._format_error_reason(error)}.",
                 mend=error.mend or "Try it on one question: --dry-run.",
             ) from error
 
 
-def find_fault(value: Any) -> str:
+def find_live_answer_fault(value: Any) -> str:
     """Why an answer is none; empty where it is one."""
     # As a row of the file, for it will be read from there.
-    row = make_row("q", "", LiveAnswer(value, 0.0))
+    row = make_answer_row("q", "", RetrieverAnswer(value, 0.0))
     return find_answer_fault(
         {key: part for key, part in row.items() if key not in ("query_id", "question", "seconds")}
     )
 
 
-def make_row(query: str, question: str, answer: LiveAnswer) -> dict[str, Any]:
+def make_answer_row(query: str, question: str, answer: RetrieverAnswer) -> dict[str, Any]:
     """An answer as a line of the file: a list as documents, an object as what an engine gave, without what it says of
     the question, which stands there already."""
     head = {"query_id": query, "question": question, "seconds": round(answer.seconds, 6)}
@@ -357,14 +360,14 @@ _ECHOES = {"id", "qid", "query-id", "user_input", "query", "input", "search_quer
 """Keys under which answers repeat their question."""
 
 
-def _without_time(row: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_timing_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key not in _CHANGING}
 
 
 _CHANGING = {"seconds", "took", "time", "took_ms", "usage", "request_id", "requestId", "profile"}
 
 
-def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
+def _read_whole_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The whole lines of a file; what a kill left of the last one is cut off."""
     if not path.exists():
         return

@@ -20,26 +20,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Kind, Ranked, Spread
-from embassay.data.judged_runs import CorpusTexts, rank_lists, read_run
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
+from embassay.data.judged_runs import CorpusTexts, rank_passages_by_question, read_run
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.evaluation import TaskJob, TaskProtocol
 from embassay.protocols.kernel.inputs import CachedSystem, charge_calls
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import Session, SilentListener
+from embassay.protocols.kernel.session import CellSession, SilentListener
 from embassay.protocols.live import RetrieverRequest
 from embassay.protocols.live.runs import (
     AskedQuestions,
     LiveRun,
-    ask_all,
-    open_for_questions,
+    ask_all_questions,
+    open_retriever_for_questions,
     try_retrievers,
 )
 from embassay.records import TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.folder import Cell, RunFolder, slugify_name, to_json, write_atomic
-from embassay.runs.forecast import Forecast, Forecasts, Rehearsal
-from embassay.systems.remote import Ledger, redact_keys, wait_for
+from embassay.runs.folder import RunCell, RunFolder, slugify_name, to_json, write_atomic
+from embassay.runs.forecast import CellForecast, RehearsalSimilarity, RunForecast
+from embassay.systems.remote import Ledger, redact_keys, wait_in_remote_loop
 from embassay.systems.retrievers import Retriever, ServedPassages
 from embassay.text import open_tokenizer
 
@@ -65,11 +65,11 @@ class SearchCall:
         """Of the passages, in their order."""
         return digest_passages(self.passages)
 
-    def served(self, dataset: str) -> ServedPassages:
+    def prepare_served_passages(self, dataset: str) -> ServedPassages:
         """The passages as they are to be served, with the one that marks them."""
         texts = {f"p{place}": text for place, text in enumerate(self.passages, 1)}
         name = f"{slugify_name(dataset)}-{self.digest[:8]}"
-        return ServedPassages(name, {**texts, self.mark: mark_text(self.digest)})
+        return ServedPassages(name, {**texts, self.mark: make_marker_text(self.digest)})
 
     @property
     def mark(self) -> str:
@@ -87,17 +87,17 @@ def digest_passages(passages: Sequence[str]) -> str:
     return total.hexdigest()
 
 
-def mark_text(digest: str) -> str:
+def make_marker_text(digest: str) -> str:
     """The text of the passage that marks a collection; asked as a question, it finds itself."""
     return f"This passage marks the collection {digest[:12]}: a retriever that finds it searches this run's passages."
 
 
-def question_id(text: str) -> str:
+def make_question_id(text: str) -> str:
     """What a question is called in the file of its answers."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-class SearchRehearsal(Rehearsal):
+class SearchRehearsal(RehearsalSimilarity):
     """Stands in for a system, and notes what it is asked to search. Every list is in the order of the passages."""
 
     kind: Kind = KIND
@@ -106,13 +106,13 @@ class SearchRehearsal(Rehearsal):
         super().__init__(lambda *_: None)
         self.calls: list[SearchCall] = []
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The first k texts."""
         self.calls.append(SearchCall(tuple(dict.fromkeys(queries)), tuple(corpus), min(k, len(corpus))))
         return super().search(queries, corpus, k)
 
 
-class ListSystem:
+class RetrieverListSystem:
     """What a retriever answered in a run, as a system that can be searched: of nothing else has it a similarity.
     `failures` are questions that it failed on, with the reason."""
 
@@ -123,9 +123,9 @@ class ListSystem:
         self.failures: dict[str, str] = {}
         self.notes: dict[str, None] = {}
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """Its lists. ModelError where it answered nothing, or was not asked for these passages."""
-        kept = read_answers(self._folder, self.name, digest_passages(corpus))
+        kept = read_kept_answers(self._folder, self.name, digest_passages(corpus))
         self.failures |= kept.failed
         self.notes |= dict.fromkeys(kept.notes)
         indices = np.full((len(queries), k), -1, dtype=np.int64)
@@ -134,7 +134,7 @@ class ListSystem:
             hits = kept.lists.get(query, ())[:k]
             indices[row, : len(hits)] = [place for place, _ in hits]
             scores[row, : len(hits)] = [score for _, score in hits]
-        return Ranked(indices, scores)
+        return RankedCandidates(indices, scores)
 
     def search_shards(
         self,
@@ -142,8 +142,8 @@ class ListSystem:
         shards: Sequence[Sequence[str]],
         k: int,
         *,
-        spread: Spread | None = None,  # noqa: ARG002 - it was searched elsewhere
-    ) -> Iterator[Ranked]:
+        spread: CellPartExecutor | None = None,  # noqa: ARG002 - it was searched elsewhere
+    ) -> Iterator[RankedCandidates]:
         """Its lists, of one shard."""
         (shard,) = shards
         yield self.search(queries, shard, k)
@@ -151,14 +151,14 @@ class ListSystem:
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """UsageError: a list has no similarity of two texts."""
         del a, b
-        raise self._without_similarity()
+        raise self._make_no_similarity_error()
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """UsageError: a list has no similarity of two texts."""
         del texts
-        raise self._without_similarity()
+        raise self._make_no_similarity_error()
 
-    def _without_similarity(self) -> UsageError:
+    def _make_no_similarity_error(self) -> UsageError:
         return UsageError(
             f"{self.name} is a retriever: it returns lists, not the similarity of two texts.",
             mend="Name an encoder with -s.",
@@ -166,7 +166,7 @@ class ListSystem:
 
 
 @dataclass(frozen=True)
-class KeptAnswers:
+class KeptSearchAnswers:
     """What a retriever answered about a collection: question -> (place of a passage, score), best first, a place of -1
     for a document that is none of the passages; the questions that failed; and what is to be said."""
 
@@ -175,9 +175,9 @@ class KeptAnswers:
     notes: tuple[str, ...] = ()
 
 
-def read_answers(folder: Path, name: str, digest: str) -> KeptAnswers:
+def read_kept_answers(folder: Path, name: str, digest: str) -> KeptSearchAnswers:
     """What is kept in a run's `folder`. ModelError where there is nothing."""
-    path = _summary_path(folder, name, digest)
+    path = _make_summary_path(folder, name, digest)
     if not path.exists():
         raise ModelError(
             f"{name} has not been asked to search these passages.", mend="Run the same command again."
@@ -186,39 +186,39 @@ def read_answers(folder: Path, name: str, digest: str) -> KeptAnswers:
     if kept["error"]:
         raise ModelError(kept["error"], mend="The same command tries again.")
     lists = {query: [tuple(hit) for hit in hits] for query, hits in kept["lists"].items()}
-    return KeptAnswers(lists, kept["failed"], tuple(kept["notes"]))
+    return KeptSearchAnswers(lists, kept["failed"], tuple(kept["notes"]))
 
 
-def _summary_path(folder: Path, name: str, digest: str) -> Path:
+def _make_summary_path(folder: Path, name: str, digest: str) -> Path:
     return folder / RETRIEVED / f"{slugify_name(name)}-{digest[:8]}.lists.json"
 
 
-class _KeptSystem(CachedSystem):
+class _KeptListSystem(CachedSystem):
     """A list system where a cell expects one whose vectors are cached."""
 
-    def __init__(self, system: ListSystem) -> None:
+    def __init__(self, system: RetrieverListSystem) -> None:
         self.spread, self.encoders, self.memories = HERE, [], []
         self.system: Any = system
 
-    def add_conduct(
+    def add_usage_and_warnings(
         self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False
     ) -> TaskOutcome:
         """With how it answered."""
-        warned = super().add_conduct(outcome, calls, compares=compares)
+        warned = super().add_usage_and_warnings(outcome, calls, compares=compares)
         return replace(warned, warnings=(*warned.warnings, *self.system.notes))
 
 
 @dataclass(frozen=True)
-class ListJob(TaskJob):
+class RetrieverListJob(TaskJob):
     """The cell of a retriever, which was asked before."""
 
     name: str
     identity: str
     folder: Path
 
-    def opened(self, *_: Any, **__: Any) -> CachedSystem:
+    def open_cached_system(self, *_: Any, **__: Any) -> CachedSystem:
         """What it answered."""
-        return _KeptSystem(ListSystem(self.name, self.identity, self.folder))
+        return _KeptListSystem(RetrieverListSystem(self.name, self.identity, self.folder))
 
 
 class RetrieverProtocol(TaskProtocol):
@@ -227,15 +227,15 @@ class RetrieverProtocol(TaskProtocol):
     reads_folder = True
     request = RetrieverRequest
 
-    def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+    def plan_run(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """With the retrievers as systems. UsageError for two of one name."""
-        plan = super().plan(request, cache, ledger)
+        plan = super().plan_run(request, cache, ledger)
         if not getattr(request, "retrievers", ()):
             return plan
         named = {system.name for system in plan.systems}
         systems = []
         for given in request.retrievers:
-            with open_for_questions(given, 1) as retriever:
+            with open_retriever_for_questions(given, 1) as retriever:
                 if retriever.name in named:
                     raise UsageError(
                         f"Two systems are called {retriever.name!r}.",
@@ -246,25 +246,28 @@ class RetrieverProtocol(TaskProtocol):
         ranked = [system for system in plan.systems if system.kind != "reference"]
         references = [system for system in plan.systems if system.kind == "reference"]
         whole = replace(plan, systems=(*ranked, *systems, *references))
-        return replace(whole, cells=tuple(self._cells(whole)))
+        return replace(whole, cells=tuple(self._plan_cells(whole)))
 
-    def _cell(self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask) -> Cell:
-        cell = super()._cell(plan, system, dataset, task)
+    def _plan_cell(
+        self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask
+    ) -> RunCell:
+        cell = super()._plan_cell(plan, system, dataset, task)
         if system.kind != KIND:
             return cell
         job: Any = cell.job
         kept = {name: getattr(job, name) for name in (entry.name for entry in fields(TaskJob))}
         return replace(
-            cell, job=ListJob(**kept, name=system.name, identity=system.identity, folder=self.folder.path)
+            cell,
+            job=RetrieverListJob(**kept, name=system.name, identity=system.identity, folder=self.folder.path),
         )
 
-    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: Plan, *, measure: bool = True) -> RunForecast:
         """Besides what the others take, how many questions retrievers are asked."""
         # Opened by their specs, which retrievers do not have among the systems.
         others = tuple(system for system in plan.systems if system.kind != KIND)
-        cells = super().forecast(replace(plan, systems=others), measure=measure)
+        cells = super().forecast_cost(replace(plan, systems=others), measure=measure)
         asked = [
-            Forecast(
+            CellForecast(
                 "asking", dataset.name, system.name, n, n, 0, requests=n,
                 usd=None if system.facts["usd_per_question"] is None else n * system.facts["usd_per_question"],
             )
@@ -274,12 +277,12 @@ class RetrieverProtocol(TaskProtocol):
         ]  # fmt: skip
         return replace(cells, cells=(*cells.cells, *asked))
 
-    def work(self, session: Any, listener: SilentListener) -> None:
+    def run_cells(self, session: Any, listener: SilentListener) -> None:
         """Ask the retrievers, then do the cells."""
         self.ask(session, listener)
         session.do(listener)
 
-    def ask(self, session: Session, listener: SilentListener) -> None:
+    def ask(self, session: CellSession, listener: SilentListener) -> None:
         """Have all retrievers asked about all datasets, and their answers kept. UsageError for one that does not serve
         the passages; one that fails has a cell that fails."""
         plan, folder = session.plan, self.folder.path
@@ -287,14 +290,14 @@ class RetrieverProtocol(TaskProtocol):
         for given in getattr(plan.request, "retrievers", ()):
             for dataset in plan.datasets:
                 for call in self._calls(plan, dataset):
-                    served = call.served(dataset.name)
-                    write_served(folder, served)
+                    served = call.prepare_served_passages(dataset.name)
+                    write_served_passages(folder, served)
                     collection = _AskedCollection(given, call, served, folder, plan.request.seed)
                     collection.ask(session.accounts.ledger, listener, self.live)
 
-    def told_at_the_end(self, session: Any) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: Any) -> Mapping[str, Any]:
         """How retrievers answered."""
-        more = super().told_at_the_end(session)
+        more = super().list_closing_manifest_fields(session)
         live = getattr(self, "live", {})
         return {**more, "retrievers": live} if live else more
 
@@ -302,9 +305,12 @@ class RetrieverProtocol(TaskProtocol):
         """What the tasks search on a dataset, each collection of passages once with all its questions."""
         calls: dict[str, SearchCall] = {}
         for planned in dataset.tasks:
-            loaded = self.loaded(plan.request, dataset.source, planned.task)
-            context = self.context_of(
-                loaded, open_tokenizer(plan.request.tokenizer), plan.request.seed, self.cell_options(plan)
+            loaded = self.load_task_data(plan.request, dataset.source, planned.task)
+            context = self.make_task_context(
+                loaded,
+                open_tokenizer(plan.request.tokenizer),
+                plan.request.seed,
+                self.choose_cell_options(plan),
             )
             briefly = replace(context, options=replace(context.options, resamples=1))
             rehearsal = SearchRehearsal()
@@ -315,20 +321,22 @@ class RetrieverProtocol(TaskProtocol):
                 calls[call.digest] = SearchCall(questions, call.passages, max(call.depth, before.depth))
         return list(calls.values())
 
-    def cell_options(self, plan: Plan) -> Any:
+    def choose_cell_options(self, plan: Plan) -> Any:
         """The options that cells get."""
         return plan.request.options
 
-    def try_lines(self, request: Any, out: Path) -> Iterator[str]:
+    def describe_retriever_trial(self, request: Any, out: Path) -> Iterator[str]:
         """What each retriever answers to the first question, and which passages it is to serve; nothing is kept."""
         self.folder = RunFolder(out)
-        plan = self.plan(request, None, Ledger())
+        plan = self.plan_run(request, None, Ledger())
         for dataset in plan.datasets:
             for call in self._calls(plan, dataset):
-                served = call.served(dataset.name)
+                served = call.prepare_served_passages(dataset.name)
                 place = out / SERVED / f"{served.name}.jsonl"
                 yield f"{len(call.passages):,} passages to serve, which the run writes to {place}"
-                asked = AskedQuestions({question_id(text): text for text in call.questions}, call.depth + 1)
+                asked = AskedQuestions(
+                    {make_question_id(text): text for text in call.questions}, call.depth + 1
+                )
                 known = CorpusTexts(served.texts, {})
                 yield from try_retrievers(request.retrievers, asked, known, served)
 
@@ -342,7 +350,7 @@ def _plan_retriever(given: str, retriever: Retriever) -> PlannedSystem:
     return PlannedSystem(given, retriever.name, redact_keys(retriever.identity), KIND, facts)
 
 
-def write_served(folder: Path, served: ServedPassages) -> Path:
+def write_served_passages(folder: Path, served: ServedPassages) -> Path:
     """Write the passages that are to be served, unless they stand there: a line for each, with `id` and `text`."""
     path = folder / SERVED / f"{served.name}.jsonl"
     if not path.exists():
@@ -366,14 +374,14 @@ class _AskedCollection:
     def ask(self, ledger: Ledger, listener: SilentListener, live: dict[str, dict[str, Any]]) -> None:
         """Ask all that has no answer yet, and keep the lists. The facts of the run go into `live`."""
         # One more than is wanted: the passage that marks the collection may be among them.
-        with open_for_questions(self.given, self.call.depth + 1, ledger, self.served) as retriever:
+        with open_retriever_for_questions(self.given, self.call.depth + 1, ledger, self.served) as retriever:
             path = self.folder / RETRIEVED / f"{slugify_name(retriever.name)}-{self.served.name}.jsonl"
-            summary = _summary_path(self.folder, retriever.name, self.call.digest)
-            texts = {question_id(text): text for text in self.call.questions}
+            summary = _make_summary_path(self.folder, retriever.name, self.call.digest)
+            texts = {make_question_id(text): text for text in self.call.questions}
             try:
                 with charge_calls(ledger, retriever.name):
-                    self._check_served(retriever, path, texts)
-                    run = ask_all(
+                    self._check_passages_served(retriever, path, texts)
+                    run = ask_all_questions(
                         retriever,
                         AskedQuestions(texts, self.call.depth + 1, self.seed),
                         path,
@@ -381,20 +389,20 @@ class _AskedCollection:
                     )
             except ModelError as error:
                 # Its cell fails with this reason; the other systems go on.
-                _write_summary(summary, {}, {}, [], error.message)
+                _write_answer_summary(summary, {}, {}, [], error.message)
                 return
             live.setdefault(run.name, {})[self.served.name] = run.facts
-            self._keep(run, summary, texts)
+            self._keep_ranked_lists(run, summary, texts)
 
-    def _check_served(self, retriever: Retriever, path: Path, texts: Mapping[str, str]) -> None:
+    def _check_passages_served(self, retriever: Retriever, path: Path, texts: Mapping[str, str]) -> None:
         """UsageError unless the retriever finds the passage that marks the collection by its own text."""
         # What is answered already was asked of a retriever that had passed.
         answered = path.read_bytes().count(b"\n") if path.exists() else 0
         if answered >= len(texts):
             return
         marking = {self.call.mark, self.served.texts[self.call.mark]}
-        answer = wait_for(lambda: retriever.ask(self.served.texts[self.call.mark]))
-        if _holds(answer.value, marking.__contains__):
+        answer = wait_in_remote_loop(lambda: retriever.ask(self.served.texts[self.call.mark]))
+        if _contains_wanted_text(answer.value, marking.__contains__):
             return
         place = self.folder / SERVED / f"{self.served.name}.jsonl"
         raise UsageError(
@@ -403,11 +411,11 @@ class _AskedCollection:
             "a function can take them: find(question, k, corpus).",
         )
 
-    def _keep(self, run: LiveRun, summary: Path, texts: Mapping[str, str]) -> None:
+    def _keep_ranked_lists(self, run: LiveRun, summary: Path, texts: Mapping[str, str]) -> None:
         """Write the lists with places of passages; UsageError where most documents are none of them."""
         places = {f"p{place}": place - 1 for place in range(1, len(self.call.passages) + 1)}
         read = read_run(run.path, known=CorpusTexts(self.served.texts, {}))
-        ranked = rank_lists(read)
+        ranked = rank_passages_by_question(read)
         lists: dict[str, list[tuple[int, float]]] = {}
         unknown = total = 0
         for key, text in texts.items():
@@ -429,25 +437,25 @@ class _AskedCollection:
                 f"{unknown:,} of {total:,} documents are not among the passages: they keep their rank"
             )
         if short := sum(
-            len(hits) < self.call.depth for query, hits in lists.items() if question_id(query) in ranked
+            len(hits) < self.call.depth for query, hits in lists.items() if make_question_id(query) in ranked
         ):
             notes.append(
                 f"{short:,} of its lists have fewer than {self.call.depth} passages: the others count as not found"
             )
         failed = {texts[key]: reason for key, reason in run.failed.items()}
-        _write_summary(summary, lists, failed, [f"{run.name}: {note}" for note in notes], "")
+        _write_answer_summary(summary, lists, failed, [f"{run.name}: {note}" for note in notes], "")
 
 
-def _holds(value: Any, is_wanted: Callable[[str], bool]) -> bool:
+def _contains_wanted_text(value: Any, is_wanted: Callable[[str], bool]) -> bool:
     """Whether a text within an answer is wanted."""
     if isinstance(value, str):
         return is_wanted(value)
     if isinstance(value, Mapping):
-        return any(map(partial(_holds, is_wanted=is_wanted), [*value.keys(), *value.values()]))
-    return isinstance(value, list) and any(map(partial(_holds, is_wanted=is_wanted), value))
+        return any(map(partial(_contains_wanted_text, is_wanted=is_wanted), [*value.keys(), *value.values()]))
+    return isinstance(value, list) and any(map(partial(_contains_wanted_text, is_wanted=is_wanted), value))
 
 
-def _write_summary(
+def _write_answer_summary(
     path: Path,
     lists: Mapping[str, Sequence[tuple[int, float]]],
     failed: Mapping[str, str],

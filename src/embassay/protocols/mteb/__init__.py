@@ -1,14 +1,14 @@
 """Results as MTEB publishes them: its files, its folders, and ordinary runs made of them."""
 
-from embassay.protocols.mteb.protocol import Imported, import_results, read_originals
+from embassay.protocols.mteb.protocol import Imported, import_results, read_original_documents
 from embassay.protocols.mteb.survey import (
     Document,
     Fault,
     WrittenResults,
-    bundle_documents,
     bundle_of,
     read_documents,
-    write_documents,
+    split_bundle_into_documents,
+    write_result_files,
 )
 
 __all__ = [
@@ -16,10 +16,10 @@ __all__ = [
     "Fault",
     "Imported",
     "WrittenResults",
-    "bundle_documents",
     "bundle_of",
     "import_results",
     "read_documents",
-    "read_originals",
-    "write_documents",
+    "read_original_documents",
+    "split_bundle_into_documents",
+    "write_result_files",
 ]

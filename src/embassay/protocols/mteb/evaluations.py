@@ -21,7 +21,7 @@ from embassay.protocols.mteb.survey import (
     Document,
     Plain,
     check_document,
-    is_name,
+    is_printable_name,
     number_or_none,
 )
 from embassay.runs.folder import digest_json
@@ -52,9 +52,9 @@ class _StatedScore:
     data: str
 
 
-def documents_of_evaluation(body: Mapping[str, Any], where: Path, tell: Tell) -> Iterator[Document]:
+def read_evaluation_documents(body: Mapping[str, Any], where: Path, tell: Tell) -> Iterator[Document]:
     """The documents of a file, in the order of their first results. DataError for a file without a model or results."""
-    model, revision, evaluator = _read_owner(body, where)
+    model, revision, evaluator = _read_model_owner(body, where)
     results = body["evaluation_results"]
     if not isinstance(results, list) or len(results) > _MOST:
         raise DataError(
@@ -64,18 +64,18 @@ def documents_of_evaluation(body: Mapping[str, Any], where: Path, tell: Tell) ->
     tasks: dict[str, list[_StatedScore]] = {}
     for place, result in enumerate(results, 1):
         try:
-            score = _read_score(result)
+            score = _read_stated_score(result)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             tell(f"result {place} is left out: {error}")
             continue
         if score is not None:
             tasks.setdefault(score.task, []).append(score)
     for task, scores in tasks.items():
-        document = Document(model, revision, _make_body(task, scores, tell), evaluator)
+        document = Document(model, revision, _make_document_body(task, scores, tell), evaluator)
         yield check_document(document, where)
 
 
-def _read_owner(body: Mapping[str, Any], where: Path) -> tuple[str, str, str]:
+def _read_model_owner(body: Mapping[str, Any], where: Path) -> tuple[str, str, str]:
     """Model, revision, and who evaluated it: two evaluators of one model are two systems."""
     info, source = body.get("model_info"), body.get("source_metadata")
     model = info.get("id") or info.get("name") if isinstance(info, dict) else None
@@ -89,7 +89,7 @@ def _read_owner(body: Mapping[str, Any], where: Path) -> tuple[str, str, str]:
     return model, revision, evaluator if isinstance(evaluator, str) and evaluator != "unknown" else ""
 
 
-def _read_score(result: Mapping[str, Any]) -> _StatedScore | None:
+def _read_stated_score(result: Mapping[str, Any]) -> _StatedScore | None:
     """None for a mean over datasets that our export wrote: means are computed anew. ValueError where it has
     no place."""
     metric, details, data = (result[key] for key in ("metric_config", "score_details", "source_data"))
@@ -99,29 +99,29 @@ def _read_score(result: Mapping[str, Any]) -> _StatedScore | None:
     raw = number_or_none(details.get("score"))
     if raw is None or not math.isfinite(raw):
         raise ValueError(f"its score is {details.get('score')!r}, not a number")
-    scale, rescaled = _find_scale(metric)
-    low, high, method = _find_interval(details, float(raw))
+    scale, rescaled = _find_score_scale(metric)
+    low, high, method = _find_score_interval(details, float(raw))
     if low is not None and high is not None:
         low, high = scale(low), scale(high)
     sizes = ((details.get("uncertainty") or {}).get("num_samples"), data.get("samples_number"))
-    n = next((size for size in map(_read_count, sizes) if size), 0)
+    n = next((size for size in map(_read_item_count, sizes) if size), 0)
     parts = [own.get("method") or method, rescaled]
     return _StatedScore(
-        _name_task(result, data), _name_kind(metric), str(own.get("subset") or own.get("language") or "default"),
+        _name_task(result, data), _name_task_kind(metric), str(own.get("subset") or own.get("language") or "default"),
         _name_metric(metric), bool(metric.get("lower_is_better")), scale(float(raw)), (low, high), n,
-        "; ".join(part for part in parts if part), _whole(own.get("seed")), _identify_data(data)
+        "; ".join(part for part in parts if part), _parse_whole_number(own.get("seed")), _identify_data(data)
     )  # fmt: skip
 
 
-def _read_count(size: Any) -> int:
+def _read_item_count(size: Any) -> int:
     return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0
 
 
-def _whole(text: Any) -> int | None:
+def _parse_whole_number(text: Any) -> int | None:
     return int(text) if isinstance(text, str) and text.isdecimal() else None
 
 
-def _find_scale(metric: Mapping[str, Any]) -> tuple[Callable[[float], float], str]:
+def _find_score_scale(metric: Mapping[str, Any]) -> tuple[Callable[[float], float], str]:
     """What takes a score to 0..1, and how that is told; the scores of metrics without bounds stay."""
     least, most = number_or_none(metric.get("min_score")), number_or_none(metric.get("max_score"))
     if least is None and most is None and str(metric.get("metric_unit")).lower() in _PERCENT:
@@ -133,7 +133,7 @@ def _find_scale(metric: Mapping[str, Any]) -> tuple[Callable[[float], float], st
     return lambda score: (score - least) / (most - least), f"rescaled from {least:g} to {most:g}"
 
 
-def _find_interval(details: Mapping[str, Any], score: float) -> tuple[float | None, float | None, str]:
+def _find_score_interval(details: Mapping[str, Any], score: float) -> tuple[float | None, float | None, str]:
     """The 95% interval: as stated, from another level, or from a standard error; (None, None) where there is none."""
     uncertainty = details.get("uncertainty") or {}
     stated, error = uncertainty.get("confidence_interval") or {}, uncertainty.get("standard_error") or {}
@@ -169,7 +169,7 @@ def _name_task(result: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     return name if dataset.lower() in name.lower() else f"{name} ({dataset})"
 
 
-def _name_kind(metric: Mapping[str, Any]) -> str:
+def _name_task_kind(metric: Mapping[str, Any]) -> str:
     """The task of ours that a metric of ours is of."""
     parts = str(metric.get("metric_id") or "").split(".")
     return parts[2] if parts[0] == "embassay" and len(parts) > 3 else OTHER
@@ -190,13 +190,13 @@ def _identify_data(data: Mapping[str, Any]) -> str:
     return digest_json([place, known, data.get("sample_ids"), data.get("hf_split")])
 
 
-def _make_body(task: str, scores: Sequence[_StatedScore], tell: Tell) -> dict[str, Any]:
+def _make_document_body(task: str, scores: Sequence[_StatedScore], tell: Tell) -> dict[str, Any]:
     subsets: dict[str, list[_StatedScore]] = {}
     for score in scores:
         subsets.setdefault(score.subset, []).append(score)
     entries, rows = [], []
     for subset, listed in subsets.items():
-        entry, row = _make_entry(task, subset if len(subsets) > 1 else "default", listed, tell)
+        entry, row = _make_score_entry(task, subset if len(subsets) > 1 else "default", listed, tell)
         entries.append(entry)
         rows.append(row)
     main = list(range(len(rows)))
@@ -205,7 +205,7 @@ def _make_body(task: str, scores: Sequence[_StatedScore], tell: Tell) -> dict[st
     return {"task_name": task, "dataset_revision": data, "mteb_version": None, "scores": scored, BLOCK: block}
 
 
-def _make_entry(
+def _make_score_entry(
     task: str, subset: str, scores: Sequence[_StatedScore], tell: Tell
 ) -> tuple[dict[str, Any], Plain]:
     """An entry with its main score, the first metric that rises with quality, and what is known of that one."""
@@ -214,7 +214,7 @@ def _make_entry(
     for score in scores:
         if score.metric in entry:
             tell(f"{task} has {score.metric} twice: the first counts")
-        elif is_name(score.metric):
+        elif is_printable_name(score.metric):
             entry[score.metric] = score.value
     if main is None:
         tell(

@@ -19,13 +19,13 @@ import numpy as np
 from embassay import __version__
 from embassay.data.intake import find_language
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json
+from embassay.limits import parse_bounded_json
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CORRECTION,
     OVERALL,
-    Headline,
     Standing,
+    SystemHeadline,
     compare_headlines,
     write_standings,
 )
@@ -37,22 +37,22 @@ from embassay.protocols.mteb.survey import (
     MAX_BYTES,
     MEND,
     Document,
+    DocumentSurvey,
     Fault,
     Plain,
     Progress,
-    Survey,
     SurveyProgress,
     TaskSurvey,
     are_same_json,
     collect_model_facts,
-    entry_languages,
     format_json,
+    format_task_name,
     has_stated_intervals,
-    is_name,
+    is_printable_name,
+    list_entry_languages,
+    load_task_types,
     number_or_none,
     read_documents,
-    task_name,
-    task_types,
 )
 from embassay.randomness import make_generator
 from embassay.records import Result, Stratum
@@ -67,9 +67,9 @@ Where = tuple[str, str, str, str, str, str, str]
 _NOT_SCORES = frozenset({"hf_subset", "languages", "mteb_version"})
 
 
-def make_rows(
+def make_result_rows(
     document: Document,
-    survey: Survey,
+    survey: DocumentSurvey,
     measures: Collection[str] = (),
     told: Callable[[str], None] | None = None,
 ) -> Iterator[Result]:
@@ -82,13 +82,13 @@ def make_rows(
     task, system = survey.tasks[document.task], survey.system(document)
     wanted = () if ALL in measures else measures
     places = list(document.entries())
-    own = _find_own_rows(document, len(places))
+    own = _find_own_score_rows(document, len(places))
     mains: list[tuple[str, float | None, str]] = []
     # Two rows of one name would be one cell of every table.
-    for (split, subset), there in _places_by_subset(places).items():
+    for (split, subset), there in _group_places_by_subset(places).items():
         times, (_, entry) = len(there), places[there[0]]
         variant = "" if split == task.split else f"split={split}"
-        where = (PROTOCOL, task.kind, document.task, subset, _entry_language(entry), variant, system)
+        where = (PROTOCOL, task.kind, document.task, subset, _read_entry_language(entry), variant, system)
         differ = any(not are_same_json(entry, places[place][1]) for place in there)
         if times > 1 and told is not None:
             counts = (
@@ -101,9 +101,11 @@ def make_rows(
             values = [Result(*where, MAIN, None, 0, reason=f"published {times} times, with different values")]
         else:
             values = list(
-                _read_values(where, entry, wanted, _describe_method(document, entry), own[there[0]])
+                _read_entry_values(
+                    where, entry, wanted, _describe_score_method(document, entry), own[there[0]]
+                )
             )
-        values = [_check_range(value, task.shares) for value in values]
+        values = [_check_value_range(value, task.shares) for value in values]
         if told is not None and values[0].reason.endswith(OTHER_SCALE):
             told(
                 f"{split}{f', {subset}' if subset else ''}: {values[0].reason}; correct the file, or leave it out"
@@ -118,17 +120,17 @@ def make_rows(
         )
     if mains:
         yield _average_subsets(
-            (PROTOCOL, task.kind, document.task, "", _shared_measure(mains), "", system), mains
+            (PROTOCOL, task.kind, document.task, "", _find_shared_language(mains), "", system), mains
         )
 
 
-def _places_by_subset(places: Sequence[tuple[str, Plain]]) -> dict[tuple[str, str], list[int]]:
+def _group_places_by_subset(places: Sequence[tuple[str, Plain]]) -> dict[tuple[str, str], list[int]]:
     """Split and subset -> where a file has it, once unless it was put together badly."""
     entries = Counter(split for split, _ in places)
     by_subset: dict[tuple[str, str], list[int]] = {}
     for place, (split, entry) in enumerate(places):
         # Counted within the split: a task of one subset calls it `default`.
-        by_subset.setdefault((split, _subset_name(entry, entries[split])), []).append(place)
+        by_subset.setdefault((split, _read_subset_name(entry, entries[split])), []).append(place)
     return by_subset
 
 
@@ -152,16 +154,16 @@ _NOISE = 1e-6
 
 
 @cache
-def _bounded_types() -> frozenset[str]:
+def _list_bounded_task_types() -> frozenset[str]:
     """Types of tasks whose main score is from 0 to 1, or from -1: all of MTEB's but regression."""
-    return frozenset(map(task_name, task_types().values())) - {"regression"}
+    return frozenset(map(format_task_name, load_task_types().values())) - {"regression"}
 
 
-def _check_range(row: Result, shares: int) -> Result:
+def _check_value_range(row: Result, shares: int) -> Result:
     """The row; without its value where that is none of its measure: in percent, it may be, or broken. `shares` counts
     the main scores of the task from -1 to 1: of a task that nobody knows they say whether its scores are such."""
     value = row.value
-    known = row.task in _bounded_types()
+    known = row.task in _list_bounded_task_types()
     checked = (known or shares > 0) if row.measure == MAIN else _SHARE.fullmatch(row.measure) is not None
     if value is None or not checked:
         return row
@@ -173,7 +175,7 @@ def _check_range(row: Result, shares: int) -> Result:
     return replace(row, value=None, ci_low=None, ci_high=None, reason=reason)
 
 
-def _read_values(
+def _read_entry_values(
     where: Where, entry: Plain, wanted: Collection[str], method: str, saved: Mapping[str, Any] | None
 ) -> Iterator[Result]:
     n = entry.get("n_items")
@@ -183,17 +185,17 @@ def _read_values(
     for name in names:
         raw = entry.get(name)
         if name != MAIN and (
-            number_or_none(raw) is None or not is_name(name) or (wanted and name not in wanted)
+            number_or_none(raw) is None or not is_printable_name(name) or (wanted and name not in wanted)
         ):
             continue
-        value, reason = _read_value(raw)
+        value, reason = _read_score_value(raw)
         if name == MAIN and saved is not None:
-            yield _with_interval(where, value, reason, saved)
+            yield _make_main_score_row(where, value, reason, saved)
             continue
         yield Result(*where, name, value, n, method=method, reason=reason)
 
 
-def _read_value(raw: Any) -> tuple[float | None, str]:
+def _read_score_value(raw: Any) -> tuple[float | None, str]:
     if raw is None:
         return None, "published without a value"
     try:
@@ -204,12 +206,12 @@ def _read_value(raw: Any) -> tuple[float | None, str]:
     return (value, "") if math.isfinite(value) else (None, f"published as {value}".replace("nan", "NaN"))
 
 
-def _with_interval(where: Where, value: float | None, reason: str, saved: Mapping[str, Any]) -> Result:
+def _make_main_score_row(where: Where, value: float | None, reason: str, saved: Mapping[str, Any]) -> Result:
     """The main score of a run of ours, with what MTEB has no place for; anybody may have changed it since."""
     n, seed = (text if isinstance(text := saved.get(key), int) else None for key in ("n", "seed"))
-    low, high = (_read_value(number_or_none(saved.get(key)))[0] for key in ("ci_low", "ci_high"))
+    low, high = (_read_score_value(number_or_none(saved.get(key)))[0] for key in ("ci_low", "ci_high"))
     method, said = (
-        text if isinstance(text := saved.get(key), str) and is_name(text) else ""
+        text if isinstance(text := saved.get(key), str) and is_printable_name(text) else ""
         for key in ("method", "reason")
     )
     return Result(
@@ -217,7 +219,7 @@ def _with_interval(where: Where, value: float | None, reason: str, saved: Mappin
     )
 
 
-def _find_own_rows(document: Document, entries: int) -> list[Mapping[str, Any] | None]:
+def _find_own_score_rows(document: Document, entries: int) -> list[Mapping[str, Any] | None]:
     """The row behind each entry's main score, where we wrote the file ourselves."""
     block = document.body.get(BLOCK)
     block = block if isinstance(block, dict) else {}
@@ -230,31 +232,31 @@ def _find_own_rows(document: Document, entries: int) -> list[Mapping[str, Any] |
     ]
 
 
-def _subset_name(entry: Plain, entries: int) -> str:
+def _read_subset_name(entry: Plain, entries: int) -> str:
     name = str(entry.get("hf_subset") or "default")
     return "" if entries == 1 and name == "default" else name
 
 
-def _entry_language(entry: Plain) -> str:
-    spoken = list(dict.fromkeys(entry_languages(entry)))
+def _read_entry_language(entry: Plain) -> str:
+    spoken = list(dict.fromkeys(list_entry_languages(entry)))
     return spoken[0] if len(spoken) == 1 else MANY if spoken else ""
 
 
-def _shared_measure(mains: list[tuple[str, float | None, str]]) -> str:
+def _find_shared_language(mains: list[tuple[str, float | None, str]]) -> str:
     langs = {lang for lang, _, _ in mains}
     return langs.pop() if len(langs) == 1 else MANY
 
 
-def _describe_method(document: Document, entry: Plain) -> str:
-    version = _name_or(
+def _describe_score_method(document: Document, entry: Plain) -> str:
+    version = _read_name_or_default(
         entry.get("mteb_version") or document.body.get("mteb_version"), "from an unknown version"
     )
-    data = _name_or(document.body.get("dataset_revision"), "unknown")
+    data = _read_name_or_default(document.body.get("dataset_revision"), "unknown")
     return f"as published by mteb {version} on data {data[:12]}; its items are unknown"
 
 
-def _name_or(name: Any, otherwise: str) -> str:
-    return name if isinstance(name, str) and name and is_name(name) else otherwise
+def _read_name_or_default(name: Any, otherwise: str) -> str:
+    return name if isinstance(name, str) and name and is_printable_name(name) else otherwise
 
 
 def _average_subsets(where: Where, mains: list[tuple[str, float | None, str]]) -> Result:
@@ -309,14 +311,14 @@ class StandardError:
     n: int
 
 
-def mean_rows(scores: MainScores, survey: Survey) -> Iterator[Result]:
+def make_mean_rows(scores: MainScores, survey: DocumentSurvey) -> Iterator[Result]:
     """For every system and type of task the mean over its tasks, and `overall` over all: only where the system has them
     all, since means over other tasks do not compare."""
     for system in survey.systems():
         values = scores.values.get(system, {})
         for kind, tasks in survey.kinds.items():
-            yield _mean_result(kind, MAIN, system, values, tasks)
-        yield _mean_result(OVERALL, OVERALL, system, values, list(survey.tasks))
+            yield _make_mean_result(kind, MAIN, system, values, tasks)
+        yield _make_mean_result(OVERALL, OVERALL, system, values, list(survey.tasks))
 
 
 _DRAWS = 1000
@@ -328,13 +330,13 @@ UNPAIRED = (
 )
 
 
-def make_standings(rows: Iterable[Result], scores: MainScores, survey: Survey) -> list[Standing]:
+def make_standings(rows: Iterable[Result], scores: MainScores, survey: DocumentSurvey) -> list[Standing]:
     """The means as standings; with replicates, each system's by itself, where the files state intervals."""
     standings = []
     for row in rows:
         tasks = list(survey.tasks) if row.task == OVERALL else survey.kinds[row.task]
         spread = scores.spread(row.system, tasks) if row.value is not None else None
-        headline = Headline(row.system, row.value, row.n, np.empty(0), row.method, row.reason)
+        headline = SystemHeadline(row.system, row.value, row.n, np.empty(0), row.method, row.reason)
         if row.value is not None and spread is not None:
             rng = make_generator(DEFAULT_SEED, "published", row.system, row.task)
             noise = rng.standard_normal(_DRAWS)
@@ -349,16 +351,16 @@ def make_standings(rows: Iterable[Result], scores: MainScores, survey: Survey) -
 def make_comparisons(standings: Sequence[Standing]) -> Mapping[str, object]:
     """What goes into comparisons.json: the order of systems on every type of task, and the ranks they may hold where
     every system states its interval, else why nothing is tested."""
-    by_task: dict[str, list[Headline]] = {}
+    by_task: dict[str, list[SystemHeadline]] = {}
     for standing in standings:
         by_task.setdefault(standing.task, []).append(standing.headline)
-    scopes = {task: _compare_published(headlines) for task, headlines in by_task.items()}
+    scopes = {task: _compare_published_scores(headlines) for task, headlines in by_task.items()}
     tested = any(scope["pairs"] for scope in scopes.values())
     method, correction = (UNPAIRED, CORRECTION) if tested else (WHY, "")
     return {"alpha": ALPHA, "correction": correction, "method": method, "scopes": scopes}
 
 
-def _compare_published(headlines: Sequence[Headline]) -> dict[str, Any]:
+def _compare_published_scores(headlines: Sequence[SystemHeadline]) -> dict[str, Any]:
     scored = [headline for headline in headlines if headline.value is not None]
     without = [headline for headline in scored if not len(headline.replicates)]
     scope = compare_headlines(headlines)
@@ -368,7 +370,7 @@ def _compare_published(headlines: Sequence[Headline]) -> dict[str, Any]:
     return {**scope, "reason": WHY if len(without) == len(scored) else some}
 
 
-def _mean_result(
+def _make_mean_result(
     task: str, measure: str, system: str, own: Mapping[str, float | None], tasks: Sequence[str]
 ) -> Result:
     where = (PROTOCOL, task, "", "", "", "", system, measure)
@@ -383,10 +385,10 @@ _SCRIPT = {"kor": "Hang", **dict.fromkeys(("crh", "gmv", "gof", "nan"), "Latn")}
 """Scripts that MTEB takes for a language and Unicode's data do not."""
 
 
-def with_script(lang: str) -> str:
+def add_language_script(lang: str) -> str:
     """A language with its script; Latin where no other is known.
 
-    >>> with_script("ara"), with_script("nob"), with_script("srp-Latn")
+    >>> add_language_script("ara"), add_language_script("nob"), add_language_script("srp-Latn")
     ('ara-Arab', 'nob-Latn', 'srp-Latn')
     """
     if "-" in lang:
@@ -426,15 +428,17 @@ def import_results(
     files are counted, and told of in `faults.jsonl`. Raises DataError where nothing could be read, UsageError where
     `out` holds something else.
     """
-    folder, reading, survey = RunFolder(out), SurveyProgress(), Survey()
+    folder, reading, survey = RunFolder(out), SurveyProgress(), DocumentSurvey()
     _check_out(folder)
     documents = read_documents(source, reading, max_bytes=max_bytes, progress=progress)
     first = next(documents, None)
     if first is None:
-        raise _make_nothing_error(source, reading.faults)
-    with folder.locked():
-        keep_all(out, _count_documents(chain([first], documents), survey), reading.metas, reading.head)
-        rows, means, scores = _write_rows(folder, survey, measures, reading, progress)
+        raise _make_no_results_error(source, reading.faults)
+    with folder.hold_lock():
+        keep_all_documents(
+            out, _count_in_survey(chain([first], documents), survey), reading.metas, reading.head
+        )
+        rows, means, scores = _write_result_rows(folder, survey, measures, reading, progress)
         standings = make_standings(means, scores, survey)
         write_standings(out, standings)
         write_atomic(out / "comparisons.json", to_json(make_comparisons(standings), indent=1) + "\n")
@@ -442,19 +446,21 @@ def import_results(
         folder.write_manifest(make_manifest(source, out, survey, reading, sorted(measures), command))
     systems, tasks = len(survey.systems()), len(survey.tasks)
     faults = tuple(reading.faults)
-    warnings = tuple(f"{name}: {what}" for name, task in survey.tasks.items() for what in _warn_items(task))
+    warnings = tuple(
+        f"{name}: {what}" for name, task in survey.tasks.items() for what in _warn_of_differing_items(task)
+    )
     return Imported(out, reading.files, survey.documents, systems, tasks, rows + len(means), faults, warnings)
 
 
-def _count_documents(documents: Iterable[Document], survey: Survey) -> Iterator[Document]:
+def _count_in_survey(documents: Iterable[Document], survey: DocumentSurvey) -> Iterator[Document]:
     for document in documents:
         survey.add(document)
         yield document
 
 
-def _write_rows(
+def _write_result_rows(
     folder: RunFolder,
-    survey: Survey,
+    survey: DocumentSurvey,
     measures: Collection[str],
     reading: SurveyProgress,
     progress: Progress | None,
@@ -464,22 +470,22 @@ def _write_rows(
     # Row by row into a file beside: a clone of the public repository may not fit the memory.
     part = folder.results.with_name(".results.jsonl.part")
     with part.open("w", encoding="utf-8") as stream:
-        for place, document in enumerate(read_originals(folder.path)):
+        for place, document in enumerate(read_original_documents(folder.path)):
             if progress is not None:
                 progress("writing rows", place, survey.documents)
-            told = partial(_note_fault, reading, f"{document.model}, {document.task}")
+            told = partial(_note_reading_fault, reading, f"{document.model}, {document.task}")
             is_stated = has_stated_intervals(document)
-            for row in make_rows(document, survey, measures, told):
+            for row in make_result_rows(document, survey, measures, told):
                 scores.add(row, is_stated=is_stated)
                 stream.write(to_json(vars(row)) + "\n")
                 rows += 1
-        means = list(mean_rows(scores, survey))
+        means = list(make_mean_rows(scores, survey))
         stream.writelines(to_json(vars(row)) + "\n" for row in means)
     part.replace(folder.results)
     return rows, means, scores
 
 
-def _note_fault(reading: SurveyProgress, where: str, what: str) -> None:
+def _note_reading_fault(reading: SurveyProgress, where: str, what: str) -> None:
     reading.faults.append(Fault.of(where, what))
 
 
@@ -501,7 +507,7 @@ def _check_out(folder: RunFolder) -> None:
         )
 
 
-def _make_nothing_error(source: Path, faults: Sequence[Fault]) -> DataError:
+def _make_no_results_error(source: Path, faults: Sequence[Fault]) -> DataError:
     if not faults:
         return DataError("No results of MTEB were found", path=source, mend=MEND)
     fault, more = faults[0], len(faults) - 1
@@ -514,7 +520,12 @@ KIND = "published"
 
 
 def make_manifest(
-    source: Path, out: Path, survey: Survey, reading: SurveyProgress, measures: Sequence[str], command: str
+    source: Path,
+    out: Path,
+    survey: DocumentSurvey,
+    reading: SurveyProgress,
+    measures: Sequence[str],
+    command: str,
 ) -> Fields:
     """The manifest: a run without cells, since nothing was computed; its datasets are the tasks of MTEB."""
     now = current_time()
@@ -528,8 +539,8 @@ def make_manifest(
         "command": command,
         "arguments": {"source": str(source), "measures": list(measures), "seed": None, "limit": None},
         "tokenizer": {"name": "", "identity": ""},
-        "systems": _system_records(survey, reading),
-        "datasets": [_dataset_record(name, task) for name, task in survey.tasks.items()],
+        "systems": _make_system_records(survey, reading),
+        "datasets": [_make_dataset_record(name, task) for name, task in survey.tasks.items()],
         "hardware": hardware_facts(),
         "versions": list_versions(),
         "cells": [],
@@ -539,7 +550,7 @@ def make_manifest(
     }
 
 
-def _system_records(survey: Survey, reading: SurveyProgress) -> list[Fields]:
+def _make_system_records(survey: DocumentSurvey, reading: SurveyProgress) -> list[Fields]:
     return [
         {
             "name": name, "kind": KIND, "identity": f"{owner[0]}@{owner[1]}",
@@ -549,14 +560,14 @@ def _system_records(survey: Survey, reading: SurveyProgress) -> list[Fields]:
     ]  # fmt: skip
 
 
-def _dataset_record(name: str, task: TaskSurvey) -> Fields:
+def _make_dataset_record(name: str, task: TaskSurvey) -> Fields:
     return {
         "name": name,
         "source": PROTOCOL,
         "lang": task.lang,
         "fingerprint": _fingerprint_revisions(task.revisions),
         "split": task.split,
-        "tasks": {task.kind: {"n": 0, "skipped": [], "warnings": _task_warnings(task)}},
+        "tasks": {task.kind: {"n": 0, "skipped": [], "warnings": _list_task_warnings(task)}},
     }
 
 
@@ -564,7 +575,7 @@ def _fingerprint_revisions(revisions: Counter[str]) -> str:
     return next(iter(revisions)) if len(revisions) == 1 else digest_json(sorted(revisions))
 
 
-def _warn_items(task: TaskSurvey) -> list[str]:
+def _warn_of_differing_items(task: TaskSurvey) -> list[str]:
     """Where systems of a task were not scored on the same items: their difference is of the items too."""
     warnings = []
     if len(task.sizes) > 1:
@@ -575,8 +586,8 @@ def _warn_items(task: TaskSurvey) -> list[str]:
     return warnings
 
 
-def _task_warnings(task: TaskSurvey) -> list[str]:
-    warnings = _warn_items(task)[:1] if len(task.sizes) > 1 else []
+def _list_task_warnings(task: TaskSurvey) -> list[str]:
+    warnings = _warn_of_differing_items(task)[:1] if len(task.sizes) > 1 else []
     if len(task.revisions) > 1:
         several = ", ".join(f"{name[:12] or 'unknown'} ({n})" for name, n in task.revisions.most_common(5))
         warnings.append(f"scores come from {len(task.revisions)} versions of the data: {several}")
@@ -591,7 +602,7 @@ Owner = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class OriginalDocuments:
+class ImportedMetadata:
     """What came with the documents: accounts of models by model, revision and experiment, and the head of a bundle."""
 
     metas: Mapping[Owner, Mapping[str, Any]]
@@ -631,14 +642,14 @@ class DocumentKeeper:
         self._stream.write((format_json(line) + "\n").encode("ascii"))
 
 
-def read_originals(folder: Path) -> Iterator[Document]:
+def read_original_documents(folder: Path) -> Iterator[Document]:
     """The documents that a run was imported from, in their order. DataError where the run has none, or broken ones."""
     for line in _read_lines(folder / FILE):
         if "document" in line:
             yield Document(**line["document"])
 
 
-def load_originals(folder: Path) -> OriginalDocuments:
+def load_original_metadata(folder: Path) -> ImportedMetadata:
     """What came with them."""
     metas: dict[Owner, Mapping[str, Any]] = {}
     head: Mapping[str, Any] = {}
@@ -647,10 +658,10 @@ def load_originals(folder: Path) -> OriginalDocuments:
             model, revision, experiment = line["meta"]["owner"]
             metas[model, revision, experiment] = line["meta"]["body"]
         head = line.get("head", head)
-    return OriginalDocuments(metas, head)
+    return ImportedMetadata(metas, head)
 
 
-def keep_all(
+def keep_all_documents(
     folder: Path,
     documents: Iterable[Document],
     metas: Mapping[Owner, Mapping[str, Any]],
@@ -671,7 +682,7 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             for line in stream:
-                yield bounded_json(line, halves=True)
+                yield parse_bounded_json(line, halves=True)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError(
             "The documents of this run cannot be read", path=path, found=str(error)[:80],

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json, bounded_walk, open_gzip
+from embassay.limits import open_gzip, parse_bounded_json, walk_bounded_folder
 from embassay.runs.folder import slugify_name
 
 MAIN = "main_score"
@@ -69,17 +69,17 @@ def check_document(document: Document, where: Any = None) -> Document:
         _check_name("experiment", document.experiment, where)
     scores = body.get("scores")
     if not isinstance(scores, dict):
-        raise _make_fault("There are no scores", where, scores)
+        raise _make_document_error("There are no scores", where, scores)
     for split, entries in scores.items():
         _check_name("split", split, where)
         if not isinstance(entries, list):
-            raise _make_fault(f"The scores of {split!r} are not a list", where, entries)
+            raise _make_document_error(f"The scores of {split!r} are not a list", where, entries)
         for entry in entries:
             _check_entry(entry, split, where)
     return document
 
 
-def entry_languages(entry: Plain) -> list[str]:
+def list_entry_languages(entry: Plain) -> list[str]:
     """The languages of an entry without their scripts, as `eng`; empty where it says none."""
     return [language.split("-")[0].split("_")[0] for language in entry.get("languages") or ()]
 
@@ -91,28 +91,34 @@ def number_or_none(value: Any) -> float | int | None:
 
 def _check_entry(entry: Any, split: str, where: Any) -> None:
     if not isinstance(entry, dict):
-        raise _make_fault(f"An entry of {split!r} is not an object", where, entry)
+        raise _make_document_error(f"An entry of {split!r} is not an object", where, entry)
     main = entry.get(MAIN)
     if MAIN not in entry or (main is not None and number_or_none(main) is None):
-        raise _make_fault(f"An entry of {split!r} has a main_score that is not a number", where, main)
+        raise _make_document_error(
+            f"An entry of {split!r} has a main_score that is not a number", where, main
+        )
     subset, spoken = entry.get("hf_subset", "default"), entry.get("languages") or []
-    if not isinstance(subset, str) or not is_name(subset):
-        raise _make_fault(f"An entry of {split!r} has a hf_subset that is not a name", where, subset)
-    if not isinstance(spoken, list) or not all(isinstance(name, str) and is_name(name) for name in spoken):
-        raise _make_fault(f"An entry of {split!r} has languages that are not a list of names", where, spoken)
+    if not isinstance(subset, str) or not is_printable_name(subset):
+        raise _make_document_error(f"An entry of {split!r} has a hf_subset that is not a name", where, subset)
+    if not isinstance(spoken, list) or not all(
+        isinstance(name, str) and is_printable_name(name) for name in spoken
+    ):
+        raise _make_document_error(
+            f"An entry of {split!r} has languages that are not a list of names", where, spoken
+        )
 
 
 def _check_name(what: str, name: Any, where: Any) -> None:
-    if not isinstance(name, str) or not name or not is_name(name):
-        raise _make_fault(f"The {what} is not a name", where, name)
+    if not isinstance(name, str) or not name or not is_printable_name(name):
+        raise _make_document_error(f"The {what} is not a name", where, name)
 
 
-def is_name(text: str) -> bool:
+def is_printable_name(text: str) -> bool:
     """Printable: names are shown, and written to files."""
     return len(text) <= _LONGEST and text.isprintable()
 
 
-def _make_fault(what: str, where: Any, found: Any) -> DataError:
+def _make_document_error(what: str, where: Any, found: Any) -> DataError:
     return DataError(what, path=where, expected=_EXPECTED, found=repr(found)[:60])
 
 
@@ -136,7 +142,7 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
                 "The file is too large", path=path, expected=f"{max_bytes:,} bytes at most",
                 mend="If you want this file, raise the limit with --max-mb."
             )  # fmt: skip
-        return bounded_json(raw.decode("utf-8"), halves=True)
+        return parse_bounded_json(raw.decode("utf-8"), halves=True)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError("The file cannot be read as JSON", path=path, found=str(error), mend=MEND) from error
 
@@ -156,7 +162,7 @@ _LONGEST_NAME = 60
 
 
 @cache
-def task_types() -> Mapping[str, str]:
+def load_task_types() -> Mapping[str, str]:
     """Name of a task -> its type, as mteb 2.26 has it (2,087 tasks)."""
     import json
 
@@ -164,7 +170,7 @@ def task_types() -> Mapping[str, str]:
     return {name: kind for kind, names in types.items() for name in names.split()}
 
 
-def document_type(document: Document) -> str:
+def find_document_task_type(document: Document) -> str:
     """A document's type as a task of ours is called, `other` where nobody knows: what we wrote into it ourselves, what
     MTEB says of the task, or the category that a bundle gives."""
     block = document.body.get(BLOCK)
@@ -172,11 +178,11 @@ def document_type(document: Document) -> str:
     run = block.get("run")
     task = run.get("task") if isinstance(run, dict) else None
     return (
-        task_name(
+        format_task_name(
             str(
                 (task if isinstance(task, str) else "")
-                or task_types().get(document.task)
-                or _category_type(block)
+                or load_task_types().get(document.task)
+                or _find_category_type(block)
                 or OTHER
             )
         )
@@ -184,17 +190,17 @@ def document_type(document: Document) -> str:
     )
 
 
-def _category_type(block: Mapping[str, object]) -> object:
+def _find_category_type(block: Mapping[str, object]) -> object:
     records = block.get("records")
     first = records[0] if isinstance(records, list) and records else None
     values = first.get("values") if isinstance(first, dict) else None
     return values.get("category") if isinstance(values, dict) else None
 
 
-def task_name(name: str) -> str:
+def format_task_name(name: str) -> str:
     """As our tasks are called.
 
-    >>> [task_name(name) for name in ("PairClassification", "STS", "VisualSTS(eng)", "Any2AnyRetrieval")]
+    >>> [format_task_name(name) for name in ("PairClassification", "STS", "VisualSTS(eng)", "Any2AnyRetrieval")]
     ['pair_classification', 'sts', 'visual_sts_eng', 'any2any_retrieval']
     """
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z][A-Za-z])", "_", name.replace("Any2Any", "any2any_"))
@@ -207,10 +213,10 @@ EXPERIMENTS = "experiments"
 _ASIDE = frozenset({META, "paths.json", "embassay.json"})
 
 
-def model_folder(model: str) -> str:
+def encode_model_folder(model: str) -> str:
     """The folder of a model, as mteb names it; a short hash is appended where more had to change.
 
-    >>> model_folder("intfloat/e5 base"), model_folder("st:./models/mine")
+    >>> encode_model_folder("intfloat/e5 base"), encode_model_folder("st:./models/mine")
     ('intfloat__e5_base', 'st_.__models__mine-82025bcc')
     """
     # mteb changes these two signs alone; what no file may be called is ours, with a hash against clashes.
@@ -219,36 +225,36 @@ def model_folder(model: str) -> str:
     return safe if safe == plain else slugify_name(model.replace("/", "__"))
 
 
-def folder_model(folder: str) -> str:
+def decode_model_folder(folder: str) -> str:
     """The model of a folder, where no `model_meta.json` says its name.
 
-    >>> folder_model("intfloat__e5-base")
+    >>> decode_model_folder("intfloat__e5-base")
     'intfloat/e5-base'
     """
     return folder.replace("__", "/", 1)
 
 
-def place_of(model: str, revision: str, experiment: str = "") -> Path:
+def build_results_path(model: str, revision: str, experiment: str = "") -> Path:
     """The folder of a model's results, below `results`."""
-    place = Path(model_folder(model)) / slugify_name(revision)
+    place = Path(encode_model_folder(model)) / slugify_name(revision)
     return place / EXPERIMENTS / slugify_name(experiment) if experiment else place
 
 
-def find_owner(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, str]:
+def find_results_owner(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, str]:
     """Model, revision and experiment of the results in a folder: by its `model_meta.json`, else by its path."""
     folder, experiment = folder.absolute(), ""
     if folder.parent.name == EXPERIMENTS:
         folder, experiment = folder.parent.parent, folder.name
     names = [(meta or {}).get(key) for key in ("name", "revision")]
     model, revision = (name if isinstance(name, str) and name else None for name in names)
-    return model or folder_model(folder.parent.name), revision or folder.name, experiment
+    return model or decode_model_folder(folder.parent.name), revision or folder.name, experiment
 
 
 def list_result_files(source: Path) -> Iterator[Path]:
     """The files of results below a folder, a clone's `results` or any part of one, in the order of their names; hidden
     folders and what links lead to are left out."""
     root = source / RESULTS if (source / RESULTS).is_dir() else source
-    for place, folders, names in bounded_walk(root):
+    for place, folders, names in walk_bounded_folder(root):
         # In place, so that the walk itself goes in this order and skips these.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -265,7 +271,7 @@ _UNKNOWN = tuple(_UNKNOWN_IN_WORDS.split())
 """Fields that MTEB wants to be there, null where nobody knows."""
 
 
-def model_meta(name: str, revision: str, languages: Iterable[str], **known: Any) -> dict[str, Any]:
+def make_model_meta(name: str, revision: str, languages: Iterable[str], **known: Any) -> dict[str, Any]:
     """The account of a model as `mteb.ModelMeta` reads it; `known` fills fields of those it has."""
     return {
         "name": name,
@@ -278,10 +284,10 @@ def model_meta(name: str, revision: str, languages: Iterable[str], **known: Any)
     }
 
 
-def published_name(system: str) -> str:
+def make_published_name(system: str) -> str:
     """A system's name as MTEB wants it, `organization/model`: ours where it names none.
 
-    >>> published_name("minilm"), published_name("intfloat/e5-base")
+    >>> make_published_name("minilm"), make_published_name("intfloat/e5-base")
     ('embassay/minilm', 'intfloat/e5-base')
     """
     return system if "/" in system else f"{OWNER}/{system}"
@@ -300,15 +306,15 @@ def collect_model_facts(meta: Mapping[str, Any]) -> dict[str, Any]:
         "licence": meta.get("license"),
         "released": meta.get("release_date"),
     }
-    return {key: plain for key, value in facts.items() if (plain := _plain_or_none(value)) is not None}
+    return {key: plain for key, value in facts.items() if (plain := _keep_number_or_name(value)) is not None}
 
 
-def _plain_or_none(value: Any) -> float | str | None:
+def _keep_number_or_name(value: Any) -> float | str | None:
     """A number or a name; None for what is neither."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else value if math.isfinite(value) else None
     if isinstance(value, str):
-        return value if is_name(value) else None
+        return value if is_printable_name(value) else None
     return value if isinstance(value, int) else None
 
 
@@ -325,7 +331,7 @@ class WrittenResults:
     entries: int
 
 
-def write_documents(
+def write_result_files(
     documents: Iterable[Document], out: Path, metas: Mapping[Owner, Mapping[str, Any]] | None = None
 ) -> WrittenResults:
     """Write `out/results/org__model/revision/Task.json` of every document, and a `model_meta.json` for each revision:
@@ -336,25 +342,25 @@ def write_documents(
     entries = 0
     for document in documents:
         owner = (document.model, document.revision, document.experiment)
-        path = out / RESULTS / place_of(*owner) / f"{slugify_name(document.task)}.json"
+        path = out / RESULTS / build_results_path(*owner) / f"{slugify_name(document.task)}.json"
         if path in seen:
             raise UsageError(
                 f"{document.model} has two results for {document.task} in revision {document.revision}.",
                 mend="Export their runs one at a time.",
             )
         seen.add(path)
-        _write_file(path, document.body)
+        _write_json_file(path, document.body)
         for _, entry in document.entries():
             entries += 1
             spoken.setdefault(owner, set()).update(entry.get("languages") or ())
         spoken.setdefault(owner, set())
     for owner, languages in spoken.items():
-        meta = metas.get(owner) or model_meta(owner[0], owner[1], languages)
-        _write_file(out / RESULTS / place_of(*owner) / META, meta)
+        meta = metas.get(owner) or make_model_meta(owner[0], owner[1], languages)
+        _write_json_file(out / RESULTS / build_results_path(*owner) / META, meta)
     return WrittenResults(out, len(seen), len(spoken), entries)
 
 
-def _write_file(path: Path, body: Mapping[str, Any]) -> None:
+def _write_json_file(path: Path, body: Mapping[str, Any]) -> None:
     """In one step, but without waiting for the disk: an export of many thousand files can be made again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
@@ -371,7 +377,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def bundle_documents(
+def split_bundle_into_documents(
     records: Sequence[Any], where: Path | None = None, fault: Callable[[str], None] | None = None
 ) -> Iterator[Document]:
     """The documents of a bundle's records, in the order of their first records; `bundle_of` gives the records back.
@@ -381,14 +387,14 @@ def bundle_documents(
     groups: dict[tuple[str, ...], list[tuple[int, Record]]] = {}
     for place, record in enumerate(records):
         try:
-            groups.setdefault(_record_owner(record, place, where), []).append((place, record))
+            groups.setdefault(_read_record_owner(record, place, where), []).append((place, record))
         except DataError as error:
             if fault is None:
                 raise
             fault(error.message)
     for group in groups.values():
         try:
-            yield check_document(_join_records(group), where)
+            yield check_document(_join_records_to_document(group), where)
         except DataError as error:
             if fault is None:
                 raise
@@ -401,12 +407,12 @@ def bundle_of(documents: Iterable[Document]) -> list[dict[str, Any]]:
         # Records that no bundle placed come last; the sort is stable, so in their own order.
         (place if place is not None else float("inf"), record)
         for document in documents
-        for place, record in _document_records(document)
+        for place, record in _list_document_records(document)
     ]
     return [record for _, record in sorted(numbered, key=lambda record: record[0])]
 
 
-def _record_owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
+def _read_record_owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
     if not isinstance(record, dict):
         raise DataError(f"Result {place + 1} is not an object", path=where, found=repr(record)[:60])
     for key in _TEXTS:
@@ -421,11 +427,11 @@ def _record_owner(record: Any, place: int, where: Path | None) -> tuple[str, ...
     return record["model"], record["revision"], record["task"]
 
 
-def _join_records(group: Sequence[tuple[int, Record]]) -> Document:
+def _join_records_to_document(group: Sequence[tuple[int, Record]]) -> Document:
     first = group[0][1]
     scores: dict[str, list[dict[str, Any]]] = {}
     for _, record in group:
-        scores.setdefault(_record_split(record), []).append(_make_entry(record))
+        scores.setdefault(_read_record_split(record), []).append(_convert_record_to_entry(record))
     body: dict[str, Any] = {
         "dataset_revision": first.get("dataset_revision"),
         "task_name": first["task"],
@@ -436,20 +442,20 @@ def _join_records(group: Sequence[tuple[int, Record]]) -> Document:
     }
     bare = Document(first["model"], first["revision"], body)
     # The records of a document come split by split.
-    ordered = [entry for split in scores for entry in group if _record_split(entry[1]) == split]
+    ordered = [entry for split in scores for entry in group if _read_record_split(entry[1]) == split]
     kept = [
-        _extra_fields(place, record, _make_record(bare, split, entry))
+        _collect_extra_fields(place, record, _convert_entry_to_record(bare, split, entry))
         for (place, record), (split, entry) in zip(ordered, bare.entries(), strict=True)
     ]
     return Document(bare.model, bare.revision, {**body, BLOCK: {_RECORDS: kept}})
 
 
-def _record_split(record: Record) -> str:
+def _read_record_split(record: Record) -> str:
     split = record.get("split", "test")
     return split if isinstance(split, str) else "test"
 
 
-def _make_entry(record: Record) -> dict[str, Any]:
+def _convert_record_to_entry(record: Record) -> dict[str, Any]:
     """As MTEB has it: the scores with the subset and its languages among them."""
     entry = {
         **(record.get("scores") or {}),
@@ -462,7 +468,7 @@ def _make_entry(record: Record) -> dict[str, Any]:
     return entry
 
 
-def _make_record(document: Document, split: str, entry: Record) -> dict[str, Any]:
+def _convert_entry_to_record(document: Document, split: str, entry: Record) -> dict[str, Any]:
     """A record made of an entry alone."""
     body = document.body
     return {
@@ -475,7 +481,7 @@ def _make_record(document: Document, split: str, entry: Record) -> dict[str, Any
     }  # fmt: skip
 
 
-def _extra_fields(place: int, record: Record, made: Record) -> dict[str, Any]:
+def _collect_extra_fields(place: int, record: Record, made: Record) -> dict[str, Any]:
     """What has to be known beside the entry: the record's place, its order of fields, and those that differ."""
     differ = {
         key: record[key] for key in record if key not in made or not are_same_json(made[key], record[key])
@@ -484,14 +490,14 @@ def _extra_fields(place: int, record: Record, made: Record) -> dict[str, Any]:
     return {"place": place, **({} if usual else {"fields": list(record)}), "values": differ}
 
 
-def _document_records(document: Document) -> Iterator[tuple[int | None, dict[str, Any]]]:
+def _list_document_records(document: Document) -> Iterator[tuple[int | None, dict[str, Any]]]:
     block = document.body.get(BLOCK)
     kept = block.get(_RECORDS) if isinstance(block, dict) else None
     entries = list(document.entries())
     if not isinstance(kept, list) or len(kept) != len(entries):
         kept = [None] * len(entries)
     for (split, entry), beside in zip(entries, kept, strict=True):
-        made = _make_record(document, split, entry)
+        made = _convert_entry_to_record(document, split, entry)
         if not isinstance(beside, dict):
             yield None, made
             continue
@@ -550,9 +556,9 @@ class TaskSurvey:
         return next(iter(self.langs), "") if len(self.langs) < 2 else MANY
 
 
-def _document_revision(document: Document) -> str:
+def _read_document_revision(document: Document) -> str:
     name = document.body.get("dataset_revision")
-    return name if isinstance(name, str) and is_name(name) else ""
+    return name if isinstance(name, str) and is_printable_name(name) else ""
 
 
 def has_stated_intervals(document: Document) -> bool:
@@ -561,7 +567,7 @@ def has_stated_intervals(document: Document) -> bool:
     return isinstance(block, dict) and block.get("source") == EVALUATIONS
 
 
-def _stated_sizes(document: Document) -> list[int]:
+def _read_stated_sizes(document: Document) -> list[int]:
     """How many items are behind the first main score of an evaluation; nothing where it does not say."""
     rows = document.body[BLOCK].get("rows") if has_stated_intervals(document) else None
     first = rows[0] if isinstance(rows, list) and rows else None
@@ -570,7 +576,7 @@ def _stated_sizes(document: Document) -> list[int]:
 
 
 @dataclass
-class Survey:
+class DocumentSurvey:
     """All documents, counted as they are read."""
 
     documents: int = 0
@@ -582,20 +588,20 @@ class Survey:
         """Count a document."""
         self.documents += 1
         self.versions.setdefault(document.model, {})[document.revision, document.experiment] = None
-        task = self.tasks.setdefault(document.task, TaskSurvey(document_type(document)))
-        task.revisions[_document_revision(document)] += 1
-        task.sizes.update(_stated_sizes(document))
+        task = self.tasks.setdefault(document.task, TaskSurvey(find_document_task_type(document)))
+        task.revisions[_read_document_revision(document)] += 1
+        task.sizes.update(_read_stated_sizes(document))
         for split, entry in document.entries():
             task.splits[split] += 1
-            task.langs.update(entry_languages(entry))
+            task.langs.update(list_entry_languages(entry))
             main = number_or_none(entry.get(MAIN))
             task.shares += main is not None and abs(main) <= 1
 
     def system(self, document: Document) -> str:
-        """What the document's system is called in a run; see `system_name`."""
-        return self.system_name(document.model, document.revision, document.experiment)
+        """What the document's system is called in a run; see `name_system`."""
+        return self.name_system(document.model, document.revision, document.experiment)
 
-    def system_name(self, model: str, revision: str, experiment: str) -> str:
+    def name_system(self, model: str, revision: str, experiment: str) -> str:
         """The model's name; with its revision (and experiment) where the results are of more than one."""
         if len(self.versions[model]) == 1:
             return model
@@ -604,7 +610,7 @@ class Survey:
     def systems(self) -> dict[str, tuple[str, str, str]]:
         """Every system's name with its model, revision and experiment, in order."""
         return {
-            self.system_name(model, *version): (model, *version)
+            self.name_system(model, *version): (model, *version)
             for model, versions in self.versions.items()
             for version in versions
         }
@@ -647,7 +653,7 @@ class SurveyProgress:
     """Model, revision, evaluator and task of each result of Every Eval Ever, with the file that has it."""
 
 
-def is_evaluation(body: Any) -> bool:
+def is_every_eval_ever_file(body: Any) -> bool:
     """Whether a file is one of Every Eval Ever."""
     return isinstance(body, dict) and "evaluation_results" in body and "model_info" in body
 
@@ -686,27 +692,27 @@ def _read_file_documents(
     body = read_json(path, max_bytes)
     if isinstance(body, dict) and isinstance(body.get("results"), list):
         reading.head.update((key, value) for key, value in body.items() if key != "results")
-        yield from bundle_documents(
+        yield from split_bundle_into_documents(
             body["results"], path, lambda fault: reading.faults.append(Fault.of(str(path), fault))
         )
         return
     if not isinstance(body, dict):
         raise DataError("This is neither a file of MTEB results nor of Every Eval Ever", path=path, mend=MEND)
-    if is_evaluation(body):
-        yield from _of_evaluation(body, path, reading)
+    if is_every_eval_ever_file(body):
+        yield from _collect_evaluation_documents(body, path, reading)
         return
     meta = meta_of(path.parent)
-    owner = find_owner(path.parent, meta)
+    owner = find_results_owner(path.parent, meta)
     document = check_document(Document(*owner[:2], body, owner[2]), path)
     if meta is not None:
         reading.metas[owner] = meta
     yield document
 
 
-def _of_evaluation(body: Plain, path: Path, reading: SurveyProgress) -> Iterator[Document]:
-    from embassay.protocols.mteb.evaluations import documents_of_evaluation
+def _collect_evaluation_documents(body: Plain, path: Path, reading: SurveyProgress) -> Iterator[Document]:
+    from embassay.protocols.mteb.evaluations import read_evaluation_documents
 
-    for document in documents_of_evaluation(
+    for document in read_evaluation_documents(
         body, path, lambda what: reading.faults.append(Fault.of(str(path), what))
     ):
         owner = (document.model, document.revision, document.experiment, document.task)

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Spread
-from embassay.data.shapes import check_targets
+from embassay.contracts import CellPartExecutor
+from embassay.data.shapes import check_mapping_targets
 from embassay.errors import UsageError
 from embassay.measures.correlation import edit_distances
 from embassay.protocols.kernel import inputs as opening
@@ -25,48 +25,48 @@ from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
     PlannedTask,
-    check_names,
+    check_unique_dataset_names,
     choose_tasks,
     plan_datasets,
 )
 from embassay.protocols.kernel.request import SYSTEMS, option
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
-from embassay.protocols.pteb.judging import ANSWER_TOKENS, OnPairs, QuestionLoad, forecast_questions
+from embassay.protocols.pteb.judging import ANSWER_TOKENS, QuestionLoad, ScoredPairsStep, forecast_questions
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import (
     PARAPHRASERS,
     LLMParaphraser,
-    judge_prompt,
+    load_judge_prompt,
     open_paraphraser,
     open_prompt,
 )
 from embassay.protocols.pteb.plan import ParaphraseSource
 from embassay.protocols.pteb.ratings import (
-    Asking,
-    Context,
     Judge,
+    JudgeRating,
     Pair,
-    Rating,
+    RatingContext,
     RatingFigure,
-    by_reason,
-    check_named,
+    RatingInstructions,
+    check_judge_specs,
     collect_chat_facts,
+    estimate_share_of_ones,
     explain_too_many_lost,
     format_pair,
+    group_lost_by_reason,
     plan_judges,
     rate_pairs,
-    share_of_ones,
 )
 from embassay.protocols.wordings import records
 from embassay.protocols.wordings.protocol import WordingWriter
-from embassay.protocols.wordings.records import Generation, Paraphrase, Paraphraser
+from embassay.protocols.wordings.records import GenerationOptions, Paraphrase, Paraphraser
 from embassay.protocols.wordings.records import SourceText as AskedText
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import list_asked_texts, load_slices
-from embassay.records import Paraphrases, Skipped, TaskOutcome
+from embassay.protocols.wordings.work import list_asked_texts, load_language_slices
+from embassay.records import Paraphrases, SkippedItems, TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.folder import Cell, digest_json
-from embassay.runs.forecast import Forecast, Forecasts
+from embassay.runs.folder import RunCell, digest_json
+from embassay.runs.forecast import CellForecast, RunForecast
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import estimate_tokens
 
@@ -75,7 +75,7 @@ TIE = 0.005
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ParaphraserCandidate:
     """A paraphraser's means over the datasets: `similarity` as judged, 0 to 5; normalised word `edit_distance`,
     0 to 1; `seconds` per text. None where there is no value; `reason` says why one that is needed is missing."""
 
@@ -102,7 +102,7 @@ class SelectionRule:
 
 
 @dataclass(frozen=True)
-class Selection:
+class CandidateSelection:
     """What the rule says: the name taken (empty: none), why, who is on the front, and why each other one is out."""
 
     selected: str
@@ -111,33 +111,40 @@ class Selection:
     rejected: dict[str, str]
 
 
-def select_candidate(candidates: Sequence[Candidate], rule: SelectionRule = SelectionRule()) -> Selection:
+def select_candidate(
+    candidates: Sequence[ParaphraserCandidate], rule: SelectionRule = SelectionRule()
+) -> CandidateSelection:
     """Apply the rule.
 
-    >>> table_4 = [Candidate("gemma3-27b", 4.26, 0.81, 0.27), Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)]
+    >>> table_4 = [ParaphraserCandidate("gemma3-27b", 4.26, 0.81, 0.27),
+    ... ParaphraserCandidate("gpt-oss-20b", 4.44, 0.55, 1.24)]
     >>> select_candidate(table_4).selected
     'gemma3-27b'
     """
-    rejected = {candidate.name: why for candidate in candidates if (why := _explain_unfit(candidate, rule))}
+    rejected = {
+        candidate.name: why for candidate in candidates if (why := _explain_unfit_candidate(candidate, rule))
+    }
     fit = [candidate for candidate in candidates if candidate.name not in rejected]
     front = tuple(candidate.name for candidate in pareto_front(candidates))
     if not fit:
-        return Selection("", "no candidate meets the rule", front, rejected)
-    most = max(_value_or_worst(candidate.edit_distance) for candidate in fit)
-    tied = [candidate for candidate in fit if most - _value_or_worst(candidate.edit_distance) <= TIE]
+        return CandidateSelection("", "no candidate meets the rule", front, rejected)
+    most = max(_replace_missing_by_worst(candidate.edit_distance) for candidate in fit)
+    tied = [
+        candidate for candidate in fit if most - _replace_missing_by_worst(candidate.edit_distance) <= TIE
+    ]
     # Speed first; then what tells equally fast ones apart, so that the order of the command line does not.
     best = min(
         tied,
         key=lambda candidate: (
-            _slowness(candidate),
-            -_value_or_worst(candidate.edit_distance),
+            _compute_slowness(candidate),
+            -_replace_missing_by_worst(candidate.edit_distance),
             candidate.name,
         ),
     )
-    return Selection(best.name, _explain_choice(best, fit, tied), front, rejected)
+    return CandidateSelection(best.name, _explain_choice(best, fit, tied), front, rejected)
 
 
-def pareto_front(candidates: Sequence[Candidate]) -> list[Candidate]:
+def pareto_front(candidates: Sequence[ParaphraserCandidate]) -> list[ParaphraserCandidate]:
     """The candidates, in their order, that no other beats: more similar, more reworded and faster, or as good in all
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
@@ -145,21 +152,21 @@ def pareto_front(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [candidate for candidate in rated if not any(_dominates(other, candidate) for other in rated)]
 
 
-def _dominates(a: Candidate, b: Candidate) -> bool:
-    first, second = _criteria(a), _criteria(b)
+def _dominates(a: ParaphraserCandidate, b: ParaphraserCandidate) -> bool:
+    first, second = _list_criteria(a), _list_criteria(b)
     return first != second and all(x >= y for x, y in zip(first, second, strict=True))
 
 
-def _criteria(candidate: Candidate) -> tuple[float, float, float]:
+def _list_criteria(candidate: ParaphraserCandidate) -> tuple[float, float, float]:
     """All of them larger for better."""
     return (
-        _value_or_worst(candidate.similarity),
-        _value_or_worst(candidate.edit_distance),
-        -_slowness(candidate),
+        _replace_missing_by_worst(candidate.similarity),
+        _replace_missing_by_worst(candidate.edit_distance),
+        -_compute_slowness(candidate),
     )
 
 
-def _explain_unfit(candidate: Candidate, rule: SelectionRule) -> str:
+def _explain_unfit_candidate(candidate: ParaphraserCandidate, rule: SelectionRule) -> str:
     if candidate.similarity is None or candidate.edit_distance is None:
         return candidate.reason or "some of its values are missing"
     if candidate.similarity < rule.similarity:
@@ -171,8 +178,10 @@ def _explain_unfit(candidate: Candidate, rule: SelectionRule) -> str:
     return ""
 
 
-def _explain_choice(best: Candidate, fit: Sequence[Candidate], tied: Sequence[Candidate]) -> str:
-    distance = f"an edit distance of {_value_or_worst(best.edit_distance):.2f}"
+def _explain_choice(
+    best: ParaphraserCandidate, fit: Sequence[ParaphraserCandidate], tied: Sequence[ParaphraserCandidate]
+) -> str:
+    distance = f"an edit distance of {_replace_missing_by_worst(best.edit_distance):.2f}"
     if len(fit) == 1:
         return f"the only candidate that meets the rule, with {distance}"
     if len(tied) == 1:
@@ -182,12 +191,12 @@ def _explain_choice(best: Candidate, fit: Sequence[Candidate], tied: Sequence[Ca
     )
 
 
-def _value_or_worst(value: float | None) -> float:
+def _replace_missing_by_worst(value: float | None) -> float:
     assert value is not None
     return value
 
 
-def _slowness(candidate: Candidate) -> float:
+def _compute_slowness(candidate: ParaphraserCandidate) -> float:
     return math.inf if candidate.seconds is None else candidate.seconds
 
 
@@ -216,7 +225,7 @@ class SelectionOptions(RatingOptions):
             )
 
     @property
-    def rule(self) -> SelectionRule:
+    def selection_rule(self) -> SelectionRule:
         """The rule that selects."""
         return SelectionRule(self.least_similarity, self.least_edit_distance)
 
@@ -246,7 +255,7 @@ class SelectionRequest(request.RunRequest):
         (), "Another judge, to check the selection.", name="--cross-judge", group=SYSTEMS
     )
     prompt: str = option("default", "default, variant1 to variant3, or a text file.", group=SYSTEMS)
-    generation: Generation = field(default_factory=Generation)
+    generation: GenerationOptions = field(default_factory=GenerationOptions)
     options: SelectionOptions = field(default_factory=SelectionOptions)
 
     def __post_init__(self) -> None:
@@ -286,14 +295,14 @@ class SelectionPlan(planning.Plan):
     """The judge that decides, then the others."""
     longest: int = 0
 
-    def texts_to_rewrite(self, dataset: PlannedDataset) -> list[AskedText]:
+    def list_texts_to_rewrite(self, dataset: PlannedDataset) -> list[AskedText]:
         """The distinct texts of a dataset, in the order of the data."""
-        return distinct_texts(self.request, dataset.source)
+        return list_distinct_texts(self.request, dataset.source)
 
-    def with_cross_check(self, candidates: Sequence[str]) -> SelectionPlan:
+    def add_cross_check_cells(self, candidates: Sequence[str]) -> SelectionPlan:
         """The plan, and cells in which the other judges rate these candidates."""
         more = [
-            _make_cell(self, candidate, dataset, judge, f"judge={judge.name}")
+            _make_candidate_cell(self, candidate, dataset, judge, f"judge={judge.name}")
             for candidate in self.systems
             if candidate.name in candidates
             for judge in self.judges[1:]
@@ -310,13 +319,13 @@ def make_plan(
     `answers` is the file of kept answers. Raises UsageError for a dataset without pairs, for names that are unknown or
     without a price where the cost is limited, ModelError for a model that cannot be opened.
     """
-    check_targets(request.mapping)
-    check_named([request.judge, *request.cross_judges])
+    check_mapping_targets(request.mapping)
+    check_judge_specs([request.judge, *request.cross_judges])
     datasets, suites = plan_datasets(
         request, (PAIRS,), lambda source: _plan_dataset(source, request), plain=True
     )
-    check_names(dataset.name for dataset in datasets)
-    texts = [asked.text for dataset in datasets for asked in distinct_texts(request, dataset.source)]
+    check_unique_dataset_names(dataset.name for dataset in datasets)
+    texts = [asked.text for dataset in datasets for asked in list_distinct_texts(request, dataset.source)]
     longest = max((len(text.encode()) for text in texts), default=0)
     sources = _open_candidates(request, datasets, longest, answers, ledger)
     candidates = [_plan_candidate(text, source, ledger) for text, source in sources.items()]
@@ -327,21 +336,23 @@ def make_plan(
         judges=tuple(judges), longest=6 * longest
     )  # fmt: skip
     cells = [
-        _make_cell(plan, candidate, dataset, judges[0]) for dataset in datasets for candidate in candidates
+        _make_candidate_cell(plan, candidate, dataset, judges[0])
+        for dataset in datasets
+        for candidate in candidates
     ]
     plan = replace(plan, cells=tuple(cells))
     everyone = [candidate.name for candidate in candidates]
-    return plan.with_cross_check(everyone) if request.options.cross_check == "all" else plan
+    return plan.add_cross_check_cells(everyone) if request.options.cross_check == "all" else plan
 
 
-def distinct_texts(request: SelectionRequest, source: str) -> list[AskedText]:
+def list_distinct_texts(request: SelectionRequest, source: str) -> list[AskedText]:
     """The distinct texts of a dataset, in the order of the data."""
-    parts = load_slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
+    parts = load_language_slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
     asked = list_asked_texts(PAIRS, parts, by_place=False)
     return list({(text.lang, text.text): text for text in asked}.values())
 
 
-def find_chat(paraphraser: Paraphraser) -> Any:
+def find_chat_model(paraphraser: Paraphraser) -> Any:
     """The language model that a paraphraser is; None for one that asks nobody."""
     return paraphraser.chat.model if isinstance(paraphraser, LLMParaphraser) else None
 
@@ -349,9 +360,9 @@ def find_chat(paraphraser: Paraphraser) -> Any:
 def _plan_dataset(source: str, request: SelectionRequest) -> PlannedDataset:
     how = request.dataset(source)
     dataset = opening.open_request_dataset(how)
-    choose_tasks(source, dataset, [OnPairs(TASK)])
-    parts = load_slices(PAIRS, how, request.limit, request.seed, "each")
-    n = len(distinct_texts(request, source))
+    choose_tasks(source, dataset, [ScoredPairsStep(TASK)])
+    parts = load_language_slices(PAIRS, how, request.limit, request.seed, "each")
+    n = len(list_distinct_texts(request, source))
     task = PlannedTask(
         TASK,
         n,
@@ -375,14 +386,14 @@ def _open_candidates(
     for text in dict.fromkeys(request.systems):
         paraphraser = open_paraphraser(
             text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
-            recorded=_recorded_paraphrases(request, datasets), longest=longest
+            recorded=_collect_recorded_wordings(request, datasets), longest=longest
         )  # fmt: skip
         if paraphraser.name not in {source.name for source in opened.values()}:
             opened[text] = ParaphraseSource("", paraphraser.name, paraphraser, prompt)
     return opened
 
 
-def _recorded_paraphrases(
+def _collect_recorded_wordings(
     request: SelectionRequest, datasets: Sequence[PlannedDataset]
 ) -> Mapping[str, Paraphrases]:
     """The wordings that datasets bring themselves."""
@@ -397,7 +408,7 @@ def _recorded_paraphrases(
 
 
 def _plan_candidate(text: str, source: ParaphraseSource, ledger: Ledger | None) -> PlannedSystem:
-    paraphraser, chat = source.paraphraser, find_chat(source.paraphraser)
+    paraphraser, chat = source.paraphraser, find_chat_model(source.paraphraser)
     if chat is None:
         entry = PARAPHRASERS.get(PARAPHRASERS.style.parse(text).name)
         facts: dict[str, Any] = {"summary": entry.summary}
@@ -409,13 +420,13 @@ def _plan_candidate(text: str, source: ParaphraseSource, ledger: Ledger | None) 
     return PlannedSystem(text, paraphraser.name, paraphraser.identity, "llm", facts)
 
 
-def _make_cell(
+def _make_candidate_cell(
     plan: SelectionPlan,
     candidate: PlannedSystem,
     dataset: PlannedDataset,
     judge: PlannedSystem,
     variant: str = "",
-) -> Cell:
+) -> RunCell:
     request = plan.request
     key = digest_json(
         {
@@ -437,19 +448,19 @@ def _make_cell(
     # A text is paraphrased and its paraphrase rated; for a second judge only rated.
     units = dataset.tasks[0].n * (1 if variant else 2)
     # All of them wait for the judge's server, whoever paraphrases.
-    return Cell(TASK, dataset.name, candidate.name, key, units, job, remote=True, variant=variant)
+    return RunCell(TASK, dataset.name, candidate.name, key, units, job, remote=True, variant=variant)
 
 
-def forecast_selection(plan: SelectionPlan) -> Forecasts:
+def forecast_selection(plan: SelectionPlan) -> RunForecast:
     """The cost of every candidate and every judge on every dataset: paraphrases are taken to be as long as their
     texts, and ratings not to be there yet. The other judges rate one candidate, or all."""
-    return Forecasts(tuple(_forecast_cells(plan)))
+    return RunForecast(tuple(_forecast_cells(plan)))
 
 
-def _forecast_cells(plan: SelectionPlan) -> Iterator[Forecast]:
+def _forecast_cells(plan: SelectionPlan) -> Iterator[CellForecast]:
     everyone = plan.request.options.cross_check == "all"
     for dataset in plan.datasets:
-        asked = plan.texts_to_rewrite(dataset)
+        asked = plan.list_texts_to_rewrite(dataset)
         for source in plan.sources:
             yield _forecast_paraphrases(plan, source, dataset, asked)
         for judge in plan.judges:
@@ -462,8 +473,8 @@ def _forecast_paraphrases(
     source: ParaphraseSource,
     dataset: PlannedDataset,
     asked: Sequence[records.SourceText],
-) -> Forecast:
-    head = Forecast(TASK, dataset.name, source.paraphraser.name, len(asked), 0, 0)
+) -> CellForecast:
+    head = CellForecast(TASK, dataset.name, source.paraphraser.name, len(asked), 0, 0)
     paraphraser = source.paraphraser
     if not isinstance(paraphraser, LLMParaphraser):
         return head
@@ -483,11 +494,11 @@ def _forecast_ratings(
     dataset: PlannedDataset,
     asked: Sequence[records.SourceText],
     candidates: int,
-) -> Forecast:
+) -> CellForecast:
     n = candidates * len(asked)
-    prompt = estimate_tokens([judge_prompt().text, format_pair("", "")])
+    prompt = estimate_tokens([load_judge_prompt().text, format_pair("", "")])
     texts = estimate_tokens([text.text for text in asked])
-    head = Forecast(TASK, dataset.name, judge.name, n, 0, 0)
+    head = CellForecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
     return forecast_questions(
         head, chat, QuestionLoad(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS)
@@ -500,7 +511,7 @@ NOTHING = "no usable paraphrase"
 Floats = NDArray[np.float64]
 
 
-def paraphrase_ids(paraphrases: Sequence[object]) -> tuple[str, ...]:
+def make_paraphrase_ids(paraphrases: Sequence[object]) -> tuple[str, ...]:
     """What the texts are called in items: by their place among the distinct texts of the dataset."""
     return tuple(f"text-{i}" for i in range(len(paraphrases)))
 
@@ -511,7 +522,7 @@ def select_pairs_to_rate(paraphrases: Sequence[Paraphrase]) -> list[Pair]:
 
 
 def score_criteria(
-    paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context
+    paraphrases: Sequence[Paraphrase], ratings: Sequence[JudgeRating], context: RatingContext
 ) -> TaskOutcome:
     """Score a paraphraser on the distinct texts of a dataset, (n,); `ratings` are those of `select_pairs_to_rate`.
 
@@ -519,28 +530,28 @@ def score_criteria(
     at all, over 5% of the others without a rating no similarity. Items are `similarity`, `edit_distance` and
     `seconds`.
     """
-    ids = paraphrase_ids(paraphrases)
+    ids = make_paraphrase_ids(paraphrases)
     unusable = ["" if paraphrase.usable else paraphrase.outcome for paraphrase in paraphrases]
-    unworded = by_reason("texts without a paraphrase", ids, unusable)
+    unworded = group_lost_by_reason("texts without a paraphrase", ids, unusable)
     reason = explain_too_many_lost("texts had no usable paraphrase", len(paraphrases), unworded)
-    rated, unrated = mean_similarity(paraphrases, ratings, context)
+    rated, unrated = average_similarity_ratings(paraphrases, ratings, context)
     pairs = select_pairs_to_rate(paraphrases)
     texts, wordings = [text for text, _ in pairs], [wording for _, wording in pairs]
-    distances = _spread_over_all(paraphrases, edit_distances(texts, wordings))
-    lengths = _spread_over_all(paraphrases, [len(wording) / len(text) for text, wording in pairs])
-    seconds = _text_seconds(paraphrases)
+    distances = _place_values_of_usable(paraphrases, edit_distances(texts, wordings))
+    lengths = _place_values_of_usable(paraphrases, [len(wording) / len(text) for text, wording in pairs])
+    seconds = _list_text_seconds(paraphrases)
     figures = [
         rated,
-        mean_score("edit_distance", distances, context, NOTHING),
-        mean_score("seconds", seconds, context, "nothing was requested"),
-        mean_score("length_ratio", lengths, context, NOTHING),
+        estimate_mean_figure("edit_distance", distances, context, NOTHING),
+        estimate_mean_figure("seconds", seconds, context, "nothing was requested"),
+        estimate_mean_figure("length_ratio", lengths, context, NOTHING),
     ]
     if reason:
         figures = [RatingFigure(each.measure, each.variant, each.n, reason) for each in figures]
     # Shares stand whatever was lost: they are what tells how much that is.
-    figures += _share_scores(paraphrases, ratings, context)
+    figures += _make_share_figures(paraphrases, ratings, context)
     items = Items()
-    items.add(ids, _text_ratings(paraphrases, ratings), HEADLINE)
+    items.add(ids, _list_text_ratings(paraphrases, ratings), HEADLINE)
     items.add(ids, distances, "edit_distance")
     items.add(ids, seconds, "seconds")
     return TaskOutcome(
@@ -548,39 +559,42 @@ def score_criteria(
         components={each.name: each.component for each in figures},
         items=items.columns,
         skipped=(*unworded, *unrated),
-        counts=_count_outcomes(paraphrases),
+        counts=_count_paraphrase_outcomes(paraphrases),
     )
 
 
-def cross_check(
-    paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], judge: str, context: Context
+def score_cross_check(
+    paraphrases: Sequence[Paraphrase], ratings: Sequence[JudgeRating], judge: str, context: RatingContext
 ) -> TaskOutcome:
     """The similarity alone, as another judge sees it: variant `judge=NAME`."""
-    rated, unrated = mean_similarity(paraphrases, ratings, context, f"judge={judge}")
-    ids, items = paraphrase_ids(paraphrases), Items()
-    items.add(ids, _text_ratings(paraphrases, ratings), HEADLINE)
+    rated, unrated = average_similarity_ratings(paraphrases, ratings, context, f"judge={judge}")
+    ids, items = make_paraphrase_ids(paraphrases), Items()
+    items.add(ids, _list_text_ratings(paraphrases, ratings), HEADLINE)
     return TaskOutcome((rated.score,), {HEADLINE: rated.component}, items.columns, unrated)
 
 
-def mean_similarity(
-    paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context, variant: str = ""
-) -> tuple[RatingFigure, tuple[Skipped, ...]]:
+def average_similarity_ratings(
+    paraphrases: Sequence[Paraphrase],
+    ratings: Sequence[JudgeRating],
+    context: RatingContext,
+    variant: str = "",
+) -> tuple[RatingFigure, tuple[SkippedItems, ...]]:
     """The mean rating of the usable paraphrases, and those without a rating."""
     ids = [
         key
-        for key, paraphrase in zip(paraphrase_ids(paraphrases), paraphrases, strict=True)
+        for key, paraphrase in zip(make_paraphrase_ids(paraphrases), paraphrases, strict=True)
         if paraphrase.usable
     ]
-    lost = by_reason("paraphrases without a rating", ids, [rating.reason for rating in ratings])
+    lost = group_lost_by_reason("paraphrases without a rating", ids, [rating.reason for rating in ratings])
     reason = explain_too_many_lost("paraphrases had no rating", len(ids), lost)
-    values = _text_ratings(paraphrases, ratings)
+    values = _list_text_ratings(paraphrases, ratings)
     if reason:
         return RatingFigure(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
-    return mean_score(HEADLINE, values, context, NOTHING, variant), lost
+    return estimate_mean_figure(HEADLINE, values, context, NOTHING, variant), lost
 
 
-def mean_score(
-    measure: str, values: Floats, context: Context, otherwise: str, variant: str = ""
+def estimate_mean_figure(
+    measure: str, values: Floats, context: RatingContext, otherwise: str, variant: str = ""
 ) -> RatingFigure:
     """The mean of the values that are there, resampled over all texts so that candidates are paired; `otherwise` is
     the reason where there is none."""
@@ -591,39 +605,41 @@ def mean_score(
     return RatingFigure(measure, variant, n, mean)
 
 
-def _share_scores(
-    paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context
+def _make_share_figures(
+    paraphrases: Sequence[Paraphrase], ratings: Sequence[JudgeRating], context: RatingContext
 ) -> list[RatingFigure]:
     """How many texts came back as they were, and how many were lost on the way."""
     copied = [float(paraphrase.outcome == "copied") for paraphrase in paraphrases if paraphrase.usable]
     unrated = [float(rating.value is None) for rating in ratings]
     failed = np.array([float(not paraphrase.usable) for paraphrase in paraphrases])
     return [
-        share_of_ones("copied", _spread_over_all(paraphrases, copied), context, NOTHING),
-        share_of_ones("failed", failed, context, NOTHING),
-        share_of_ones("failed_ratings", _spread_over_all(paraphrases, unrated), context, NOTHING),
+        estimate_share_of_ones("copied", _place_values_of_usable(paraphrases, copied), context, NOTHING),
+        estimate_share_of_ones("failed", failed, context, NOTHING),
+        estimate_share_of_ones(
+            "failed_ratings", _place_values_of_usable(paraphrases, unrated), context, NOTHING
+        ),
     ]
 
 
-def _count_outcomes(paraphrases: Sequence[Paraphrase]) -> dict[str, int]:
+def _count_paraphrase_outcomes(paraphrases: Sequence[Paraphrase]) -> dict[str, int]:
     outcomes = Counter(paraphrase.outcome for paraphrase in paraphrases)
     counts = {f"texts_{name.replace(' ', '_')}": n for name, n in sorted(outcomes.items())}
     return counts | {"further_attempts": sum(max(0, paraphrase.attempts - 1) for paraphrase in paraphrases)}
 
 
-def _text_seconds(paraphrases: Sequence[Paraphrase]) -> Floats:
+def _list_text_seconds(paraphrases: Sequence[Paraphrase]) -> Floats:
     """How long every text took, failed ones too; NaN where nothing was asked for."""
     return np.array([paraphrase.seconds if paraphrase.seconds > 0 else np.nan for paraphrase in paraphrases])
 
 
-def _text_ratings(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating]) -> Floats:
+def _list_text_ratings(paraphrases: Sequence[Paraphrase], ratings: Sequence[JudgeRating]) -> Floats:
     """The rating of every text's paraphrase, NaN where there is none."""
-    return _spread_over_all(
+    return _place_values_of_usable(
         paraphrases, [np.nan if rating.value is None else rating.value for rating in ratings]
     )
 
 
-def _spread_over_all(paraphrases: Sequence[Paraphrase], of_usable: Sequence[float] | Floats) -> Floats:
+def _place_values_of_usable(paraphrases: Sequence[Paraphrase], of_usable: Sequence[float] | Floats) -> Floats:
     """Values of the usable paraphrases at the places of all, NaN at the others'."""
     values = np.full(len(paraphrases), np.nan)
     values[[i for i, paraphrase in enumerate(paraphrases) if paraphrase.usable]] = of_usable
@@ -645,25 +661,25 @@ class SelectionWork:
         advance: Callable[[int], None],
         *,
         ledger: Ledger | None = None,
-        spread: Spread = HERE,
+        spread: CellPartExecutor = HERE,
     ) -> TaskOutcome:
         """The outcome of one cell, with the answers of the judge that were asked for and had, and its calls. A server
         does the work: there is nothing to spread."""
         del spread
         source = next(source for source in self.plan.sources if source.name == job.candidate)
         dataset = next(dataset for dataset in self.plan.datasets if dataset.name == job.dataset)
-        paraphrases = self._paraphrased(source, dataset, advance, ledger or Ledger())
-        ratings, counts = self._rated(job, paraphrases, advance, ledger)
-        context = Context(dataset.name, seed=self.plan.request.seed, options=self.plan.request.options)
+        paraphrases = self._paraphrase_dataset(source, dataset, advance, ledger or Ledger())
+        ratings, counts = self._rate_paraphrases(job, paraphrases, advance, ledger)
+        context = RatingContext(dataset.name, seed=self.plan.request.seed, options=self.plan.request.options)
         judge = self.plan.judges[0]
         if job.judge.spec != judge.spec:
-            outcome = cross_check(paraphrases, ratings, job.judge.open().name, context)
+            outcome = score_cross_check(paraphrases, ratings, job.judge.open().name, context)
         else:
             outcome = score_criteria(paraphrases, ratings, context)
-        warnings = warn_of_own_judge(source, job.judge.open())
+        warnings = warn_of_self_judging(source, job.judge.open())
         return replace(outcome, counts={**outcome.counts, **counts}, warnings=warnings)
 
-    def _paraphrased(
+    def _paraphrase_dataset(
         self,
         source: ParaphraseSource,
         dataset: PlannedDataset,
@@ -673,31 +689,31 @@ class SelectionWork:
         """What the candidate makes of every distinct text, in their order."""
         [seed] = source.paraphraser.seeds(1, self.plan.request.seed, dataset=dataset.name)
         writer = WordingWriter(self.paraphrases, ledger, _ProgressCounter(advance))
-        asked = tuple(self.plan.texts_to_rewrite(dataset))
+        asked = tuple(self.plan.list_texts_to_rewrite(dataset))
         writer.write([dataset], [source], {(source.name, dataset.name): (seed,)}, lambda *_: asked)
         rows = {(row.lang, row.text): row for row in self.paraphrases.rows(source.name, dataset.name, seed)}
-        return [rows[text.lang, text.text] for text in self.plan.texts_to_rewrite(dataset)]
+        return [rows[text.lang, text.text] for text in self.plan.list_texts_to_rewrite(dataset)]
 
-    def _rated(
+    def _rate_paraphrases(
         self,
         job: CandidateJob,
         paraphrases: list[Paraphrase],
         advance: Callable[[int], None],
         ledger: Ledger | None,
-    ) -> tuple[list[Rating], dict[str, int]]:
+    ) -> tuple[list[JudgeRating], dict[str, int]]:
         request = self.plan.request
-        asking = Asking(judge_prompt().text, request.options, request.seed)
+        asking = RatingInstructions(load_judge_prompt().text, request.options, request.seed)
         with (
-            job.judge.with_kept_answers(ledger, self.answers) as chat,
+            job.judge.open_with_kept_answers(ledger, self.answers) as chat,
             charge_calls(ledger, chat.name) as calls,
         ):
             ratings = rate_pairs(chat, select_pairs_to_rate(paraphrases), asking, advance)
         return ratings, {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached, **calls}
 
 
-def warn_of_own_judge(source: ParaphraseSource, judge: Any) -> tuple[str, ...]:
+def warn_of_self_judging(source: ParaphraseSource, judge: Any) -> tuple[str, ...]:
     """A warning where a candidate is judged by itself."""
-    chat = find_chat(source.paraphraser)
+    chat = find_chat_model(source.paraphraser)
     name = getattr(chat, "model", None)
     if name is None or name != getattr(judge, "model", None):
         return ()

@@ -61,16 +61,16 @@ FRAME = re.compile(
 """What models put around a wording, or say of it."""
 
 
-def answer_fault(text: str, wording: str) -> str:
+def find_answering_fault(text: str, wording: str) -> str:
     """Why the wording answers its text, speaks to who sent it or tells of itself, in place of rewording; empty where it
     does not.
 
     A text that asks may become a request, and the other way round; a statement in its place is an answer. Marks that
     the text has itself do not count.
 
-    >>> answer_fault("what is my bank's number", "the number of the bank is 555 1234")
+    >>> find_answering_fault("what is my bank's number", "the number of the bank is 555 1234")
     'a statement instead of a question'
-    >>> answer_fault("what is my bank's number", "please tell me the number of my bank")
+    >>> find_answering_fault("what is my bank's number", "please tell me the number of my bank")
     ''
     """
     for what, marks in (("it responds like an assistant", ASSISTANT), ("it talks about itself", FRAME)):
@@ -162,11 +162,11 @@ _MONTHS_IN_WORDS = """
 _MONTHS = frozenset(_MONTHS_IN_WORDS.split())
 
 
-def find_names(text: str) -> frozenset[str]:
+def find_proper_names(text: str) -> frozenset[str]:
     """Words with a capital that do not begin a sentence, case-folded: names as English writes them. Abbreviations of up
     to three capitals are left out, for a wording may write them out; a text in capitals has none.
 
-    >>> sorted(find_names("Book a table in Osage City, OH, for May"))
+    >>> sorted(find_proper_names("Book a table in Osage City, OH, for May"))
     ['city', 'osage']
     """
     words = list(_NAME.finditer(text))
@@ -186,24 +186,24 @@ def find_names(text: str) -> frozenset[str]:
     return frozenset(kept) if len(kept) < 0.7 * max(1, len(words)) else frozenset()
 
 
-def find_slot_fault(text: str, wording: str) -> str:
+def find_lost_number_or_name(text: str, wording: str) -> str:
     """Which number or name of the text its wording has lost, or which number it has added; empty where neither.
 
     A name counts as kept where the wording holds it in any case, within another word too.
 
-    >>> find_slot_fault("a table for nine in Osage City", "a table for 9 people in Osage")
+    >>> find_lost_number_or_name("a table for nine in Osage City", "a table for 9 people in Osage")
     "the name 'city' is lost"
-    >>> find_slot_fault("a table for nine", "a table for ten")
+    >>> find_lost_number_or_name("a table for nine", "a table for ten")
     "the number '9' is lost"
     """
     before, after = count_numbers(text), count_numbers(wording)
     if lost := sorted(set(before) - set(after)):
         return f"the number {lost[0]!r} is lost"
     folded = _strip_signs(wording)
-    if gone := sorted(name for name in find_names(text) if _strip_signs(name) not in folded):
+    if gone := sorted(name for name in find_proper_names(text) if _strip_signs(name) not in folded):
         return f"the name {gone[0]!r} is lost"
     if added := sorted(set(after) - set(before)):
         return f"the number {added[0]!r} is new"
     source = _strip_signs(text)
-    new = sorted(name for name in find_names(wording) if _strip_signs(name) not in source)
-    return f"the name {new[0]!r} is new" if new and find_names(text) else ""
+    new = sorted(name for name in find_proper_names(wording) if _strip_signs(name) not in source)
+    return f"the name {new[0]!r} is new" if new and find_proper_names(text) else ""

@@ -16,44 +16,50 @@ from embassay.protocols.kernel.comparisons import (
     CORRECTION,
     METHOD,
     REFERENCE,
-    Headline,
     Standing,
+    SystemHeadline,
     compare_headlines,
 )
 from embassay.protocols.kernel.estimates import bootstrap_interval
 from embassay.protocols.kernel.session import Conclusion, system_kinds
-from embassay.protocols.kernel.tables import ColumnTable, text, whole
-from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_words, word_counts
+from embassay.protocols.kernel.tables import ColumnTable, make_whole_number_column, text
+from embassay.protocols.pteb.drops import (
+    SCORES,
+    LengthBin,
+    average_item_words,
+    count_words_by_dataset,
+    score_by_length,
+)
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.pteb.tables import RunRows, make_tables
+from embassay.protocols.pteb.tables import PtebRunRows, make_tables
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
-    PlannedDataset,
+    PlannedWordedDataset,
     RunGrowth,
     Seeds,
-    group_systems,
-    level_standings,
+    group_systems_by_method,
+    make_level_standings,
 )
-from embassay.protocols.wordings.records import quality_rows
+from embassay.protocols.wordings.records import make_quality_rows
 from embassay.protocols.wordings.scores import (
     ORIGINAL,
     OVERALL,
     RunDataset,
     RunLayout,
+    RunLevels,
     RunSource,
     RunSystem,
     RunTask,
-    Scores,
     TaskScope,
-    drop_rows,
-    level_rows,
     list_scopes,
-    original_row,
+    make_level_rows,
+    make_mixed_drop_rows,
+    make_original_row,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import fine_points
+from embassay.protocols.wordings.tables import make_points_field
 from embassay.protocols.wordings.work import find_task as task_named
-from embassay.records import Result, finite_or_none
+from embassay.records import Result, convert_nonfinite_to_none
 from embassay.runs.folder import CellRecord, RunFolder, slugify_name
 from embassay.stats import (
     Estimate,
@@ -71,7 +77,7 @@ MOST = 5_000
 """Observations whose pairs are taken."""
 
 
-def compare_with_baseline(scores: Scores, scope: TaskScope) -> dict[str, Any]:
+def compare_with_baseline(scores: RunLevels, scope: TaskScope) -> dict[str, Any]:
     """`d = PTEB(baseline) - PTEB(system)` on the same wordings, for every system of a scope but the baseline.
 
     A dict of `baseline`, `datasets`, `systems` and `reason` (why there is no comparison at all). Each of `systems` has
@@ -81,7 +87,7 @@ def compare_with_baseline(scores: Scores, scope: TaskScope) -> dict[str, Any]:
     (percentile bootstrap, 1,000 resamples; None for `averaged`, as in the paper), the `statistic`, `p` and `p_holm`
     (over the systems of the scope) of the Wilcoxon signed-rank test, `n`, and `method`, which test it was.
     """
-    baseline = scores.layout.compared_with
+    baseline = scores.layout.baseline_name
     empty = {"baseline": baseline, "datasets": [], "systems": []}
     if baseline not in scope.systems:
         ranked = any(system.name == baseline for system in scores.layout.ranked)
@@ -89,7 +95,7 @@ def compare_with_baseline(scores: Scores, scope: TaskScope) -> dict[str, Any]:
         return {**empty, "reason": f"the baseline, {baseline}, {why}"}
     if len(scope.systems) < 2:
         return {**empty, "reason": "no other system to compare"}
-    if not (level := scores.in_scope(scope.task, baseline)).present:
+    if not (level := scores.in_scope(scope.task, baseline)).has_score:
         return {**empty, "reason": f"{baseline}: {level.score.reason}"}
     systems = [_analyse_differences(scores, scope, system) for system in scope.systems if system != baseline]
     for analysis in ("pooled", "averaged"):
@@ -98,16 +104,16 @@ def compare_with_baseline(scores: Scores, scope: TaskScope) -> dict[str, Any]:
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
 
-def _analyse_differences(scores: Scores, scope: TaskScope, system: str) -> dict[str, Any]:
+def _analyse_differences(scores: RunLevels, scope: TaskScope, system: str) -> dict[str, Any]:
     """Both analyses of one system, without the correction."""
     level = scores.in_scope(scope.task, system)
-    if not level.present:
+    if not level.has_score:
         return {"system": system, "pooled": None, "averaged": None, "reason": level.score.reason}
     pooled: list[Floats] = []
     averaged: list[float] = []
     for task, dataset in scores.layout.places(scope.task):
         of_baseline, of_system = (
-            scores.on_dataset(task, dataset.name, name).runs for name in (scores.layout.compared_with, system)
+            scores.on_dataset(task, dataset.name, name).runs for name in (scores.layout.baseline_name, system)
         )
         differences = [a - b for a, b in zip(of_baseline, of_system, strict=True)]
         pooled += differences
@@ -144,7 +150,7 @@ def _correct_p_values(analyses: list[dict[str, Any]]) -> None:
         analysis["p_holm"] = adjusted
 
 
-def rank_stability(scores: Scores, scope: TaskScope) -> dict[str, Any]:
+def measure_rank_stability(scores: RunLevels, scope: TaskScope) -> dict[str, Any]:
     """How stable the ranking of a scope is; systems without a score are left out, and two are needed (else `reason`).
 
     - `systems`, best PTEB score first; `original`, `pteb` their scores; `original_rank`, `rank` (1 = best; equal scores
@@ -154,7 +160,7 @@ def rank_stability(scores: Scores, scope: TaskScope) -> dict[str, Any]:
       replicates; `tau_runs` the mean and `tau_runs_min` the lowest tau-b of two runs (of one source), None for one run;
       `tau_sources` and `tau_sources_min` the same of the scores of two sources, None for one source.
     """
-    present = [system for system in scope.systems if scores.in_scope(scope.task, system).present]
+    present = [system for system in scope.systems if scores.in_scope(scope.task, system).has_score]
     present = [system for system in present if scores.original(scope.task, system).value is not None]
     levels = sorted(
         (scores.in_scope(scope.task, system) for system in present),
@@ -167,7 +173,7 @@ def rank_stability(scores: Scores, scope: TaskScope) -> dict[str, Any]:
     values = np.array([level.score.value for level in levels], dtype=np.float64)
     before = np.array([original.value for original in originals], dtype=np.float64)
     draws = _stack_replicates([level.score.replicates for level in levels])
-    tau_low, tau_high = _tau_interval(
+    tau_low, tau_high = _estimate_tau_interval(
         _stack_replicates([original.replicates for original in originals]), draws
     )
     runs = [level.runs for level in levels]
@@ -177,12 +183,12 @@ def rank_stability(scores: Scores, scope: TaskScope) -> dict[str, Any]:
         "pteb": values.tolist(),
         "original_rank": _rank_values(before),
         "rank": _rank_values(values),
-        **_rank_spread(draws),
-        "tau_original": finite_or_none(float(kendall_tau(before, values))),
+        **_estimate_rank_intervals(draws),
+        "tau_original": convert_nonfinite_to_none(float(kendall_tau(before, values))),
         "tau_low": tau_low,
         "tau_high": tau_high,
-        **_summarise_taus("tau_runs", _tau_of_runs(runs)),
-        **_summarise_taus("tau_sources", _taus(_source_scores(runs))),
+        **_summarise_taus("tau_runs", _compute_taus_between_runs(runs)),
+        **_summarise_taus("tau_sources", _compute_pairwise_taus(_average_scores_by_source(runs))),
         "reason": "",
     }
 
@@ -199,7 +205,7 @@ def _rank_values(values: Floats) -> list[int]:
     return [int(1 + (values > value).sum()) for value in values]
 
 
-def _rank_spread(draws: Floats | None) -> dict[str, Any]:
+def _estimate_rank_intervals(draws: Floats | None) -> dict[str, Any]:
     """Rank intervals and probabilities to be above, from the replicates in which all systems are defined."""
     # One set of replicates for all systems: ranks of different draws could not be set side by side.
     defined = None if draws is None else draws[:, np.isfinite(draws).all(axis=0)]
@@ -212,7 +218,7 @@ def _rank_spread(draws: Floats | None) -> dict[str, Any]:
     return {"rank_low": low.tolist(), "rank_high": high.tolist(), "beats": beats}
 
 
-def _tau_interval(before: Floats | None, after: Floats | None) -> tuple[float | None, float | None]:
+def _estimate_tau_interval(before: Floats | None, after: Floats | None) -> tuple[float | None, float | None]:
     if before is None or after is None or before.shape != after.shape:
         return None, None
     # A tau needs the value of every system, before and after.
@@ -222,17 +228,19 @@ def _tau_interval(before: Floats | None, after: Floats | None) -> tuple[float | 
     return bootstrap_interval(taus)
 
 
-def _tau_of_runs(runs: list[tuple[Floats, ...]]) -> list[float]:
+def _compute_taus_between_runs(runs: list[tuple[Floats, ...]]) -> list[float]:
     """Kendall's tau-b between every two runs of one source."""
-    return [tau for of_source in zip(*runs, strict=True) for tau in _taus(np.stack(of_source).T)]
+    return [
+        tau for of_source in zip(*runs, strict=True) for tau in _compute_pairwise_taus(np.stack(of_source).T)
+    ]
 
 
-def _source_scores(runs: list[tuple[Floats, ...]]) -> Floats:
+def _average_scores_by_source(runs: list[tuple[Floats, ...]]) -> Floats:
     """The scores of the systems by source, (sources, systems)."""
     return np.array([[of_source.mean() for of_source in of_system] for of_system in runs]).T
 
 
-def _taus(orders: Floats) -> list[float]:
+def _compute_pairwise_taus(orders: Floats) -> list[float]:
     """Tau-b between every two rows of (orders, systems)."""
     return [float(kendall_tau(first, second)) for first, second in combinations(orders, 2)]
 
@@ -244,7 +252,9 @@ def _summarise_taus(name: str, taus: list[float]) -> dict[str, float | None]:
     return {name: mean, f"{name}_min": min(defined, default=None)}
 
 
-def summarise_layout(layout: RunLayout, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+def summarise_pteb_run(
+    layout: RunLayout, records: Sequence[CellRecord]
+) -> tuple[list[Result], dict[str, Any]]:
     """The summary rows of a PTEB run, and what `comparisons.json` holds.
 
     `records` are the run's cells in any order, finished or failed; what is missing leads to rows without a value and
@@ -267,9 +277,9 @@ def summarise_layout(layout: RunLayout, records: Sequence[CellRecord]) -> tuple[
 
     The dict has `alpha`, `correction`, `method` and `scopes` as SAGE's, a scope being `overall` or a task, and beside
     it `NAME:classical` where systems without vectors were evaluated by another method; further `baseline` (spec 9:
-    tables 7 and 14; `compare_with_baseline`) and `rank_stability` (`rank_stability`), both by scope.
+    tables 7 and 14; `compare_with_baseline`) and `measure_rank_stability` (`measure_rank_stability`), both by scope.
     """
-    scores = Scores(layout, records)
+    scores = RunLevels(layout, records)
     every = list(list_scopes(layout))
     comparisons = {
         "alpha": ALPHA,
@@ -282,12 +292,12 @@ def summarise_layout(layout: RunLayout, records: Sequence[CellRecord]) -> tuple[
             for scope in every
         },
         "baseline": {
-            "system": layout.compared_with,
+            "system": layout.baseline_name,
             "scopes": {scope.name: compare_with_baseline(scores, scope) for scope in every},
         },
-        "rank_stability": {scope.name: rank_stability(scores, scope) for scope in every},
+        "rank_stability": {scope.name: measure_rank_stability(scores, scope) for scope in every},
     }
-    return list(_score_rows(scores)), comparisons
+    return list(_make_score_rows(scores)), comparisons
 
 
 def make_standings(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[Standing]:
@@ -295,8 +305,8 @@ def make_standings(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator
 
     Systems without vectors, where they were scored by another method, are a group of their own.
     """
-    scores = Scores(layout, records)
-    return level_standings(layout, scores, scores.scopes)
+    scores = RunLevels(layout, records)
+    return make_level_standings(layout, scores, scores.scopes)
 
 
 def summarise_originals(
@@ -304,24 +314,24 @@ def summarise_originals(
 ) -> tuple[list[Result], dict[str, Any], list[Standing]]:
     """Of a run without paraphrases: the rows over datasets and tasks and of each dataset (variant ""), what
     `comparisons.json` holds, and the standings; all of the scores on the texts as they are."""
-    scores = Scores(layout, records)
+    scores = RunLevels(layout, records)
     every = list(list_scopes(layout))
     compare = {
         scope.name: compare_headlines([scores.original(scope.task, system) for system in scope.systems])
         for scope in every
     }
     comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
-    group = group_systems(layout)
+    group = group_systems_by_method(layout)
     standing = [
         Standing(task, dataset, headline, mean, group.get((task, system.name), REFERENCE))
         for task, headline in scores.scopes
         for system in layout.systems
-        for dataset, mean in _original_scores(scores, task, system.name)
+        for dataset, mean in _list_original_scores(scores, task, system.name)
     ]
     langs = {dataset.name: dataset.lang for dataset in layout.datasets}
     rows = [
         replace(
-            original_row(layout, part.task, part.measure, part.headline),
+            make_original_row(layout, part.task, part.measure, part.headline),
             dataset=part.dataset, lang=langs.get(part.dataset, ""), variant="",
         )
         for part in standing
@@ -329,32 +339,32 @@ def summarise_originals(
     return rows, comparisons, standing
 
 
-def _original_scores(scores: Scores, task: str, system: str) -> Iterator[tuple[str, Headline]]:
+def _list_original_scores(scores: RunLevels, task: str, system: str) -> Iterator[tuple[str, SystemHeadline]]:
     """The original score on each dataset of a task (or overall, on none), then over them."""
-    for dataset in () if task == OVERALL else scores.layout.of_task(task):
-        yield dataset.name, scores.original_on(task, dataset.name, system)
+    for dataset in () if task == OVERALL else scores.layout.list_task_datasets(task):
+        yield dataset.name, scores.find_original_on_dataset(task, dataset.name, system)
     yield "", scores.original(task, system)
 
 
-def _score_rows(scores: Scores) -> Iterator[Result]:
+def _make_score_rows(scores: RunLevels) -> Iterator[Result]:
     layout = scores.layout
     for task in layout.tasks:
-        for dataset in layout.of_task(task.name):
+        for dataset in layout.list_task_datasets(task.name):
             languages = scores.cells.languages(task.name, dataset.name)
             for system in layout.systems:
                 for label in scores.labels:
                     level = scores.on_dataset(task.name, dataset.name, system.name, label)
-                    yield from level_rows(layout, task.name, task.headline, level, label, dataset)
+                    yield from make_level_rows(layout, task.name, task.headline, level, label, dataset)
                 for lang in languages:
                     level = scores.on_dataset(task.name, dataset.name, system.name, lang=lang)
-                    yield from level_rows(layout, task.name, task.headline, level, "", dataset, lang)
+                    yield from make_level_rows(layout, task.name, task.headline, level, "", dataset, lang)
     for name, headline in scores.scopes:
         for system in layout.systems:
             for label in scores.labels:
                 level = scores.in_scope(name, system.name, label)
-                yield from level_rows(layout, name, headline, level, label)
-            yield original_row(layout, name, headline, scores.original(name, system.name))
-            yield from drop_rows(scores, name, system.name)
+                yield from make_level_rows(layout, name, headline, level, label)
+            yield make_original_row(layout, name, headline, scores.original(name, system.name))
+            yield from make_mixed_drop_rows(scores, name, system.name)
 
 
 def conclude_run(
@@ -366,25 +376,25 @@ def conclude_run(
     rows: Sequence[Result],
 ) -> Conclusion:
     """The rows over runs, datasets and tasks, the comparisons of systems and all tables."""
-    layout = make_layout(plan, sources, seeds)
-    summary, comparisons = summarise_layout(layout, records)
-    quality = list(_quality_rows(plan, folder, sources, seeds))
+    layout = make_run_layout(plan, sources, seeds)
+    summary, comparisons = summarise_pteb_run(layout, records)
+    quality = list(_make_quality_rows(plan, folder, sources, seeds))
     every = [*rows, *quality, *summary]
-    given = RunRows(
+    given = PtebRunRows(
         every,
         system_kinds(plan),
         comparisons,
-        words=word_counts(_dataset_texts(plan)),
-        lengths=drops_by_length(plan, folder, sources, seeds, records),
-        seconds=_sum_seconds(records),
+        words=count_words_by_dataset(_list_dataset_texts(plan)),
+        lengths=bin_drops_by_length(plan, folder, sources, seeds, records),
+        seconds=_sum_sts_seconds(records),
         peaks=_find_memory_peaks(records),
-        suites=_paper_suites(plan),
+        suites=_find_paper_suites(plan),
     )
     headlines = tuple(make_standings(layout, records))
     return Conclusion([*quality, *summary], comparisons, tuple(make_tables(given)), headlines)
 
 
-def _paper_suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
+def _find_paper_suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
     """The paper's suites among those of the run, with their datasets."""
     papers = ("pteb-sts", "pteb-en", "pteb-multi")
     members = {name: names for suite in plan.suites for name, names in suite.within.items() if name in papers}
@@ -393,12 +403,13 @@ def _paper_suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
 
 def conclude_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclusion:
     """That of a run without paraphrases: scores, intervals and ranks, and one table of them."""
-    rows, comparisons, standing = summarise_originals(make_layout(plan, (), {}), records)
+    rows, comparisons, standing = summarise_originals(make_run_layout(plan, (), {}), records)
     kind = system_kinds(plan)
     table = ColumnTable.of(
         "scores", "Scores on the original texts, x 100, with 95% intervals", rows, text("task"),
         text("dataset", lambda row: row.dataset or "all"), text("kind", lambda row: kind[row.system]), text("system"),
-        fine_points("orig", "value"), fine_points("low", "ci_low"), fine_points("high", "ci_high"), whole("n"),
+        make_points_field("orig", "value"), make_points_field("low", "ci_low"),
+        make_points_field("high", "ci_high"), make_whole_number_column("n"),
         text("method"), text("reason"),
     )  # fmt: skip
     return Conclusion(rows, comparisons, (table,), tuple(standing))
@@ -408,7 +419,7 @@ def describe_paraphrases(
     folder: RunFolder,
     sources: Sequence[ParaphraseSource],
     growth: RunGrowth,
-    datasets: Sequence[PlannedDataset],
+    datasets: Sequence[PlannedWordedDataset],
 ) -> dict[str, Any]:
     """Who wrote the wordings, with which seeds, and what became of the texts; why datasets got no more runs, where a
     stored set was written for other data."""
@@ -416,7 +427,7 @@ def describe_paraphrases(
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
-        "warnings": [mismatch for source in sources for mismatch in _find_mismatches(source, datasets)],
+        "warnings": [mismatch for source in sources for mismatch in _find_mismatched_datasets(source, datasets)],
         "sources": [
             {
                 "name": source.name,
@@ -433,8 +444,10 @@ def describe_paraphrases(
     }  # fmt: skip
 
 
-def _find_mismatches(source: ParaphraseSource, datasets: Sequence[PlannedDataset]) -> list[str]:
-    compare = getattr(source.paraphraser, "mismatches", None)
+def _find_mismatched_datasets(
+    source: ParaphraseSource, datasets: Sequence[PlannedWordedDataset]
+) -> list[str]:
+    compare = getattr(source.paraphraser, "describe_data_mismatches", None)
     return compare({dataset.name: dataset.fingerprint for dataset in datasets}) if compare is not None else []
 
 
@@ -447,7 +460,7 @@ def _describe_source(paraphrases: ParaphraseSet, source: ParaphraseSource) -> di
     )
 
 
-def _quality_rows(
+def _make_quality_rows(
     plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
 ) -> list[Result]:
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
@@ -455,16 +468,16 @@ def _quality_rows(
     for source in sources:
         for dataset in plan.datasets:
             for seed in seeds[source.name, dataset.name]:
-                if paraphrases.has(source.name, dataset.name, seed):
+                if paraphrases.has_run(source.name, dataset.name, seed):
                     rows = paraphrases.rows(source.name, dataset.name, seed)
                     name, variant = source.paraphraser.name, source.variant(seed)
-                    results += quality_rows(
+                    results += make_quality_rows(
                         rows, dataset=dataset.name, system=name, variant=variant, seed=seed
                     )
     return results
 
 
-def _dataset_texts(plan: PtebPlan) -> dict[str, list[str]]:
+def _list_dataset_texts(plan: PtebPlan) -> dict[str, list[str]]:
     """Every dataset's texts that are paraphrased, as often as they stand in its first task."""
     return {
         dataset.name: [
@@ -476,7 +489,7 @@ def _dataset_texts(plan: PtebPlan) -> dict[str, list[str]]:
     }
 
 
-def _sum_seconds(records: Sequence[CellRecord]) -> dict[str, float]:
+def _sum_sts_seconds(records: Sequence[CellRecord]) -> dict[str, float]:
     """How long each system took for one run of the STS datasets (table 8): the mean over the runs, of each summed."""
     by_system: dict[str, dict[str, list[float]]] = {}
     for record in records:
@@ -497,7 +510,7 @@ def _find_memory_peaks(records: Sequence[CellRecord]) -> dict[str, int]:
     return peaks
 
 
-def make_layout(
+def make_run_layout(
     plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Mapping[tuple[str, str], tuple[int, ...]]
 ) -> RunLayout:
     """The systems, datasets, tasks and sources of a plan, with the seeds of the runs so far."""
@@ -536,7 +549,7 @@ VALUES = {
 """Task -> the item measure that is compared, and the gold beside it."""
 
 
-def drops_by_length(
+def bin_drops_by_length(
     plan: PtebPlan,
     folder: RunFolder,
     sources: Sequence[ParaphraseSource],
@@ -546,7 +559,7 @@ def drops_by_length(
     """(task, dataset, system) -> the bins, for systems whose cells are all done; references are left out."""
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
     by_place: dict[tuple[str, str, str], Sequence[LengthBin]] = {}
-    for name, dataset in scored_cells(plan):
+    for name, dataset in list_tasks_scored_per_text(plan):
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
         words = _count_item_words(plan, name, dataset)
         for system in plan.systems:
@@ -555,12 +568,12 @@ def drops_by_length(
                 (*where, variant) in done for variant in (ORIGINAL, *variants)
             ):
                 continue
-            if (bins := _length_bins(folder, where, variants, words)) is not None:
+            if (bins := _bin_items_by_length(folder, where, variants, words)) is not None:
                 by_place[where] = bins
     return by_place
 
 
-def scored_cells(plan: PtebPlan) -> Iterator[tuple[str, PlannedDataset]]:
+def list_tasks_scored_per_text(plan: PtebPlan) -> Iterator[tuple[str, PlannedWordedDataset]]:
     """Every task with a score per text, and its datasets."""
     for dataset in plan.datasets:
         for task in dataset.tasks:
@@ -568,46 +581,48 @@ def scored_cells(plan: PtebPlan) -> Iterator[tuple[str, PlannedDataset]]:
                 yield task.task, dataset
 
 
-def _count_item_words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str, str], float]:
+def _count_item_words(
+    plan: PtebPlan, name: str, dataset: PlannedWordedDataset
+) -> dict[tuple[str, str], float]:
     """(language or "", item) -> the mean number of words of the texts it is scored by."""
     parts = plan.parts(dataset, name)
     texts: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         lang = part.lang if len(parts) > 1 else ""
         for place, written in task_named(name).texts(part.data):
-            for item in place_items(place):
+            for item in find_items_of_place(place):
                 texts.setdefault((lang, item), []).append(written)
-    return dict(zip(texts, item_words(list(texts.values())).tolist(), strict=True))
+    return dict(zip(texts, average_item_words(list(texts.values())).tolist(), strict=True))
 
 
-def place_items(place: str) -> tuple[str, ...]:
+def find_items_of_place(place: str) -> tuple[str, ...]:
     """The items whose score a text may be part of: `summary:D:3` is the item `D:3`, `query:Q:0` the item `Q`."""
     item = place.partition(":")[2]
     # An id may hold a colon itself: both readings are tried, and only the true one is an item.
     return (item, item.rpartition(":")[0]) if ":" in item else (item,)
 
 
-def _length_bins(
+def _bin_items_by_length(
     folder: RunFolder, where: tuple[str, str, str], variants: Sequence[str], words: Any
 ) -> tuple[LengthBin, ...] | None:
     measure, gold = VALUES[where[0]]
-    original = item_values(folder, where, ORIGINAL, measure)
+    original = read_item_values(folder, where, ORIGINAL, measure)
     # Items that the data no longer have the words of cannot be put into a bin.
     keys = [key for key in original if key in words]
     if not keys:
         return None
-    runs = [item_values(folder, where, variant, measure) for variant in variants]
-    golds = item_values(folder, where, ORIGINAL, gold) if gold else None
-    return by_length(
+    runs = [read_item_values(folder, where, variant, measure) for variant in variants]
+    golds = read_item_values(folder, where, ORIGINAL, gold) if gold else None
+    return score_by_length(
         SCORES[where[0]],
         np.array([words[key] for key in keys]),
-        value_column(original, keys),
-        [value_column(run, keys) for run in runs],
-        value_column(golds, keys) if golds is not None else None,
+        make_value_column(original, keys),
+        [make_value_column(run, keys) for run in runs],
+        make_value_column(golds, keys) if golds is not None else None,
     )
 
 
-def item_values(
+def read_item_values(
     folder: RunFolder, where: tuple[str, str, str], variant: str, measure: str
 ) -> dict[tuple[str, str], float]:
     """(language or "", item) -> its value of a measure, NaN where there is none."""
@@ -620,6 +635,6 @@ def item_values(
     }
 
 
-def value_column(values: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, str]]) -> Floats:
+def make_value_column(values: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, str]]) -> Floats:
     """The values of these items, (n,), NaN where there is none."""
     return np.array([values.get(key, np.nan) for key in keys], dtype=np.float64)

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.measures import edit_distances, spearman
-from embassay.measures.summary import counted_average_precision, counted_spearman
-from embassay.protocols.pteb.ratings import by_words
+from embassay.measures.summary import average_precision_on_resamples, spearman_on_resamples
+from embassay.protocols.pteb.ratings import bin_by_word_count
 from embassay.protocols.wordings.records import BOTH as BOTH
 from embassay.protocols.wordings.records import ENGLISH as ENGLISH
 from embassay.protocols.wordings.records import OTHER as OTHER
 from embassay.protocols.wordings.records import Outcome, Paraphrase
-from embassay.protocols.wordings.records import group_of as group_of
+from embassay.protocols.wordings.records import find_language_group as find_language_group
 from embassay.randomness import make_generator
-from embassay.records import Result, Skipped
+from embassay.records import Result, SkippedItems
 from embassay.stats import Estimate, percentile_interval, resample_means
-from embassay.stats.resampling import count_rows, draw_resamples
+from embassay.stats.resampling import count_drawn_rows, draw_resamples
 
 HEADLINES: Mapping[str, str] = {
     "sts": "spearman",
@@ -44,7 +44,7 @@ _PREFIX, _SEED = "paraphrase:", "seed="
 
 
 @dataclass(frozen=True)
-class Drop:
+class ScoreDrop:
     """One system on one dataset: its `original` score and what was added by paraphrasing, `delta` (negative: points
     were lost), the mean over `runs` runs. Both are fractions."""
 
@@ -66,14 +66,15 @@ class Drop:
 class Drops:
     """The drops of a run, and what has none, counted by reason."""
 
-    rows: tuple[Drop, ...]
-    missing: tuple[Skipped, ...]
+    rows: tuple[ScoreDrop, ...]
+    missing: tuple[SkippedItems, ...]
 
 
 def measure_drops(rows: Iterable[Result], *, by_language: bool = False, source: str | None = None) -> Drops:
     """The drop of every system on every dataset.
 
-    `by_language` gives the languages of a dataset that has several, each by itself, and no row of all of them.
+    `analyse_drops_by_language` gives the languages of a dataset that has several, each by itself,
+    and no row of all of them.
     `source` keeps the runs of one paraphraser or prompt (`by=NAME`, `prompt=NAME`); otherwise the mean is over the
     runs of all. A cell with a run without a score has no drop, and is counted.
     """
@@ -88,34 +89,34 @@ def measure_drops(rows: Iterable[Result], *, by_language: bool = False, source: 
             divided.add((row.task, row.dataset))
         if row.variant == "original" and row.measure == HEADLINES[row.task]:
             originals[key] = row
-        elif row.measure == "delta" and _is_of(row.variant, source):
+        elif row.measure == "delta" and _is_run_of_source(row.variant, source):
             cells.setdefault(key, []).append(row)
     kept = {key: rows for key, rows in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)}
-    return _mean_drops(kept, originals)
+    return _average_drops(kept, originals)
 
 
-def variant_source(variant: str) -> str:
+def parse_variant_source(variant: str) -> str:
     """The paraphraser or prompt of a variant of a cell; empty where a run has one.
 
-    >>> variant_source("paraphrase:by=ollama:gemma3:27b,seed=1337")
+    >>> parse_variant_source("paraphrase:by=ollama:gemma3:27b,seed=1337")
     'by=ollama:gemma3:27b'
     """
     return variant.removeprefix(_PREFIX).rpartition(_SEED)[0].rstrip(",")
 
 
-def is_run(variant: str) -> bool:
+def is_paraphrase_run(variant: str) -> bool:
     """Whether the variant is that of a run on paraphrases."""
     return variant.startswith(_PREFIX) and _SEED in variant
 
 
-def _is_of(variant: str, source: str | None) -> bool:
-    return is_run(variant) and source in (None, variant_source(variant))
+def _is_run_of_source(variant: str, source: str | None) -> bool:
+    return is_paraphrase_run(variant) and source in (None, parse_variant_source(variant))
 
 
-def _mean_drops(
+def _average_drops(
     cells: Mapping[tuple[str, ...], list[Result]], originals: Mapping[tuple[str, ...], Result]
 ) -> Drops:
-    means: list[Drop] = []
+    means: list[ScoreDrop] = []
     missing: dict[str, list[str]] = {}
     for (task, dataset, subset, lang, system), deltas in cells.items():
         original = originals.get((task, dataset, subset, lang, system))
@@ -128,8 +129,8 @@ def _mean_drops(
         if reason or original is None or original.value is None:
             missing.setdefault(reason, []).append(" ".join(filter(None, (system, task, dataset, subset))))
         else:
-            means.append(Drop(task, dataset, lang, system, original.value, fmean(values), len(values)))
-    counted = (Skipped(reason, len(cells), tuple(cells[:5])) for reason, cells in missing.items())
+            means.append(ScoreDrop(task, dataset, lang, system, original.value, fmean(values), len(values)))
+    counted = (SkippedItems(reason, len(cells), tuple(cells[:5])) for reason, cells in missing.items())
     return Drops(tuple(means), tuple(counted))
 
 
@@ -153,7 +154,7 @@ class DropGroup:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class DropContrast:
     """Two groups and the difference of their mean deltas, first minus second; both sides are drawn together.
 
     The difference is None where a group is empty.
@@ -165,42 +166,53 @@ class Contrast:
 
 
 def group_drops(
-    drops: Sequence[Drop], name: Callable[[Drop], str | None], order: Sequence[str], *, seed: int = SEED
+    drops: Sequence[ScoreDrop],
+    name: Callable[[ScoreDrop], str | None],
+    order: Sequence[str],
+    *,
+    seed: int = SEED,
 ) -> tuple[DropGroup, ...]:
     """The groups that `name` gives the drops (None: in none), in `order`; empty ones are left out."""
     return tuple(
-        _make_group(part, members, seed)
+        _make_drop_group(part, members, seed)
         for part in order
         if (members := [drop for drop in drops if name(drop) == part])
     )
 
 
-def contrast_groups(
-    drops: Sequence[Drop], name: Callable[[Drop], str | None], first: str, second: str, *, seed: int = SEED
-) -> Contrast:
+def contrast_drop_groups(
+    drops: Sequence[ScoreDrop],
+    name: Callable[[ScoreDrop], str | None],
+    first: str,
+    second: str,
+    *,
+    seed: int = SEED,
+) -> DropContrast:
     """The groups `first` and `second` of `group_drops`, and their difference."""
     sides = {side: [drop for drop in drops if name(drop) == side] for side in (first, second)}
-    groups = [_make_group(side, members, seed) if members else None for side, members in sides.items()]
+    groups = [_make_drop_group(side, members, seed) if members else None for side, members in sides.items()]
     if None in groups:
-        return Contrast(groups[0], groups[1], None)
+        return DropContrast(groups[0], groups[1], None)
     left, right = sides[first], sides[second]
-    value = _mean_delta(left) - _mean_delta(right)
+    value = _average_delta(left) - _average_delta(right)
     # Datasets of both sides are drawn together, so that the difference is paired where they share them.
     places = list(dict.fromkeys(drop.place for drop in (*left, *right)))
     # Sums and counts, not means: a resample draws datasets, which may have cells in one group or both.
-    sums = np.hstack([_sum_by_place(left, places), _sum_by_place(right, places)])
+    sums = np.hstack([_sum_deltas_by_place(left, places), _sum_deltas_by_place(right, places)])
     means = _resample_sums(sums, seed)
     with np.errstate(invalid="ignore"):
         draws = means[:, 0] / means[:, 1] - means[:, 2] / means[:, 3]
-    return Contrast(groups[0], groups[1], _make_estimate(value, draws, len(left) + len(right), len(places)))
+    return DropContrast(
+        groups[0], groups[1], _make_delta_estimate(value, draws, len(left) + len(right), len(places))
+    )
 
 
-def _make_group(name: str, members: Sequence[Drop], seed: int) -> DropGroup:
+def _make_drop_group(name: str, members: Sequence[ScoreDrop], seed: int) -> DropGroup:
     places = list(dict.fromkeys(drop.place for drop in members))
-    means = _resample_sums(_sum_by_place(members, places), seed)
+    means = _resample_sums(_sum_deltas_by_place(members, places), seed)
     return DropGroup(
         name,
-        _make_estimate(_mean_delta(members), means[:, 0] / means[:, 1], len(members), len(places)),
+        _make_delta_estimate(_average_delta(members), means[:, 0] / means[:, 1], len(members), len(places)),
         len(places),
     )
 
@@ -209,7 +221,7 @@ def _resample_sums(sums: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     return resample_means(sums, n_resamples=RESAMPLES, rng=make_generator(seed, "bootstrap", "drops"))
 
 
-def _sum_by_place(members: Sequence[Drop], places: Sequence[str]) -> NDArray[np.float64]:
+def _sum_deltas_by_place(members: Sequence[ScoreDrop], places: Sequence[str]) -> NDArray[np.float64]:
     """Sum and count of the deltas of every place, (places, 2)."""
     rows = {place: row for row, place in enumerate(places)}
     sums = np.zeros((len(places), 2))
@@ -218,11 +230,11 @@ def _sum_by_place(members: Sequence[Drop], places: Sequence[str]) -> NDArray[np.
     return sums
 
 
-def _mean_delta(members: Sequence[Drop]) -> float:
+def _average_delta(members: Sequence[ScoreDrop]) -> float:
     return float(np.mean([drop.delta for drop in members]))
 
 
-def _make_estimate(value: float, draws: NDArray[np.float64], n: int, places: int) -> Estimate:
+def _make_delta_estimate(value: float, draws: NDArray[np.float64], n: int, places: int) -> Estimate:
     if places < FEWEST_PLACES:
         told = f"no interval: {places} dataset{'' if places == 1 else 's'}, fewer than {FEWEST_PLACES}"
         return Estimate(value, float("nan"), float("nan"), n, told)
@@ -239,7 +251,7 @@ class DatasetUsed:
     measure: str
 
 
-def list_datasets(rows: Iterable[Result]) -> tuple[DatasetUsed, ...]:
+def list_used_datasets(rows: Iterable[Result]) -> tuple[DatasetUsed, ...]:
     """The datasets of the rows, tasks in the protocol's order, datasets in that of the run."""
     whole: dict[tuple[str, str], set[str]] = {}
     parts: dict[tuple[str, str], set[str]] = {}
@@ -258,7 +270,7 @@ def list_datasets(rows: Iterable[Result]) -> tuple[DatasetUsed, ...]:
 
 
 @dataclass(frozen=True)
-class ByLanguage:
+class DropsByLanguage:
     """Mean drops per language, of English, of other languages and of pairs across the two, and English minus other.
 
     `same_datasets` is the same difference within the datasets that have English and another language: what differs
@@ -267,26 +279,26 @@ class ByLanguage:
 
     languages: tuple[DropGroup, ...]
     groups: tuple[DropGroup, ...]
-    difference: Contrast
-    same_datasets: Contrast
-    missing: tuple[Skipped, ...]
+    difference: DropContrast
+    same_datasets: DropContrast
+    missing: tuple[SkippedItems, ...]
 
 
-def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
+def analyse_drops_by_language(drops: Sequence[ScoreDrop], *, seed: int = SEED) -> DropsByLanguage:
     """The drops of `measure_drops(rows, by_language=True)` by language."""
-    stated = [drop for drop in drops if group_of(drop.lang)]
-    unknown = [f"{drop.system} {drop.place}" for drop in drops if not group_of(drop.lang)]
+    stated = [drop for drop in drops if find_language_group(drop.lang)]
+    unknown = [f"{drop.system} {drop.place}" for drop in drops if not find_language_group(drop.lang)]
     groups = {
-        place: {group_of(drop.lang) for drop in stated if drop.place == place}
+        place: {find_language_group(drop.lang) for drop in stated if drop.place == place}
         for place in {drop.place for drop in stated}
     }
     shared = [drop for drop in stated if {ENGLISH, OTHER} <= groups[drop.place]]
-    return ByLanguage(
+    return DropsByLanguage(
         group_drops(stated, lambda drop: drop.lang, sorted({drop.lang for drop in stated}), seed=seed),
-        group_drops(stated, lambda drop: group_of(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
-        contrast_groups(stated, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
-        contrast_groups(shared, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
-        (Skipped("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
+        group_drops(stated, lambda drop: find_language_group(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
+        contrast_drop_groups(stated, lambda drop: find_language_group(drop.lang), ENGLISH, OTHER, seed=seed),
+        contrast_drop_groups(shared, lambda drop: find_language_group(drop.lang), ENGLISH, OTHER, seed=seed),
+        (SkippedItems("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
     )
 
 
@@ -299,42 +311,46 @@ CAUTION = (
 
 
 @dataclass(frozen=True)
-class AgainstOriginal:
+class DropsAgainstOriginal:
     """The drops as points (`original`, `delta`), in bins of the original score, and above against not above `high`.
 
     `correlation` is Spearman's of original score and delta over all `points`; NaN where it is undefined. `caution` says
     what the relation does not mean.
     """
 
-    points: tuple[Drop, ...]
+    points: tuple[ScoreDrop, ...]
     bins: tuple[DropGroup, ...]
     high: float
-    above: Contrast
+    above: DropContrast
     correlation: float
     caution: str = CAUTION
 
 
-def compare_with_original(
-    drops: Sequence[Drop], *, high: float = HIGH, edges: Sequence[float] = DISTANCE_EDGES, seed: int = SEED
-) -> AgainstOriginal:
+def compare_drops_with_original(
+    drops: Sequence[ScoreDrop],
+    *,
+    high: float = HIGH,
+    edges: Sequence[float] = DISTANCE_EDGES,
+    seed: int = SEED,
+) -> DropsAgainstOriginal:
     """Drops against original scores, both as fractions; bins are [low, high), the last one closed."""
     names = [f"{max(low, 0) * 100:g} to {top * 100:g}" for low, top in pairwise(edges)]
     # Correlations below 0 are in the first bin too.
     names[0] = f"under {edges[1] * 100:g}"
 
-    def bin_of(drop: Drop) -> str:
+    def name_score_bin(drop: ScoreDrop) -> str:
         place = int(np.searchsorted(edges, drop.original, side="right")) - 1
         return names[min(max(place, 0), len(names) - 1)]
 
-    def side(drop: Drop) -> str:
+    def name_score_side(drop: ScoreDrop) -> str:
         return "above" if drop.original > high else "not above"
 
     correlation = spearman([drop.original for drop in drops], [drop.delta for drop in drops])
-    return AgainstOriginal(
+    return DropsAgainstOriginal(
         tuple(drops),
-        group_drops(drops, bin_of, names, seed=seed),
+        group_drops(drops, name_score_bin, names, seed=seed),
         high,
-        contrast_groups(drops, side, "above", "not above", seed=seed),
+        contrast_drop_groups(drops, name_score_side, "above", "not above", seed=seed),
         float(correlation),
     )
 
@@ -350,7 +366,7 @@ class WordCount:
     most: int
 
 
-def word_counts(texts: Mapping[str, Sequence[str]]) -> tuple[WordCount, ...]:
+def count_words_by_dataset(texts: Mapping[str, Sequence[str]]) -> tuple[WordCount, ...]:
     """Table 1 from the texts of every dataset; a dataset without texts is left out."""
     rows = []
     for dataset, its in texts.items():
@@ -370,7 +386,7 @@ def count_words(text: str) -> int:
     return len(text.split())
 
 
-def item_words(items: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+def average_item_words(items: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """The mean number of words of the texts of every item (both sentences of a pair), (n,)."""
     return np.array(
         [fmean(map(count_words, texts)) if texts else np.nan for texts in items], dtype=np.float64
@@ -415,7 +431,7 @@ class LengthBin:
     reason: str = ""
 
 
-def by_length(
+def score_by_length(
     score: Score,
     words: Floats,
     original: Floats,
@@ -438,11 +454,11 @@ def by_length(
             f"Columns of {[len(column) for column in columns]} items do not form a table.",
             mend="Give one value per item in every column, and at least one run.",
         )
-    bins = (word for word in by_words(words, edges) if word.members.any())
+    bins = (word for word in bin_by_word_count(words, edges) if word.members.any())
     return tuple(
-        _make_bin(
+        _make_length_bin(
             part.label,
-            partial(score_counts, score, gold if gold is None else gold[part.members]),
+            partial(score_resamples, score, gold if gold is None else gold[part.members]),
             original[part.members],
             [run[part.members] for run in runs],
             seed,
@@ -451,21 +467,21 @@ def by_length(
     )
 
 
-class _Missing(Exception):
+class _MissingScore(Exception):
     """There is no score, for this reason."""
 
 
-def _make_bin(
+def _make_length_bin(
     label: str, score: partial[Floats], original: Floats, runs: Sequence[Floats], seed: int
 ) -> LengthBin:
     kept = [~(np.isnan(run) | np.isnan(original)) for run in runs]
     lost = int(sum((~mask).sum() for mask in kept))
     n = len(original)
     try:
-        everything = _kept_value(score, original, ~np.isnan(original))
-        after = [_kept_value(score, run, mask) for run, mask in zip(runs, kept, strict=True)]
-        before = [_kept_value(score, original, mask) for mask in kept]
-    except _Missing as reason:
+        everything = _score_kept_items(score, original, ~np.isnan(original))
+        after = [_score_kept_items(score, run, mask) for run, mask in zip(runs, kept, strict=True)]
+        before = [_score_kept_items(score, original, mask) for mask in kept]
+    except _MissingScore as reason:
         return LengthBin(label, n, None, None, None, lost, str(reason))
     value = float(np.mean(after) - np.mean(before))
     interval = percentile_interval(resample_deltas(score, original, runs, kept, seed))
@@ -473,12 +489,12 @@ def _make_bin(
     return LengthBin(label, n, everything, float(np.mean(after)), Estimate(value, *interval, n, method), lost)
 
 
-def _kept_value(score: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
+def _score_kept_items(score: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
     if kept.sum() < FEWEST_TEXTS:
-        raise _Missing(f"{int(kept.sum())} items are too few for a score")
+        raise _MissingScore(f"{int(kept.sum())} items are too few for a score")
     value = float(score(values, kept[None, :].astype(np.int64))[0])
     if np.isnan(value):
-        raise _Missing("the measure is undefined on these items")
+        raise _MissingScore("the measure is undefined on these items")
     return value
 
 
@@ -493,7 +509,7 @@ def resample_deltas(
     rng, n = make_generator(seed, "bootstrap", "length"), len(original)
     parts = []
     for rows in draw_resamples(n, RESAMPLES, rng, most=_COUNTS // n):
-        counts = count_rows(rows)
+        counts = count_drawn_rows(rows)
         # Runs that lost the same items, most often none, share the original's scores.
         before: dict[bytes, Floats] = {}
         deltas = []
@@ -506,7 +522,7 @@ def resample_deltas(
     return np.concatenate(parts)
 
 
-def score_counts(score: Score, gold: Floats | None, values: Floats, counts: NDArray[np.int64]) -> Floats:
+def score_resamples(score: Score, gold: Floats | None, values: Floats, counts: NDArray[np.int64]) -> Floats:
     """The score on resamples (b, n) of the items -> (b,); what is not drawn may be NaN."""
     if score == "mean":
         totals = counts.sum(axis=1)
@@ -515,8 +531,8 @@ def score_counts(score: Score, gold: Floats | None, values: Floats, counts: NDAr
     if gold is None:
         raise UsageError(f"The {score} of similarities needs gold values.", mend="Give gold.")
     if score == "spearman":
-        return counted_spearman(values, gold, counts)
-    return counted_average_precision(gold, values, counts)
+        return spearman_on_resamples(values, gold, counts)
+    return average_precision_on_resamples(gold, values, counts)
 
 
 @dataclass(frozen=True)
@@ -540,31 +556,33 @@ class DistancePoint:
 
 
 @dataclass(frozen=True)
-class AgainstDistance:
+class DropsAgainstDistance:
     """The points of figure 8, and per system Spearman's correlation of edit distance and delta over its points (NaN
     where it is undefined)."""
 
     points: tuple[DistancePoint, ...]
     correlations: tuple[tuple[str, float, int], ...]
-    missing: tuple[Skipped, ...]
+    missing: tuple[SkippedItems, ...]
 
 
-def compare_with_distance(rows: Iterable[Result]) -> AgainstDistance:
+def compare_drops_with_distance(rows: Iterable[Result]) -> DropsAgainstDistance:
     """The drop of every system, dataset and source against the source's edit distance there.
 
     The distances are the rows of the task `paraphrases`; languages count by their texts. What has no distance or no
     drop is counted.
     """
     rows = list(rows)
-    distances = _mean_distances(rows)
+    distances = _average_edit_distances(rows)
     intervals = {
         (row.variant, row.task, row.dataset, row.system): (row.ci_low, row.ci_high)
         for row in rows
-        if row.measure == "delta" and not is_run(row.variant) and not row.subset
+        if row.measure == "delta" and not is_paraphrase_run(row.variant) and not row.subset
     }
     points, without = [], []
-    missing: list[Skipped] = []
-    for source in dict.fromkeys(variant_source(row.variant) for row in rows if is_run(row.variant)):
+    missing: list[SkippedItems] = []
+    for source in dict.fromkeys(
+        parse_variant_source(row.variant) for row in rows if is_paraphrase_run(row.variant)
+    ):
         by_item = measure_drops(rows, source=source)
         missing += by_item.missing
         for drop in by_item.rows:
@@ -576,18 +594,18 @@ def compare_with_distance(rows: Iterable[Result]) -> AgainstDistance:
                 DistancePoint(source, drop.task, drop.dataset, drop.system, *distance, drop.delta, low, high)
             )
     if without:
-        missing.append(Skipped("no edit distance", len(without), tuple(without[:5])))
-    return AgainstDistance(tuple(points), _correlate_points(points), tuple(missing))
+        missing.append(SkippedItems("no edit distance", len(without), tuple(without[:5])))
+    return DropsAgainstDistance(tuple(points), _correlate_points(points), tuple(missing))
 
 
-def _mean_distances(rows: Sequence[Result]) -> dict[tuple[str, str], tuple[float, int]]:
+def _average_edit_distances(rows: Sequence[Result]) -> dict[tuple[str, str], tuple[float, int]]:
     """(source, dataset) -> mean edit distance and the wordings behind it."""
     sums: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        if row.task == "paraphrases" and row.measure == "edit_distance" and is_run(row.variant):
+        if row.task == "paraphrases" and row.measure == "edit_distance" and is_paraphrase_run(row.variant):
             if row.value is None or not row.dataset:
                 continue
-            total = sums.setdefault((variant_source(row.variant), row.dataset), [0.0, 0.0])
+            total = sums.setdefault((parse_variant_source(row.variant), row.dataset), [0.0, 0.0])
             total[0] += row.value * row.n
             total[1] += row.n
     return {key: (total / n, int(n)) for key, (total, n) in sums.items() if n}
@@ -607,7 +625,7 @@ WORDS = (4, 40)
 
 
 @dataclass(frozen=True)
-class Wording:
+class RunWording:
     """The text in one run: `wording` is empty where the `outcome` is not usable, and then there is no distance."""
 
     seed: int
@@ -617,42 +635,42 @@ class Wording:
 
 
 @dataclass(frozen=True)
-class SideBySide:
+class TextWithWordings:
     """A text and what became of it in every run, in the order of the runs."""
 
     text: str
     lang: str
-    wordings: tuple[Wording, ...]
+    wordings: tuple[RunWording, ...]
 
     @property
-    def distinct(self) -> int:
+    def distinct_wording_count(self) -> int:
         """How many different wordings the runs gave."""
         return len({wording.wording for wording in self.wordings if wording.wording})
 
 
-def draw_side_by_side(
+def draw_texts_with_wordings(
     runs: Mapping[int, Iterable[Paraphrase]], *, count: int = COUNT, seed: int = SHOWN_SEED
-) -> tuple[SideBySide, ...]:
+) -> tuple[TextWithWordings, ...]:
     """`count` texts drawn with `seed` from those that every run asked for (seed of the run -> its paraphrases).
 
     Texts of 4 to 40 words come before others, so that they can be read beside each other; a text that failed in a run
     may be drawn, and shows it. Of several places of one text the first counts. In the order of the data.
     """
-    tables = {run: _by_text(paraphrases) for run, paraphrases in runs.items()}
+    tables = {run: _index_by_text(paraphrases) for run, paraphrases in runs.items()}
     first, *others = tables.values() or [{}]
     shared = [key for key in first if key[0].strip() and all(key in table for table in others)]
-    drawn = _draw_readable(shared, count, seed)
-    return tuple(SideBySide(*key, _collect_wordings(key, tables)) for key in shared if key in drawn)
+    drawn = _draw_readable_texts(shared, count, seed)
+    return tuple(TextWithWordings(*key, _collect_wordings(key, tables)) for key in shared if key in drawn)
 
 
-def _by_text(paraphrases: Iterable[Paraphrase]) -> dict[tuple[str, str], Paraphrase]:
+def _index_by_text(paraphrases: Iterable[Paraphrase]) -> dict[tuple[str, str], Paraphrase]:
     table: dict[tuple[str, str], Paraphrase] = {}
     for paraphrase in paraphrases:
         table.setdefault((paraphrase.text, paraphrase.lang), paraphrase)
     return table
 
 
-def _draw_readable(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple[str, str]]:
+def _draw_readable_texts(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple[str, str]]:
     low, high = WORDS
     readable = [key for key in texts if low <= count_words(key[0]) <= high]
     others = [key for key in texts if not low <= count_words(key[0]) <= high]
@@ -664,12 +682,12 @@ def _draw_readable(texts: Sequence[tuple[str, str]], count: int, seed: int) -> s
 
 def _collect_wordings(
     key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], Paraphrase]]
-) -> tuple[Wording, ...]:
+) -> tuple[RunWording, ...]:
     in_runs = [(run, table[key]) for run, table in tables.items()]
     distances = edit_distances(
         [key[0]] * len(in_runs), [paraphrase.wording for _, paraphrase in in_runs]
     ).tolist()
     return tuple(
-        Wording(run, paraphrase.wording, paraphrase.outcome, distance if paraphrase.usable else None)
+        RunWording(run, paraphrase.wording, paraphrase.outcome, distance if paraphrase.usable else None)
         for (run, paraphrase), distance in zip(in_runs, distances, strict=True)
     )

@@ -19,22 +19,28 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.measures import edit_distances
-from embassay.protocols.kernel.tables import ColumnTable, text, whole
-from embassay.protocols.pteb.conclusions import VALUES, item_values, place_items, scored_cells, value_column
+from embassay.protocols.kernel.tables import ColumnTable, make_whole_number_column, text
+from embassay.protocols.pteb.conclusions import (
+    VALUES,
+    find_items_of_place,
+    list_tasks_scored_per_text,
+    make_value_column,
+    read_item_values,
+)
 from embassay.protocols.pteb.drops import (
     FEWEST_TEXTS,
     SCORES,
     Score,
     resample_deltas,
-    score_counts,
+    score_resamples,
 )
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedDataset, Seeds
+from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedWordedDataset, Seeds
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import signed_points
+from embassay.protocols.wordings.tables import make_signed_points_field
 from embassay.protocols.wordings.work import find_task as task_named
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.stats import Estimate, percentile_interval
 
@@ -51,7 +57,7 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class DatasetTexts:
+class RewordedDatasetItems:
     """The items of one dataset: how far each is reworded, the mean over its texts and runs (0 to 1), its value as it is
     and in every run, and its gold where the score needs one; each (n,), NaN where there is none."""
 
@@ -109,10 +115,10 @@ def subtract_untrained_excess(trained: ExcessLoss, untrained: Sequence[ExcessLos
     return Estimate(trained.difference.point - mean, *ends, trained.difference.n, METHOD)
 
 
-def excess_loss(
+def measure_excess_loss(
     score: Score,
-    old: Sequence[DatasetTexts],
-    fresh: Sequence[DatasetTexts],
+    old: Sequence[RewordedDatasetItems],
+    fresh: Sequence[RewordedDatasetItems],
     *,
     edges: Sequence[float] = EDGES,
     seed: int = 1337,
@@ -128,7 +134,9 @@ def excess_loss(
             "--fresh must leave some datasets old, to compare both.",
             mend="Name some of the datasets with --fresh.",
         )
-    bins = tuple(_compare_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf)))
+    bins = tuple(
+        _compare_losses_in_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf))
+    )
     usable = [part for part in bins if part.replicates is not None]
     if not usable:
         return ExcessLoss(bins, None, f"there is no distance with {FEWEST_TEXTS} items of both kinds")
@@ -142,15 +150,15 @@ def excess_loss(
     return ExcessLoss(bins, difference, replicates=replicates)
 
 
-def _compare_bin(
+def _compare_losses_in_bin(
     score: Score,
-    old: Sequence[DatasetTexts],
-    fresh: Sequence[DatasetTexts],
+    old: Sequence[RewordedDatasetItems],
+    fresh: Sequence[RewordedDatasetItems],
     ends: tuple[float, float],
     seed: int,
 ) -> DistanceBin:
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
-    first, second = (_side_loss(score, texts, ends, seed) for texts in (old, fresh))
+    first, second = (_measure_side_loss(score, texts, ends, seed) for texts in (old, fresh))
     if first.replicates is None or second.replicates is None:
         reason = f"fewer than {FEWEST_TEXTS} items, or no score, for old or fresh texts"
         return DistanceBin(label, first.n, second.n, reason=reason)
@@ -166,8 +174,12 @@ class SideLoss(NamedTuple):
     replicates: Floats | None = None
 
 
-def _side_loss(score: Score, texts: Sequence[DatasetTexts], ends: tuple[float, float], seed: int) -> SideLoss:
-    parts = [part for dataset in texts if (part := _dataset_loss(score, dataset, ends, seed)) is not None]
+def _measure_side_loss(
+    score: Score, texts: Sequence[RewordedDatasetItems], ends: tuple[float, float], seed: int
+) -> SideLoss:
+    parts = [
+        part for dataset in texts if (part := _measure_dataset_loss(score, dataset, ends, seed)) is not None
+    ]
     n = sum(part.n for part in parts)
     if not n:
         return SideLoss(0)
@@ -177,7 +189,9 @@ def _side_loss(score: Score, texts: Sequence[DatasetTexts], ends: tuple[float, f
     return SideLoss(n, float(weights @ losses), replicates)
 
 
-def _dataset_loss(score: Score, texts: DatasetTexts, ends: tuple[float, float], seed: int) -> SideLoss | None:
+def _measure_dataset_loss(
+    score: Score, texts: RewordedDatasetItems, ends: tuple[float, float], seed: int
+) -> SideLoss | None:
     members = (texts.distance > ends[0]) & (texts.distance <= ends[1]) & ~np.isnan(texts.original)
     original = texts.original[members]
     runs = [run[members] for run in texts.runs]
@@ -185,24 +199,24 @@ def _dataset_loss(score: Score, texts: DatasetTexts, ends: tuple[float, float], 
     if min((int(mask.sum()) for mask in kept), default=0) < FEWEST_TEXTS:
         return None
     gold = None if texts.gold is None else texts.gold[members]
-    scored = partial(score_counts, score, gold)
-    after = [_score_once(scored, run, mask) for run, mask in zip(runs, kept, strict=True)]
-    before = [_score_once(scored, original, mask) for mask in kept]
+    scored = partial(score_resamples, score, gold)
+    after = [_score_kept_items(scored, run, mask) for run, mask in zip(runs, kept, strict=True)]
+    before = [_score_kept_items(scored, original, mask) for mask in kept]
     loss = float(np.mean(before) - np.mean(after))
     if np.isnan(loss):
         return None
     # A stream of its own, so that bins and datasets vary independently.
-    stream = int.from_bytes(random_bytes(4, seed, "freshness", texts.name, f"{ends[0]:g}"))
+    stream = int.from_bytes(draw_random_bytes(4, seed, "freshness", texts.name, f"{ends[0]:g}"))
     replicates = -resample_deltas(scored, original, runs, kept, stream)
     return SideLoss(int(members.sum()), loss, replicates)
 
 
-def _score_once(scored: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
+def _score_kept_items(scored: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
     return float(scored(values, kept[None, :].astype(np.int64))[0])
 
 
-def item_distances(
-    plan: PtebPlan, task: str, dataset: PlannedDataset, wordings: Sequence[Mapping[str, str]]
+def average_item_distances(
+    plan: PtebPlan, task: str, dataset: PlannedWordedDataset, wordings: Sequence[Mapping[str, str]]
 ) -> dict[tuple[str, str], float]:
     """(language or "", item) -> how far its texts are reworded, the mean over texts and runs; `wordings` are those of
     each run by text. An item of which no text is reworded has none."""
@@ -212,16 +226,16 @@ def item_distances(
         lang = part.lang if len(parts) > 1 else ""
         for place, written in task_named(task).texts(part.data):
             known = [(written, run[written]) for run in wordings if written in run]
-            for item in place_items(place):
+            for item in find_items_of_place(place):
                 pairs.setdefault((lang, item), []).extend(known)
-    return {key: _mean_distance(own) for key, own in pairs.items() if own}
+    return {key: _average_edit_distance(own) for key, own in pairs.items() if own}
 
 
-def _mean_distance(pairs: Sequence[tuple[str, str]]) -> float:
+def _average_edit_distance(pairs: Sequence[tuple[str, str]]) -> float:
     return float(edit_distances([pair[0] for pair in pairs], [pair[1] for pair in pairs]).mean())
 
 
-class FreshLine(NamedTuple):
+class FreshnessTableRow(NamedTuple):
     """The losses of a system on a task at one distance, or over all distances that both kinds have."""
 
     task: str
@@ -236,7 +250,7 @@ class FreshLine(NamedTuple):
     beyond: Estimate | None = None
 
 
-def fresh_tables(
+def make_freshness_tables(
     plan: PtebPlan,
     folder: RunFolder,
     sources: Sequence[ParaphraseSource],
@@ -244,22 +258,23 @@ def fresh_tables(
     records: Sequence[CellRecord],
 ) -> Iterator[ColumnTable]:
     """`pteb_fresh`: for every system and task that has datasets of both kinds, what each loses at equal distance."""
-    names = fresh_names(plan)
+    names = find_fresh_datasets(plan)
     if not names:
         return
-    lines = list(_fresh_lines(plan, folder, sources, seeds, records, names))
+    lines = list(_list_freshness_rows(plan, folder, sources, seeds, records, names))
     yield ColumnTable.of(
         "pteb_fresh", "Loss in points on old and fresh texts at equal edit distance", lines, text("task"),
-        text("system"), text("edit distance", "distance"), whole("old"), whole("fresh"),
-        signed_points("old_loss"), signed_points("fresh_loss"),
-        *(signed_points(name, f"excess.{end}") for name, end in EXCESS),
-        *(signed_points(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
+        text("system"), text("edit distance", "distance"), make_whole_number_column("old"),
+        make_whole_number_column("fresh"),
+        make_signed_points_field("old_loss"), make_signed_points_field("fresh_loss"),
+        *(make_signed_points_field(name, f"excess.{end}") for name, end in EXCESS),
+        *(make_signed_points_field(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
         note="Loss: original minus paraphrased. Excess: the loss on old minus the loss on fresh texts. Beyond: an "
         f"embedding model's excess minus the mean excess of the run's untrained metrics. {LIMITS}",
     )  # fmt: skip
 
 
-def fresh_names(plan: PtebPlan) -> frozenset[str]:
+def find_fresh_datasets(plan: PtebPlan) -> frozenset[str]:
     """The datasets of the run that are said to be fresh. UsageError for one that is none of the run."""
     by_name = {dataset.name: dataset.name for dataset in plan.datasets}
     by_name |= {dataset.source: dataset.name for dataset in plan.datasets}
@@ -280,40 +295,42 @@ class ParaphrasedDataset(NamedTuple):
     variants: Sequence[str]
 
 
-def _fresh_lines(
+def _list_freshness_rows(
     plan: PtebPlan,
     folder: RunFolder,
     sources: Sequence[ParaphraseSource],
     seeds: Seeds,
     records: Sequence[CellRecord],
     names: frozenset[str],
-) -> Iterator[FreshLine]:
+) -> Iterator[FreshnessTableRow]:
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
     kinds_of = {system.name: system.kind for system in plan.systems if system.kind != "reference"}
-    for task, datasets in _reworded_datasets(plan, folder, sources, seeds).items():
+    for task, datasets in _measure_reworded_datasets(plan, folder, sources, seeds).items():
         by_system: dict[str, ExcessLoss] = {}
         for system in kinds_of:
-            kinds: dict[bool, list[DatasetTexts]] = {False: [], True: []}
+            kinds: dict[bool, list[RewordedDatasetItems]] = {False: [], True: []}
             for reworded in datasets:
                 where = (task, reworded.dataset, system)
                 if all((*where, variant) in done for variant in (ORIGINAL, *reworded.variants)):
-                    kinds[reworded.dataset in names].append(_read_texts(folder, where, reworded))
+                    kinds[reworded.dataset in names].append(_read_reworded_items(folder, where, reworded))
             old, fresh = kinds[False], kinds[True]
             if old and fresh:
-                by_system[system] = excess_loss(SCORES[task], old, fresh, seed=plan.request.seed)
+                by_system[system] = measure_excess_loss(SCORES[task], old, fresh, seed=plan.request.seed)
         untrained = [excess for system, excess in by_system.items() if kinds_of[system] == "classical"]
         for system, excess in by_system.items():
             beyond = subtract_untrained_excess(excess, untrained) if kinds_of[system] == "embedding" else None
-            yield from _freshness_lines(task, system, excess, beyond)
+            yield from _make_freshness_rows(task, system, excess, beyond)
 
 
-def _reworded_datasets(
+def _measure_reworded_datasets(
     plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
 ) -> dict[str, list[ParaphrasedDataset]]:
     """The datasets of each task that has a score per text."""
     by_task: dict[str, list[ParaphrasedDataset]] = {}
-    for task, dataset in scored_cells(plan):
-        distances = item_distances(plan, task, dataset, _read_wordings(folder, sources, seeds, dataset.name))
+    for task, dataset in list_tasks_scored_per_text(plan):
+        distances = average_item_distances(
+            plan, task, dataset, _read_wordings(folder, sources, seeds, dataset.name)
+        )
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
         by_task.setdefault(task, []).append(ParaphrasedDataset(dataset.name, distances, variants))
     return by_task
@@ -327,36 +344,40 @@ def _read_wordings(
     runs = []
     for source in sources:
         for seed in seeds[source.name, dataset]:
-            if paraphrases.has(source.name, dataset, seed):
+            if paraphrases.has_run(source.name, dataset, seed):
                 rows = paraphrases.rows(source.name, dataset, seed)
                 runs.append({row.text: row.wording for row in rows if row.usable})
     return runs
 
 
-def _read_texts(folder: RunFolder, where: tuple[str, str, str], reworded: ParaphrasedDataset) -> DatasetTexts:
+def _read_reworded_items(
+    folder: RunFolder, where: tuple[str, str, str], reworded: ParaphrasedDataset
+) -> RewordedDatasetItems:
     """The items of a cell that are reworded, with their values."""
     measure, gold = VALUES[where[0]]
-    original = item_values(folder, where, ORIGINAL, measure)
+    original = read_item_values(folder, where, ORIGINAL, measure)
     # An item without any usable wording has no distance, and stands in no bin.
     keys = [key for key in original if key in reworded.distances]
-    golds = item_values(folder, where, ORIGINAL, gold) if gold else None
-    runs = (item_values(folder, where, variant, measure) for variant in reworded.variants)
-    return DatasetTexts(
-        reworded.dataset, value_column(reworded.distances, keys), value_column(original, keys),
-        tuple(value_column(run, keys) for run in runs), None if golds is None else value_column(golds, keys)
+    golds = read_item_values(folder, where, ORIGINAL, gold) if gold else None
+    runs = (read_item_values(folder, where, variant, measure) for variant in reworded.variants)
+    return RewordedDatasetItems(
+        reworded.dataset, make_value_column(reworded.distances, keys), make_value_column(original, keys),
+        tuple(make_value_column(run, keys) for run in runs), None if golds is None else make_value_column(golds, keys)
     )  # fmt: skip
 
 
-def _freshness_lines(
+def _make_freshness_rows(
     task: str, system: str, excess: ExcessLoss, beyond: Estimate | None
-) -> Iterator[FreshLine]:
+) -> Iterator[FreshnessTableRow]:
     for part in excess.bins:
         difference = None
         if part.replicates is not None and part.old_loss is not None and part.fresh_loss is not None:
             ends = percentile_interval(part.replicates)
             difference = Estimate(part.old_loss - part.fresh_loss, *ends, part.old + part.fresh, METHOD)
-        yield FreshLine(
+        yield FreshnessTableRow(
             task, system, part.label, part.old, part.fresh, part.old_loss, part.fresh_loss, difference, part.reason
         )  # fmt: skip
     old, fresh = (sum(getattr(part, side) for part in excess.bins) for side in ("old", "fresh"))
-    yield FreshLine(task, system, "all", old, fresh, None, None, excess.difference, excess.reason, beyond)
+    yield FreshnessTableRow(
+        task, system, "all", old, fresh, None, None, excess.difference, excess.reason, beyond
+    )

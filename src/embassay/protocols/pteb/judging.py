@@ -26,15 +26,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from embassay.contracts import Spread
-from embassay.data.shapes import check_targets
+from embassay.contracts import CellPartExecutor
+from embassay.data.shapes import check_mapping_targets
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CORRECTION,
     METHOD,
-    Headline,
+    SystemHeadline,
     average_components,
     compare_headlines,
     weight_strata,
@@ -43,41 +43,47 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
-    check_names,
+    check_unique_dataset_names,
     choose_tasks,
     plan_datasets,
     plan_task,
 )
 from embassay.protocols.kernel.request import DatasetRequest, make_request
 from embassay.protocols.kernel.session import Conclusion, SilentListener
-from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
-from embassay.protocols.pteb.paraphrasing import Prompt, judge_prompt
+from embassay.protocols.pteb.paraphrasing import Prompt, load_judge_prompt
 from embassay.protocols.pteb.ratings import (
     ERROR,
     FAILED,
     HEADLINE,
-    Asking,
-    Context,
     GoldPairs,
     Judge,
     JudgedStep,
     Pair,
     Range,
-    check_named,
+    RatingContext,
+    RatingInstructions,
+    check_judge_specs,
+    compute_wilson_interval,
     find_gold_range,
     format_pair,
-    parse_gold,
+    parse_gold_ranges,
     plan_judges,
     rate_pairs,
     score_agreement,
-    share_interval,
 )
-from embassay.protocols.wordings.tables import fine_points
-from embassay.records import Component, Loaded, Result, ScoredPairs, TaskOutcome
+from embassay.protocols.wordings.tables import make_points_field
+from embassay.records import HeadlineComponent, LoadedDataset, Result, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.folder import Cell, CellRecord, digest_json
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.runs.folder import CellRecord, RunCell, digest_json
+from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import estimate_tokens
 
@@ -103,24 +109,28 @@ class JudgeJob:
     options: JudgeOptions
 
     @property
-    def asking(self) -> Asking:
+    def asking(self) -> RatingInstructions:
         """How its pairs are rated."""
-        return Asking(self.by.prompt.text, self.options, self.seed)
+        return RatingInstructions(self.by.prompt.text, self.options, self.seed)
 
 
-def evaluate_cell(
-    job: JudgeJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+def evaluate_judging_cell(
+    job: JudgeJob,
+    advance: Callable[[int], None],
+    *,
+    ledger: Ledger | None = None,
+    spread: CellPartExecutor = HERE,
 ) -> TaskOutcome:
     """The outcome of one cell, with the answers that were asked for and had, and the calls charged to `ledger`.
     A server does the work: there is nothing to spread."""
     del spread
-    pairs = load_pairs(job.dataset, job.limit, job.seed)
+    pairs = load_scored_pairs(job.dataset, job.limit, job.seed)
     with (
-        job.by.judge.with_kept_answers(ledger, job.by.cache) as chat,
+        job.by.judge.open_with_kept_answers(ledger, job.by.cache) as chat,
         opening.charge_calls(ledger, chat.name) as calls,
     ):
-        ratings = rate_pairs(chat, list_pairs(pairs.data), job.asking, advance)
-    context = Context(pairs.loaded.dataset, seed=job.seed, options=job.options)
+        ratings = rate_pairs(chat, list_text_pairs(pairs.data), job.asking, advance)
+    context = RatingContext(pairs.loaded.dataset, seed=job.seed, options=job.options)
     outcome = score_agreement(
         ratings, GoldPairs.of(pairs.data, pairs.langs, *job.by.gold), job.options, context
     )
@@ -128,7 +138,7 @@ def evaluate_cell(
     return replace(outcome, counts={**outcome.counts, **answers, **calls})
 
 
-def list_pairs(data: ScoredPairs) -> list[Pair]:
+def list_text_pairs(data: ScoredPairs) -> list[Pair]:
     """Both texts of every pair."""
     return list(zip(data.first, data.second, strict=True))
 
@@ -137,7 +147,7 @@ def list_pairs(data: ScoredPairs) -> list[Pair]:
 class JudgingPairs:
     """The scored pairs of a dataset, and the language of each, (n,)."""
 
-    loaded: Loaded[ScoredPairs]
+    loaded: LoadedDataset[ScoredPairs]
     langs: tuple[str, ...]
 
     @property
@@ -147,7 +157,7 @@ class JudgingPairs:
 
 
 @lru_cache(maxsize=2)
-def load_pairs(request: DatasetRequest, limit: int | None, seed: int) -> JudgingPairs:
+def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> JudgingPairs:
     """The scored pairs of a dataset, a limit holding for each language; the last two stay in memory."""
     dataset = opening.open_request_dataset(request)
     parts = {
@@ -178,7 +188,7 @@ TASK = "judge"
 
 
 @dataclass(frozen=True)
-class OnPairs:
+class ScoredPairsStep:
     """A step that needs scored pairs, as planning knows tasks."""
 
     name: str
@@ -199,21 +209,21 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     Raises UsageError for a dataset without scored pairs, for scores outside their range, and for a judge whose price
     is not known where the cost is limited; ModelError for one that cannot be opened.
     """
-    check_targets(request.mapping)
-    check_named(request.systems)
-    prompt, ranges = judge_prompt(), parse_gold(request.gold)
+    check_mapping_targets(request.mapping)
+    check_judge_specs(request.systems)
+    prompt, ranges = load_judge_prompt(), parse_gold_ranges(request.gold)
     gold: dict[str, Range] = {}
 
-    def planned(source: str) -> PlannedDataset:
+    def plan_judged_dataset(source: str) -> PlannedDataset:
         dataset, gold[dataset.name] = _plan_dataset(source, request, ranges)
         return dataset
 
-    datasets, suites = plan_datasets(request, ("sts",), planned, plain=True)
-    check_names(dataset.name for dataset in datasets)
-    longest = max((_longest_pair(dataset, request) for dataset in datasets), default=0)
+    datasets, suites = plan_datasets(request, ("sts",), plan_judged_dataset, plain=True)
+    check_unique_dataset_names(dataset.name for dataset in datasets)
+    longest = max((_measure_longest_pair(dataset, request) for dataset in datasets), default=0)
     judges = plan_judges(request.systems, longest, ledger)
     cells = [
-        _make_cell(
+        _make_judging_cell(
             request,
             judge,
             dataset,
@@ -225,10 +235,10 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     return JudgingPlan(request, tuple(judges), datasets, tuple(cells), prompt=prompt, suites=suites)
 
 
-def _longest_pair(dataset: PlannedDataset, request: JudgeRequest) -> int:
+def _measure_longest_pair(dataset: PlannedDataset, request: JudgeRequest) -> int:
     """The UTF-8 bytes of the longest pair."""
-    data = load_pairs(request.dataset(dataset.source), request.limit, request.seed).data
-    return max(len(format_pair(*pair).encode("utf-8", "replace")) for pair in list_pairs(data))
+    data = load_scored_pairs(request.dataset(dataset.source), request.limit, request.seed).data
+    return max(len(format_pair(*pair).encode("utf-8", "replace")) for pair in list_text_pairs(data))
 
 
 def _plan_dataset(
@@ -236,8 +246,8 @@ def _plan_dataset(
 ) -> tuple[PlannedDataset, Range]:
     how = request.dataset(source)
     dataset = opening.open_request_dataset(how)
-    choose_tasks(source, dataset, [OnPairs(TASK)])
-    loaded = load_pairs(how, request.limit, request.seed).loaded
+    choose_tasks(source, dataset, [ScoredPairsStep(TASK)])
+    loaded = load_scored_pairs(how, request.limit, request.seed).loaded
     gold, warning = find_gold_range(ranges, source, dataset.name, loaded.data.scores)
     task = plan_task(TASK, loaded, len, 2 * len(loaded.data))
     if warning:
@@ -245,9 +255,9 @@ def _plan_dataset(
     return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,)), gold
 
 
-def _make_cell(
+def _make_judging_cell(
     request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: RatingSetup
-) -> Cell:
+) -> RunCell:
     key = digest_json(
         {
             "protocol": "pteb",
@@ -262,7 +272,7 @@ def _make_cell(
         }
     )
     job = JudgeJob(how, request.dataset(dataset.source), request.limit, request.seed, request.options)
-    return Cell(TASK, dataset.name, judge.name, key, dataset.tasks[0].n, job, remote=True)
+    return RunCell(TASK, dataset.name, judge.name, key, dataset.tasks[0].n, job, remote=True)
 
 
 ANSWER_TOKENS = 10
@@ -280,29 +290,29 @@ class QuestionLoad:
     written: int
 
 
-def forecast_judging(plan: JudgingPlan) -> Forecasts:
+def forecast_judging(plan: JudgingPlan) -> RunForecast:
     """The cost of every cell, in the order of the plan. A pair is asked for once, and failures come on top."""
     costs = []
     for cell in plan.cells:
-        pairs = list_pairs(load_pairs(cell.job.dataset, cell.job.limit, cell.job.seed).data)
-        head = Forecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
+        pairs = list_text_pairs(load_scored_pairs(cell.job.dataset, cell.job.limit, cell.job.seed).data)
+        head = CellForecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
         costs.append(forecast_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
-    return Forecasts(tuple(costs))
+    return RunForecast(tuple(costs))
 
 
 def forecast_ratings(
-    head: Forecast, judge: Judge, pairs: Sequence[Pair], asking: Asking, cache: Path | None
-) -> Forecast:
+    head: CellForecast, judge: Judge, pairs: Sequence[Pair], asking: RatingInstructions, cache: Path | None
+) -> CellForecast:
     """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
     distinct = list(dict.fromkeys(pairs))
-    with judge.with_kept_answers(None, cache) as chat:
+    with judge.open_with_kept_answers(None, cache) as chat:
         questions = [question for pair in distinct if not chat.is_cached(question := asking.question(pair))]
     read = sum(estimate_tokens([message.content for message in question.messages]) for question in questions)
     asked = QuestionLoad(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
     return forecast_questions(head, judge.open(), asked)
 
 
-def forecast_questions(head: Forecast, chat: Any, asked: QuestionLoad) -> Forecast:
+def forecast_questions(head: CellForecast, chat: Any, asked: QuestionLoad) -> CellForecast:
     """`head` with what the questions to a model come to, added."""
     price, tokens = getattr(chat, "price", None), asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
@@ -328,12 +338,14 @@ Records = Mapping[tuple[str, str], CellRecord]
 def summarise_judges(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
     by_cell = {(record.system, record.dataset): record for record in records}
-    over = {judge.name: _figures_over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
+    over = {judge.name: _join_figures_over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
     rows = [
-        _make_row(plan, "", name, headline) for names in over.values() for name, headline in names.items()
+        _make_figure_row(plan, "", name, headline)
+        for names in over.values()
+        for name, headline in names.items()
     ]
     if len(plan.systems) > 1:
-        rows += _rows_over_judges(plan, by_cell, over)
+        rows += _make_rows_over_judges(plan, by_cell, over)
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
@@ -343,47 +355,49 @@ def summarise_judges(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[
     return rows, comparisons
 
 
-def figure_names(records: Records) -> list[str]:
+def list_figure_names(records: Records) -> list[str]:
     """The names of all components, those of a correlation, of its bins, of the error and of its bins."""
     some = next((record for record in records.values() if record.done), None)
     return list(some.components) if some is not None else [HEADLINE]
 
 
-def _figures_over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str, Headline]:
+def _join_figures_over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str, SystemHeadline]:
     """Every figure of a judge over the datasets."""
     datasets = [dataset.name for dataset in plan.datasets]
-    names = figure_names(records)
+    names = list_figure_names(records)
     for name in datasets:
         record = records.get((judge, name))
         if record is None or not record.done:
             reason = f"{name}: {record.reason if record is not None else 'not run yet'}"
-            return {figure: Headline.none(judge, reason) for figure in names}
+            return {figure: SystemHeadline.none(judge, reason) for figure in names}
     parts = {figure: {name: records[judge, name].components[figure] for name in datasets} for figure in names}
-    return {figure: _join_figure(judge, figure, parts[figure]) for figure in names}
+    return {figure: _join_figure_over_datasets(judge, figure, parts[figure]) for figure in names}
 
 
-def _join_figure(judge: str, figure: str, parts: Mapping[str, Component]) -> Headline:
+def _join_figure_over_datasets(
+    judge: str, figure: str, parts: Mapping[str, HeadlineComponent]
+) -> SystemHeadline:
     """One figure over the datasets: errors pool the pairs, correlations are averaged."""
     values = {name: part for name, part in parts.items() if part.value is not None}
     # A headline over some of the datasets would not compare; bins may be empty on some, which is said.
     if figure in (HEADLINE, ERROR, FAILED) and len(values) < len(parts):
         name, part = next((name, part) for name, part in parts.items() if part.value is None)
-        return Headline.none(judge, f"{name}: {part.reason}")
+        return SystemHeadline.none(judge, f"{name}: {part.reason}")
     if not values:
-        return Headline.none(judge, next(iter(parts.values())).reason)
+        return SystemHeadline.none(judge, next(iter(parts.values())).reason)
     several = f"{len(values)} dataset{'s' if len(values) > 1 else ''}"
     if not figure.startswith(HEADLINE):
         whole = _pool_components(list(values.values()))
         method = "Wilson interval" if figure == FAILED else "bootstrap within each"
-        return Headline.of(judge, whole, f"pairs of {several}, {method}")
+        return SystemHeadline.of(judge, whole, f"pairs of {several}, {method}")
     whole = average_components(list(values.values()))
     method = f"mean over {several}, bootstrap within each"
     if len(values) < len(parts):
         method += f"; too few pairs: {', '.join(name for name in parts if name not in values)}"
-    return Headline.of(judge, whole, method)
+    return SystemHeadline.of(judge, whole, method)
 
 
-def _pool_components(parts: Sequence[Component]) -> Component:
+def _pool_components(parts: Sequence[HeadlineComponent]) -> HeadlineComponent:
     """The mean over the items of all parts; a part of one item is held fixed in the resamples."""
     n = np.array([part.n for part in parts], dtype=np.float64)
     values = np.array([part.value for part in parts], dtype=np.float64)
@@ -394,50 +408,54 @@ def _pool_components(parts: Sequence[Component]) -> Component:
     ]
     shares = n / n.sum()
     replicates = shares @ np.array(columns).reshape(len(n), -1)
-    return Component(float(values @ shares), int(n.sum()), replicates, strata=weight_strata(parts, shares))
+    return HeadlineComponent(
+        float(values @ shares), int(n.sum()), replicates, strata=weight_strata(parts, shares)
+    )
 
 
-def _rows_over_judges(
-    plan: JudgingPlan, records: Records, over: Mapping[str, Mapping[str, Headline]]
+def _make_rows_over_judges(
+    plan: JudgingPlan, records: Records, over: Mapping[str, Mapping[str, SystemHeadline]]
 ) -> Iterator[Result]:
     """The correlation, of all pairs and by length, averaged over the judges (figure 4)."""
     judges = [judge.name for judge in plan.systems]
-    names = [name for name in figure_names(records) if name.startswith(HEADLINE)]
+    names = [name for name in list_figure_names(records) if name.startswith(HEADLINE)]
     for dataset in plan.datasets:
         cells = {judge: records.get((judge, dataset.name)) for judge in judges}
         for name in names:
             parts = {
-                judge: cell.components[name] if cell is not None and cell.done else _missing_component(cell)
+                judge: cell.components[name]
+                if cell is not None and cell.done
+                else _make_missing_component(cell)
                 for judge, cell in cells.items()
             }
-            yield _make_row(plan, dataset.name, name, _mean_of_judges(parts))
+            yield _make_figure_row(plan, dataset.name, name, _average_over_judges(parts))
     for name in names:
-        yield _make_row(
-            plan, "", name, _mean_of_judges({judge: over[judge][name].component for judge in judges})
+        yield _make_figure_row(
+            plan, "", name, _average_over_judges({judge: over[judge][name].component for judge in judges})
         )
 
 
-def _missing_component(record: CellRecord | None) -> Component:
-    return Component(None, 0, reason="not run yet" if record is None else record.reason)
+def _make_missing_component(record: CellRecord | None) -> HeadlineComponent:
+    return HeadlineComponent(None, 0, reason="not run yet" if record is None else record.reason)
 
 
-def _mean_of_judges(parts: Mapping[str, Component]) -> Headline:
+def _average_over_judges(parts: Mapping[str, HeadlineComponent]) -> SystemHeadline:
     """The judges rated the same pairs, so their resamples are paired, and the pairs count once."""
     for judge, part in parts.items():
         if part.value is None:
             reason = f"{judge}: {part.reason}"
-            return Headline(MEAN_OF_JUDGES, None, part.n, np.empty(0), reason=reason)
+            return SystemHeadline(MEAN_OF_JUDGES, None, part.n, np.empty(0), reason=reason)
     whole = average_components(list(parts.values()))
     n = max(part.n for part in parts.values())
-    return Headline.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
+    return SystemHeadline.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
 
 
-def _make_row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Result:
+def _make_figure_row(plan: JudgingPlan, dataset: str, figure: str, headline: SystemHeadline) -> Result:
     measure, _, variant = figure.partition(" ")
     low, high = headline.interval
     # A bootstrap of no failure has no width, and Wilson's interval has.
     if measure == FAILED and headline.value is not None:
-        low, high = share_interval(headline.value, headline.n)
+        low, high = compute_wilson_interval(headline.value, headline.n)
     lang = plan.lang(dataset) if dataset else ""
     return Result(
         "pteb", TASK, dataset, "", lang, variant, headline.system, measure, headline.value, headline.n, low, high,
@@ -467,7 +485,7 @@ class JudgingRows:
         row = self._rows.get((system, dataset, measure, variant))
         return 0 if row is None else row.n
 
-    def bins(self, measure: str) -> list[str]:
+    def list_bins(self, measure: str) -> list[str]:
         """The variants of the measure, in their order."""
         variants = (variant for _, _, name, variant in self._rows if name == measure and variant)
         return list(dict.fromkeys(variants))
@@ -477,18 +495,18 @@ def make_tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """All tables that the rows can fill."""
     look = JudgingRows(rows)
     yield _make_table_2(look)
-    sizes = {judge: size for judge in look.judges if (size := model_billions(judge)) is not None}
+    sizes = {judge: size for judge in look.judges if (size := parse_model_billions(judge)) is not None}
     if len(sizes) > 1:
         yield _make_table_3(look, sizes)
     yield _make_figure_3(look)
     yield _make_figure_4(look)
 
 
-def model_billions(name: str) -> float | None:
+def parse_model_billions(name: str) -> float | None:
     """The size of a model, in billions of parameters, as its name says it; None where it does not.
 
     >>> specs = ("ollama:gemma3:270m", "openai:Qwen3-4B?base_url=http://x/7b", "openai:gpt-5-mini")
-    >>> [model_billions(spec) for spec in specs]
+    >>> [parse_model_billions(spec) for spec in specs]
     [0.27, 4.0, None]
     """
     # An address behind the question mark may have a size in it.
@@ -509,7 +527,7 @@ def _list_scopes(look: JudgingRows) -> list[JudgedScope]:
 
 def _make_table_2(look: JudgingRows) -> ColumnTable:
     title = "PTEB table 2: Spearman correlation between a judge's ratings and gold scores, x 100"
-    judges = (fine_points(judge, partial(_find_agreement, look, judge)) for judge in look.judges)
+    judges = (make_points_field(judge, partial(_find_agreement, look, judge)) for judge in look.judges)
     return ColumnTable.of("pteb_table2", title, _list_scopes(look), text("Dataset", "label"), *judges)
 
 
@@ -521,13 +539,14 @@ def _make_table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table3", "PTEB table 3: judges by size, mean Spearman correlation x 100",
         sorted(sizes, key=lambda judge: (sizes[judge], judge)), text("Judge", str),
-        number("Parameters (billions)", sizes.get), fine_points("Score", lambda judge: look.value(judge, "", HEADLINE)),
+        make_number_column("Parameters (billions)", sizes.get),
+        make_points_field("Score", lambda judge: look.value(judge, "", HEADLINE)),
     )  # fmt: skip
 
 
 def _make_figure_3(look: JudgingRows) -> ColumnTable:
     title = "PTEB figure 3: mean absolute error of ratings by gold score, both on 0 to 5, all datasets"
-    columns = _bin_fields(look, ERROR, lambda judge: (judge, ""))
+    columns = _make_bin_fields(look, ERROR, lambda judge: (judge, ""))
     return ColumnTable.of("judge_error_by_gold", title, look.judges, text("Judge", str), *columns)
 
 
@@ -537,23 +556,27 @@ def _make_figure_4(look: JudgingRows) -> ColumnTable:
         f"PTEB figure 4: Spearman correlation x 100 by mean words of a pair, averaged over {len(look.judges)} "
         f"judge{'s' if len(look.judges) != 1 else ''}"
     )
-    columns = _bin_fields(look, HEADLINE, lambda scope: (system, scope.dataset))
+    columns = _make_bin_fields(look, HEADLINE, lambda scope: (system, scope.dataset))
     return ColumnTable.of("judge_by_words", title, _list_scopes(look), text("Dataset", "label"), *columns)
 
 
-def _bin_fields(look: JudgingRows, measure: str, find: Callable[[Any], tuple[str, str]]) -> Iterator[Field]:
+def _make_bin_fields(
+    look: JudgingRows, measure: str, find: Callable[[Any], tuple[str, str]]
+) -> Iterator[ComputedColumn]:
     """The value of every bin and of all of them, and the pairs in every bin, of the system and the dataset that `find`
     says."""
-    bins = {label: label.partition("=")[2] for label in look.bins(measure)}
+    bins = {label: label.partition("=")[2] for label in look.list_bins(measure)}
     factor = 100 if measure == HEADLINE else 1
     # The variant of all pairs is the empty one.
     for label, name in {**bins, "": "all"}.items():
-        yield number(name, partial(_find_in_bin, look.value, measure, label, find), factor=factor)
+        yield make_number_column(
+            name, partial(_read_bin_value, look.value, measure, label, find), factor=factor
+        )
     for label, name in bins.items():
-        yield whole(f"n {name}", partial(_find_in_bin, look.n, measure, label, find))
+        yield make_whole_number_column(f"n {name}", partial(_read_bin_value, look.n, measure, label, find))
 
 
-def _find_in_bin(
+def _read_bin_value(
     read: Callable[..., Any], measure: str, label: str, find: Callable[[Any], tuple[str, str]], item: Any
 ) -> Any:
     return read(*find(item), measure, label)
@@ -578,21 +601,21 @@ def judge(
     request = make_request(
         JudgeRequest, judge, arguments, tuple(judges), datasets=tuple(str(dataset) for dataset in datasets)
     )
-    return Judging().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+    return JudgingProtocol().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
-class Judging(JudgedStep):
+class JudgingProtocol(JudgedStep):
     """Every judge rates the pairs of every dataset, and is held against their gold scores."""
 
-    evaluate = staticmethod(evaluate_cell)
+    evaluate = staticmethod(evaluate_judging_cell)
 
-    def plan(
+    def plan_run(
         self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> JudgingPlan:
         """One cell per judge and dataset."""
         return make_plan(request, cache, ledger)
 
-    def forecast(self, plan: JudgingPlan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: JudgingPlan, *, measure: bool = True) -> RunForecast:
         """Nothing runs on this machine that could be timed."""
         del measure
         return forecast_judging(plan)
@@ -602,7 +625,7 @@ class Judging(JudgedStep):
         del plan, record
         return HEADLINE
 
-    def call(self, request: JudgeRequest, out: Path) -> str:
+    def format_python_call(self, request: JudgeRequest, out: Path) -> str:
         """With `embassay.pteb.judge`."""
         return f"embassay.pteb.judge({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
 
@@ -614,9 +637,11 @@ class Judging(JudgedStep):
         """The pairs."""
         for dataset in plan.datasets:
             for task in dataset.tasks:
-                self.folder.keep_texts(task.task, dataset.name, partial(_pair_texts, plan, dataset.source))
+                self.folder.write_texts_once(
+                    task.task, dataset.name, partial(_list_pair_texts, plan, dataset.source)
+                )
 
-    def conclude(
+    def draw_conclusions(
         self, plan: JudgingPlan, records: Sequence[CellRecord], rows: Sequence[Result]
     ) -> Conclusion:
         """Means over datasets, and which judges can be told apart."""
@@ -624,9 +649,9 @@ class Judging(JudgedStep):
         return Conclusion(summary, comparisons, tuple(make_tables([*rows, *summary])))
 
 
-def _pair_texts(plan: JudgingPlan, source: str) -> dict[str, list[str]]:
+def _list_pair_texts(plan: JudgingPlan, source: str) -> dict[str, list[str]]:
     request = plan.request
-    data = load_pairs(request.dataset(source), request.limit, request.seed).data
+    data = load_scored_pairs(request.dataset(source), request.limit, request.seed).data
     n = len(data)
     return {
         "item_id": [*data.ids, *data.ids],

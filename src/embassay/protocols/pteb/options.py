@@ -16,14 +16,14 @@ from embassay.protocols.kernel.request import (
     SYSTEMS,
     check_options,
     option,
-    repeat_option,
+    redeclare_option,
     split_names,
 )
 from embassay.protocols.tasks.task import PtebOptions
-from embassay.protocols.wordings.records import Generation, OnFailure, RepeatOptions, check_runs
+from embassay.protocols.wordings.records import GenerationOptions, OnFailure, RepeatOptions, check_runs
 
 if TYPE_CHECKING:
-    from embassay.contracts import Sampling
+    from embassay.contracts import SamplingSettings
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class RatingOptions:
                 f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0 and at most 1."
             )
 
-    def sampling(self, seed: int) -> Sampling:
+    def make_answer_sampling(self, seed: int) -> SamplingSettings:
         """How an answer with this seed is drawn."""
-        from embassay.contracts import Sampling
+        from embassay.contracts import SamplingSettings
 
-        return Sampling(self.judge_temperature, self.judge_top_p, seed)
+        return SamplingSettings(self.judge_temperature, self.judge_top_p, seed)
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest."""
@@ -73,22 +73,22 @@ class JudgeOptions(RatingOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("gold_bins", "word_bins"):
-            _parse_edges(name, getattr(self, name))
-        if self.gold_edges[-1] >= 5:
+            _parse_bin_edges(name, getattr(self, name))
+        if self.gold_bin_edges[-1] >= 5:
             raise UsageError(f"gold_bins is {self.gold_bins!r}.", mend="Use numbers between 0 and 5.")
 
     @property
-    def gold_edges(self) -> tuple[float, ...]:
+    def gold_bin_edges(self) -> tuple[float, ...]:
         """Where one bin of gold scores ends and the next begins."""
-        return _parse_edges("gold_bins", self.gold_bins)
+        return _parse_bin_edges("gold_bins", self.gold_bins)
 
     @property
-    def word_edges(self) -> tuple[int, ...]:
+    def word_bin_edges(self) -> tuple[int, ...]:
         """The last word count of every bin but the last."""
-        return tuple(map(int, _parse_edges("word_bins", self.word_bins)))
+        return tuple(map(int, _parse_bin_edges("word_bins", self.word_bins)))
 
 
-def _parse_edges(name: str, text: str) -> tuple[float, ...]:
+def _parse_bin_edges(name: str, text: str) -> tuple[float, ...]:
     """The numbers of a list; UsageError unless they rise from above 0, and are whole where words are counted."""
     try:
         edges = tuple((int if name == "word_bins" else float)(part) for part in text.split(","))
@@ -144,15 +144,15 @@ class Request(request.RunRequest):
     prompts: tuple[str, ...] = option(
         ("default",), "default, variant1 to variant3, or a text file.", name="--prompt", group=SYSTEMS
     )
-    runs: int = repeat_option(RepeatOptions, "runs")
-    until_ci: float | None = repeat_option(RepeatOptions, "until_ci")
+    runs: int = redeclare_option(RepeatOptions, "runs")
+    until_ci: float | None = redeclare_option(RepeatOptions, "until_ci")
     """Points: datasets get more runs until every drop is known to +- as many."""
-    max_runs: int = repeat_option(RepeatOptions, "max_runs")
+    max_runs: int = redeclare_option(RepeatOptions, "max_runs")
     control: bool = option(
         False, "Add a control: texts with as many words permuted as paraphrasing changed.", name="--control"
     )
     """Whether texts with their words permuted, as far as the first paraphraser reworded them, stand beside."""
-    baseline: str = repeat_option(RepeatOptions, "baseline")
+    baseline: str = redeclare_option(RepeatOptions, "baseline")
     on_failure: OnFailure = option(
         "leave out",
         "Leave out a text without a usable paraphrase, or keep it (`original`, as the authors' code).",
@@ -166,9 +166,9 @@ class Request(request.RunRequest):
     seed_per: Literal["run", "text"] = option(
         "run", "One seed per `run` (equal texts stay equal) or per `text`.", group=STATISTICS
     )
-    last_seeds: tuple[tuple[str, int], ...] = repeat_option(RepeatOptions, "last_seeds")
+    last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RepeatOptions, "last_seeds")
     """Dataset -> the seed of its last run, in place of the usual one."""
-    generation: Generation = field(default_factory=Generation)
+    generation: GenerationOptions = field(default_factory=GenerationOptions)
     options: PtebOptions = field(default_factory=PtebOptions)
     original_only: bool = option(False, "Score the texts without paraphrasing.", name="--original-only")
     """Whether the texts are scored as they are, and nothing is paraphrased."""
@@ -235,7 +235,7 @@ class StudyPool:
     langs: tuple[str, ...] = option(
         (), "Languages, such as fra,deu. Default: all.", read=split_names, group=DATA
     )
-    datasets: tuple[str, ...] = repeat_option(
+    datasets: tuple[str, ...] = redeclare_option(
         request.RunRequest, "datasets", default=(), help="Only this dataset."
     )
     run_seed: int | None = option(None, "Seed of the run to draw from. Default: the first.", group=DATA)

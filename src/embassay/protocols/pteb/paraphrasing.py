@@ -17,31 +17,31 @@ from typing import Any
 import numpy as np
 
 from embassay.contracts import ChatModel, Completion, Message
-from embassay.data.language import can_identify, language_fault
+from embassay.data.language import can_identify_language, find_language_fault
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import read_prompt
-from embassay.protocols.pteb.checks import answer_fault, find_slot_fault, is_near_copy
+from embassay.protocols.pteb.checks import find_answering_fault, find_lost_number_or_name, is_near_copy
 from embassay.protocols.pteb.options import PROMPT_NAMES
-from embassay.protocols.wordings.protocol import AnyRuns, LLMWriter, WordingDraw
+from embassay.protocols.wordings.protocol import LLMWriter, UnlimitedRuns, WordingDraw
 from embassay.protocols.wordings.records import (
     OF_MEANING,
     REJECTED,
     USABLE,
-    Generation,
+    GenerationOptions,
     Outcome,
     Paraphrase,
     Paraphraser,
     SourceText,
 )
 from embassay.protocols.wordings.refusals import REFUSAL, THINKING, find_new_mark
-from embassay.protocols.wordings.sets import RecordedWordings, open_stored
+from embassay.protocols.wordings.sets import RecordedWordings, open_stored_source
 from embassay.randomness import make_generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry
 from embassay.runs.folder import digest_json
-from embassay.runs.store import CachedChat, StoredQuestion
+from embassay.runs.store import CachedChat, ChatQuestion
 from embassay.systems.chat import fit_context
-from embassay.systems.chat.answers import without_blocks
+from embassay.systems.chat.answers import strip_tagged_blocks
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
@@ -61,7 +61,7 @@ class Prompt:
     text: str
     addition: str = ""
 
-    def instructions(self, *, multilingual: bool = False) -> str:
+    def compose_instructions(self, *, multilingual: bool = False) -> str:
         """The whole system message."""
         return f"{self.text} {self.addition}" if multilingual and self.addition else self.text
 
@@ -94,7 +94,7 @@ def open_prompt(name: str = "default") -> Prompt:
     return _read_own_prompt(path)
 
 
-def judge_prompt() -> Prompt:
+def load_judge_prompt() -> Prompt:
     """The instructions of a judge, who rates the similarity of two texts from 0 to 5 as `{"score": x}`."""
     return Prompt("judge", VERSION, _ours("judge"))
 
@@ -126,7 +126,7 @@ def open_paraphraser(
     text: str,
     *,
     prompt: Prompt | None = None,
-    generation: Generation = Generation(),  # noqa: B008 - frozen
+    generation: GenerationOptions = GenerationOptions(),  # noqa: B008 - frozen
     ledger: Ledger | None = None,
     cache: Path | None = None,
     recorded: Mapping[str, Paraphrases] | None = None,
@@ -151,9 +151,9 @@ def open_paraphraser(
     spec = PARAPHRASERS.style.parse(text)
     prompt = prompt or open_prompt()
     if spec.name in CHAT_MODELS:
-        return _open_model(text, prompt, generation, ledger, cache, longest)
+        return _open_model_paraphraser(text, prompt, generation, ledger, cache, longest)
     if spec.name not in PARAPHRASERS:
-        raise _make_unknown_error(spec.name, text)
+        raise _make_unknown_paraphraser_error(spec.name, text)
     if prompt.name != "default":
         raise UsageError(
             f"The paraphraser {text!r} uses no prompt, but {prompt.name!r} was given.",
@@ -162,8 +162,13 @@ def open_paraphraser(
     return PARAPHRASERS.build(spec, name=PARAPHRASERS.format(spec), recorded=recorded or {})
 
 
-def _open_model(
-    text: str, prompt: Prompt, generation: Generation, ledger: Ledger | None, cache: Path | None, longest: int
+def _open_model_paraphraser(
+    text: str,
+    prompt: Prompt,
+    generation: GenerationOptions,
+    ledger: Ledger | None,
+    cache: Path | None,
+    longest: int,
 ) -> Paraphraser:
     from embassay.runs.store import AnswerCache, CachedChat
     from embassay.systems.chat import open_chat
@@ -172,15 +177,15 @@ def _open_model(
     return LLMParaphraser(CachedChat(chat, AnswerCache.open(cache)), prompt, generation)
 
 
-def _make_unknown_error(name: str, text: str) -> UsageError:
+def _make_unknown_paraphraser_error(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
-    from embassay.systems.models import advise_chat_name
+    from embassay.systems.models import suggest_chat_name
 
     names = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
     near = get_close_matches(name, names, n=2, cutoff=0.5)
     return UsageError(
         f"There is no paraphraser called {name!r}.",
-        mend=advise_chat_name(text)
+        mend=suggest_chat_name(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
         + f"There are {', '.join(names)}.",
     )
@@ -195,7 +200,7 @@ def _open_recorded(recorded: Mapping[str, Paraphrases]) -> Paraphraser:
 def _open_stored(target: str, name: str, source: str = "") -> Paraphraser:
     if not target:
         raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")
-    return open_stored(name, target, source)
+    return open_stored_source(name, target, source)
 
 
 @PARAPHRASERS.register("copied", "the text again (control)")
@@ -207,10 +212,10 @@ def _open_copier() -> Paraphraser:
     "permuted", "the words in another order (control); permuted:FOLDER: as many words as changed in that set"
 )
 def _open_permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
-    return PermutingParaphraser(name, open_stored(name, target, source) if target else None)
+    return PermutingParaphraser(name, open_stored_source(name, target, source) if target else None)
 
 
-class _Control(AnyRuns):
+class _ControlParaphraser(UnlimitedRuns):
     """What both are: free, with any number of runs."""
 
     name: str
@@ -222,7 +227,7 @@ class _Control(AnyRuns):
         return {}
 
 
-class CopyingParaphraser(_Control):
+class CopyingParaphraser(_ControlParaphraser):
     """Returns every text: no drop but what comes from elsewhere."""
 
     name = identity = "copied"
@@ -242,7 +247,7 @@ class CopyingParaphraser(_Control):
         hear(len(asked))
 
 
-class PermutingParaphraser(_Control):
+class PermutingParaphraser(_ControlParaphraser):
     """Permutes the words of every text: all of them, or only until the text is as far from its wording, in word edit
     distance, as the wording that `like` has for it. What a model loses here is not for want of other words."""
 
@@ -356,7 +361,7 @@ def find_licence(spec: str) -> str:
 class LLMParaphraser(LLMWriter):
     """`chat` with a prompt."""
 
-    def __init__(self, chat: CachedChat, prompt: Prompt, generation: Generation) -> None:
+    def __init__(self, chat: CachedChat, prompt: Prompt, generation: GenerationOptions) -> None:
         super().__init__(chat, generation.retries)
         self.prompt, self.generation = prompt, generation
 
@@ -368,19 +373,22 @@ class LLMParaphraser(LLMWriter):
 
     def about(self) -> Mapping[str, Any]:
         """The model as its server names it, its sampling, licence and context, and how language is checked."""
-        checked = "script and py3langid" if can_identify() else "script"
+        checked = "script and py3langid" if can_identify_language() else "script"
         facts = self.described(licence=find_licence(self.name), sampling=self.generation.as_dict())
         return {**facts, "language_check": checked}
 
-    def question(self, asked: SourceText, seed: int, attempt: int = 0) -> StoredQuestion:
+    def question(self, asked: SourceText, seed: int, attempt: int = 0) -> ChatQuestion:
         """What the model is asked for a text in draw number `attempt` of the run with this seed."""
         multilingual = asked.multilingual or asked.lang.split("-")[0].split("_")[0] not in ("en", "eng")
         messages = [
-            Message("system", self.prompt.instructions(multilingual=multilingual)),
+            Message("system", self.prompt.compose_instructions(multilingual=multilingual)),
             Message("user", asked.text),
         ]
-        return StoredQuestion(
-            messages, self.generation.sampling(_make_text_seed(asked, seed), attempt), None, attempt
+        return ChatQuestion(
+            messages,
+            self.generation.make_answer_sampling(_make_text_seed(asked, seed), attempt),
+            None,
+            attempt,
         )
 
     def is_free(self, asked: SourceText, seed: int) -> bool:
@@ -391,13 +399,13 @@ class LLMParaphraser(LLMWriter):
         """What comes of one text that isn't blank."""
         strict, meaning = self.generation.strict_length, self.generation.meaning
 
-        def read(answer: Completion) -> WordingDraw:
-            verdict = judge_answer(
+        def judge_draw(answer: Completion) -> WordingDraw:
+            verdict = judge_paraphrase(
                 asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning
             )
             return WordingDraw(verdict.wording, verdict.outcome, verdict.reason)
 
-        drawn = await self.draw(partial(self.question, asked, seed), read)
+        drawn = await self.draw(partial(self.question, asked, seed), judge_draw)
         rejected = ";".join(reason for reason in drawn.rejected if reason in (*REJECTED, *OF_MEANING))
         return Paraphrase(
             asked.text, asked.lang, asked.place, drawn.text, drawn.outcome, drawn.reason, drawn.attempts, drawn.seed,
@@ -408,7 +416,7 @@ class LLMParaphraser(LLMWriter):
 def configure_chat(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
     """The model as paraphrasers want it where it can be set and the user did not: without thinking, and reading texts
     of up to `longest` UTF-8 bytes whole."""
-    instructions = len(prompt.instructions(multilingual=True).encode())
+    instructions = len(prompt.compose_instructions(multilingual=True).encode())
     # Tokenizers of language models make a token of two bytes or more, whatever the language; the answer is as long.
     return fit_context(chat, (instructions + longest) // 2 + longest // 2 + 256)
 
@@ -450,7 +458,7 @@ def longest_allowed_answer(text: str, *, strict: bool = False) -> int:
     return max(TIMES_LONGER * len(text), 0 if strict else ALWAYS_ALLOWED)
 
 
-def judge_answer(
+def judge_paraphrase(
     text: str, answer: str, *, lang: str = "und", strict_length: bool = False, meaning: bool = False
 ) -> ParaphraseVerdict:
     """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
@@ -461,14 +469,14 @@ def judge_answer(
     adds a number or a name (`slot lost`). Marks that the text has itself do not count against its wording. The text
     again, but for case, spaces and punctuation, is `copied`, and usable.
 
-    >>> judge_answer("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
+    >>> judge_paraphrase("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
     'A crimson fox was running.'
-    >>> judge_answer("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
+    >>> judge_paraphrase("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
     'refused'
     """
     # Half a character, which servers can send as JSON, can be in no file.
     answer = answer.encode("utf-8", "replace").decode()
-    wording = answer.strip() if without_blocks(text) != text else without_blocks(answer).strip()
+    wording = answer.strip() if strip_tagged_blocks(text) != text else strip_tagged_blocks(answer).strip()
     if not wording:
         return ParaphraseVerdict(
             "empty", reason="nothing but thinking" if answer.strip() else "an empty answer"
@@ -484,10 +492,10 @@ def judge_answer(
         )
     if mark := find_new_mark(REFUSAL, text, wording):
         return ParaphraseVerdict("refused", reason=f"the model declined: {mark!r}")
-    if fault := language_fault(text, wording, lang):
+    if fault := find_language_fault(text, wording, lang):
         return ParaphraseVerdict("wrong language", reason=fault)
-    if meaning and (fault := answer_fault(text, wording)):
+    if meaning and (fault := find_answering_fault(text, wording)):
         return ParaphraseVerdict("answered", reason=fault)
-    if meaning and (fault := find_slot_fault(text, wording)):
+    if meaning and (fault := find_lost_number_or_name(text, wording)):
         return ParaphraseVerdict("slot lost", reason=fault)
     return ParaphraseVerdict("ok", wording)

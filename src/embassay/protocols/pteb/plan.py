@@ -8,27 +8,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from embassay.data.shapes import check_targets
+from embassay.data.shapes import check_mapping_targets
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.plan import check_names, order_tasks, plan_datasets, plan_systems
+from embassay.protocols.kernel.plan import (
+    check_unique_dataset_names,
+    order_tasks,
+    plan_datasets,
+    plan_systems,
+)
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import PermutingParaphraser, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.wordings.protocol import (
-    PlannedDataset,
+    PlannedWordedDataset,
     Seeds,
     WordedPlan,
     check_baseline,
     make_reworded_cell,
+    make_source_run,
     plan_dataset,
-    run_of,
 )
 from embassay.protocols.wordings.records import Paraphraser, SourceText
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_task, list_asked_texts
-from embassay.records import Loaded, Paraphrases
+from embassay.records import LoadedDataset, Paraphrases
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -45,18 +50,18 @@ class PtebPlan(WordedPlan):
     version: ClassVar[int] = VERSION
     request: Request
 
-    def texts_to_rewrite(self, dataset: PlannedDataset) -> list[SourceText]:
+    def list_texts_to_rewrite(self, dataset: PlannedWordedDataset) -> list[SourceText]:
         """The distinct texts of all the dataset's tasks that are to be paraphrased, in the order of the data."""
         texts = (
             asked
             for planned_task in dataset.tasks
-            for asked in _texts_of_task(
+            for asked in _list_texts_of_task(
                 self.request, planned_task.task, self.parts(dataset, planned_task.task)
             )
         )
         return list({(text.lang, text.text, text.place): text for text in texts}.values())
 
-    def recorded(self) -> dict[str, Paraphrases]:
+    def collect_recorded_wordings(self) -> dict[str, Paraphrases]:
         """The wordings that datasets bring themselves."""
         opened = {
             data.name: opening.open_request_dataset(self.request.dataset(data.source))
@@ -77,13 +82,16 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     """
     for name in request.tasks:
         TASKS.get(name)
-    check_targets(request.mapping)
+    check_mapping_targets(request.mapping)
     tokenizer = open_tokenizer(request.tokenizer)
     systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
-    wanted, texts = order_tasks(request.tasks or TASK_NAMES, TASK_NAMES), partial(_texts_of_task, request)
+    wanted, texts = (
+        order_tasks(request.tasks or TASK_NAMES, TASK_NAMES),
+        partial(_list_texts_of_task, request),
+    )
     datasets, suites = plan_datasets(request, wanted, lambda source: plan_dataset(source, request, texts))
-    check_names(dataset.name for dataset in datasets)
+    check_unique_dataset_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
     plan = PtebPlan(
         request,
@@ -95,15 +103,17 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
         paper=TASK_NAMES,
         suites=suites,
     )
-    return replace(plan, cells=tuple(plan.originals()))
+    return replace(plan, cells=tuple(plan.plan_original_cells()))
 
 
-def _texts_of_task(request: Request, name: str, parts: tuple[Loaded[Any], ...]) -> Iterator[SourceText]:
+def _list_texts_of_task(
+    request: Request, name: str, parts: tuple[LoadedDataset[Any], ...]
+) -> Iterator[SourceText]:
     kept, by_place = find_task(name).unworded(request.options), request.seed_per == "text"
     return list_asked_texts(name, parts, by_place=by_place, unworded=kept)
 
 
-def with_runs(
+def add_run_cells(
     plan: PtebPlan,
     folder: RunFolder,
     paraphrases: ParaphraseSet,
@@ -111,17 +121,17 @@ def with_runs(
     seeds: Seeds,
 ) -> PtebPlan:
     """The plan with the cells of all runs whose wordings are kept: `seeds` of each source and dataset."""
-    originals = plan.originals()
+    originals = plan.plan_original_cells()
     cells = [*originals]
     for original in originals:
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
-                run = run_of(paraphrases, source, original.dataset, seed, plan.request)
+                run = make_source_run(paraphrases, source, original.dataset, seed, plan.request)
                 cells.append(make_reworded_cell(original, source.variant(seed), run, folder))
-    return replace(plan, cells=plan.in_order(cells))
+    return replace(plan, cells=plan.sort_cells_by_task(cells))
 
 
-def _check_last_seeds(request: Request, datasets: Sequence[PlannedDataset]) -> None:
+def _check_last_seeds(request: Request, datasets: Sequence[PlannedWordedDataset]) -> None:
     names = [dataset.name for dataset in datasets]
     for name, _ in request.last_seeds:
         if name not in names:
@@ -153,7 +163,7 @@ class ParaphraseSource:
         """The variant of the cells of one run: `paraphrase:seed=1337`, `paraphrase:by=NAME,seed=1337`."""
         return "paraphrase:" + ",".join(filter(None, (self.label, f"seed={seed}")))
 
-    def seeds(self, dataset: str, runs: int, request: Request) -> tuple[int, ...]:
+    def list_run_seeds(self, dataset: str, runs: int, request: Request) -> tuple[int, ...]:
         """The seeds of the runs on a dataset. UsageError when the paraphraser has fewer."""
         seeds = self.paraphraser.seeds(runs, request.seed, dataset=dataset)
         last = dict(request.last_seeds).get(dataset)

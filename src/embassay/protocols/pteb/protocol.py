@@ -9,23 +9,32 @@ from pathlib import Path
 from typing import Any, cast
 
 from embassay.data import open_dataset
-from embassay.protocols.kernel.inputs import name_sources
+from embassay.protocols.kernel.inputs import resolve_dataset_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.request import frame_folder, make_request, make_run_folder
-from embassay.protocols.kernel.session import Conclusion, Session, SilentListener, make_unknown_price_error
+from embassay.protocols.kernel.session import (
+    CellSession,
+    Conclusion,
+    SilentListener,
+    make_unknown_price_error,
+)
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.pteb.conclusions import conclude_originals, conclude_run, describe_paraphrases
-from embassay.protocols.pteb.freshness import fresh_names, fresh_tables
+from embassay.protocols.pteb.freshness import find_fresh_datasets, make_freshness_tables
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
-from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan, make_plan, open_sources, with_runs
-from embassay.protocols.pteb.validity.conclusions import RatedRun, valid_rows, valid_table
+from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan, add_run_cells, make_plan, open_sources
+from embassay.protocols.pteb.validity.conclusions import (
+    RatedRun,
+    make_valid_change_rows,
+    make_valid_change_table,
+)
 from embassay.protocols.pteb.validity.sheet import (
-    RatedLine,
-    collect_ratings,
-    draw_units,
-    rating_table,
-    read_sheet,
+    RatingSheetLine,
+    collect_sheet_ratings,
+    draw_rating_units,
+    make_rating_table,
+    read_rating_sheet,
 )
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
@@ -41,7 +50,7 @@ from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
 from embassay.systems.objects import register_objects
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import estimate_tokens
@@ -70,9 +79,9 @@ def run(
     finished is kept.
     """
     folder = Path(out) if out is not None else make_run_folder("pteb")
-    sources = name_sources(datasets, frame_folder(folder))
+    sources = resolve_dataset_sources(datasets, frame_folder(folder))
     if paraphraser is None:
-        without = None if arguments.get("original_only") else _find_without_paraphrases(sources, arguments)
+        without = None if arguments.get("original_only") else _find_unparaphrased_dataset(sources, arguments)
         if without is not None:
             warnings.warn(
                 f"No paraphraser is named and {without} has no paraphrases: only its original texts get scores. "
@@ -84,10 +93,12 @@ def run(
         Request, run, arguments, register_objects(systems, workers=workers),
         datasets=sources, paraphrasers=(paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
     )  # fmt: skip
-    return Pteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
+    return PtebProtocol().carry_out(
+        request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
+    )
 
 
-def _find_without_paraphrases(sources: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
+def _find_unparaphrased_dataset(sources: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
     """The first dataset that has no column of paraphrases; None where all have."""
     for source in sources:
         dataset = open_dataset(source, mapping=arguments.get("mapping") or {}, split=arguments.get("split"))
@@ -96,7 +107,7 @@ def _find_without_paraphrases(sources: Sequence[str], arguments: Mapping[str, An
     return None
 
 
-class Pteb(WordedProtocol):
+class PtebProtocol(WordedProtocol):
     """First the texts as they are, which costs the least and shows whether the systems work; then run after run in
     other words, until there are as many as were asked for. Or the texts as they are, and no more."""
 
@@ -104,32 +115,32 @@ class Pteb(WordedProtocol):
     sources: tuple[ParaphraseSource, ...] = ()
     growth: RunGrowth | None = None
     """The runs of every source on every dataset; None for the texts as they are."""
-    rated: Sequence[RatedLine] = ()
+    rated: Sequence[RatingSheetLine] = ()
     """The lines of filled-in sheets."""
 
-    def plan(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
+    def plan_run(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
         """The cells of the texts as they are, and the sources of their wordings, opened."""
         plan = make_plan(request, cache, ledger)
-        fresh_names(plan)  # a wrong one is told before any work
-        self.rated = [line for path in request.ratings for line in read_sheet(Path(path))]
+        find_fresh_datasets(plan)  # a wrong one is told before any work
+        self.rated = [line for path in request.ratings for line in read_rating_sheet(Path(path))]
         if not request.original_only:
-            texts = (text.text for data in plan.datasets for text in plan.texts_to_rewrite(data))
+            texts = (text.text for data in plan.datasets for text in plan.list_texts_to_rewrite(data))
             longest = max((len(text.encode()) for text in texts), default=0)
-            self.sources = open_sources(request, plan.recorded(), longest, ledger=ledger)
+            self.sources = open_sources(request, plan.collect_recorded_wordings(), longest, ledger=ledger)
             self.growth = RunGrowth(request, plan.datasets, self.sources)
         return plan
 
     @property
-    def seeds(self) -> Seeds:
+    def run_seeds(self) -> Seeds:
         """Those of the runs so far."""
         return self.growth.seeds if self.growth else {}
 
-    def forecast(self, plan: PtebPlan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: PtebPlan, *, measure: bool = True) -> RunForecast:
         """The cost of every source's wordings, then of every task on every dataset with every system, all runs
         together."""
-        return forecast_run(plan, self.sources, self.seeds, measure=measure)
+        return forecast_run(plan, self.sources, self.run_seeds, measure=measure)
 
-    def call(self, request: Request, out: Path) -> str:
+    def format_python_call(self, request: Request, out: Path) -> str:
         """With `embassay.pteb.run`, and the paraphrasers."""
         how = "original_only=True" if request.original_only else f"paraphraser={list(request.paraphrasers)!r}"
         return (
@@ -137,9 +148,9 @@ class Pteb(WordedProtocol):
             f"out={str(out)!r})"
         )
 
-    def check_prices(self, plan: PtebPlan, max_usd: float | None) -> None:
+    def check_prices_known(self, plan: PtebPlan, max_usd: float | None) -> None:
         """Of systems, and of paraphrasers."""
-        super().check_prices(plan, max_usd)
+        super().check_prices_known(plan, max_usd)
         for source in self.sources if max_usd is not None else ():
             if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
                 raise make_unknown_price_error(source.name)
@@ -153,7 +164,7 @@ class Pteb(WordedProtocol):
             "paraphrases": describe_paraphrases(self.folder, self.sources, self.growth, plan.datasets),
         }
 
-    def work(self, session: Session, listener: SilentListener) -> None:
+    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
         """The texts as they are, then round after round: wordings first, then what follows from them."""
         if self.growth is None:
             session.do(listener)
@@ -163,28 +174,32 @@ class Pteb(WordedProtocol):
         paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
         writer = WordingWriter(paraphrases, session.accounts.ledger, listener)
         session.do(listener)
-        asked = {dataset.name: tuple(plan.texts_to_rewrite(dataset)) for dataset in plan.datasets}
+        asked = {dataset.name: tuple(plan.list_texts_to_rewrite(dataset)) for dataset in plan.datasets}
         while self.growth.grows:
-            writer.write(plan.datasets, self.sources, self.seeds, lambda _, dataset, __: asked[dataset.name])
-            session.plan = with_runs(plan, self.folder, paraphrases, self.sources, self.seeds)
+            writer.write(
+                plan.datasets, self.sources, self.run_seeds, lambda _, dataset, __: asked[dataset.name]
+            )
+            session.plan = add_run_cells(plan, self.folder, paraphrases, self.sources, self.run_seeds)
             session.do(listener)
-            self.growth.look_at(session.ended())
+            self.growth.add_needed_runs(session.list_ended_cells())
         session.whole = True
 
-    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: CellSession) -> Mapping[str, Any]:
         """What became of the wordings."""
         return self.describe_run(cast(PtebPlan, session.plan))
 
-    def conclude(self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """Scores, drops, ranks and tables; of the texts as they are, their scores."""
         if self.growth is None:
             return conclude_originals(plan, records)
-        concluded = conclude_run(plan, self.folder, self.sources, self.seeds, records, rows)
-        fresh = tuple(fresh_tables(plan, self.folder, self.sources, self.seeds, records))
-        rated, tables = self._rated(plan, records, concluded.rows)
+        concluded = conclude_run(plan, self.folder, self.sources, self.run_seeds, records, rows)
+        fresh = tuple(make_freshness_tables(plan, self.folder, self.sources, self.run_seeds, records))
+        rated, tables = self._conclude_human_ratings(plan, records, concluded.rows)
         return replace(concluded, rows=[*concluded.rows, *rated], tables=(*concluded.tables, *fresh, *tables))
 
-    def _rated(
+    def _conclude_human_ratings(
         self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
     ) -> tuple[list[Result], list[ColumnTable]]:
         """The sheet for people, and what their ratings say, where either is wanted."""
@@ -192,25 +207,28 @@ class Pteb(WordedProtocol):
         if not (request.to_rate or self.rated):
             return [], []
         paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
-        drawn = draw_units(plan, paraphrases, self.sources, self.seeds)
-        tables = [rating_table(drawn, request.to_rate)] if request.to_rate else []
+        drawn = draw_rating_units(plan, paraphrases, self.sources, self.run_seeds)
+        tables = [make_rating_table(drawn, request.to_rate)] if request.to_rate else []
         if not self.rated:
             return [], tables
-        ratings = collect_ratings(self.rated, drawn)
+        ratings = collect_sheet_ratings(self.rated, drawn)
         lines = RatedRun(plan, self.folder, self.sources, records, drawn, ratings).lines(rows)
         langs = {dataset.name: dataset.lang for dataset in plan.datasets}
-        return list(valid_rows(lines, langs, request.seed)), [*tables, valid_table(lines)]
+        return list(make_valid_change_rows(lines, langs, request.seed)), [
+            *tables,
+            make_valid_change_table(lines),
+        ]
 
 
 def forecast_run(
     plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds, *, measure: bool = True
-) -> Forecasts:
+) -> RunForecast:
     """The cost of every source's wordings, then of every task on every dataset with every system, all runs together.
 
     Wordings are taken to be as long as their texts, and none to be drawn again. With `measure`, systems on this machine
     are timed on a few texts.
     """
-    return Forecasts(
+    return RunForecast(
         (
             *_forecast_paraphrases(plan, sources, seeds),
             *forecast_evaluations(plan, sources, seeds, measure=measure),
@@ -220,24 +238,24 @@ def forecast_run(
 
 def _forecast_paraphrases(
     plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds
-) -> Iterator[Forecast]:
+) -> Iterator[CellForecast]:
     for source in sources:
         for dataset in plan.datasets:
             runs = seeds[source.name, dataset.name]
-            head = Forecast(
+            head = CellForecast(
                 "paraphrases", dataset.name, source.name, dataset.asked, dataset.asked * len(runs), 0
             )
             writer = source.paraphraser
             yield (
-                _by_model(head, writer, plan.texts_to_rewrite(dataset), runs)
+                _forecast_model_answers(head, writer, plan.list_texts_to_rewrite(dataset), runs)
                 if isinstance(writer, LLMParaphraser)
                 else head
             )
 
 
-def _by_model(
-    head: Forecast, writer: LLMParaphraser, asked: Sequence[SourceText], runs: Sequence[int]
-) -> Forecast:
+def _forecast_model_answers(
+    head: CellForecast, writer: LLMParaphraser, asked: Sequence[SourceText], runs: Sequence[int]
+) -> CellForecast:
     """`head` with what the answers come to that the cache does not have."""
     missing = [(text, seed) for seed in runs for text in asked if not writer.is_free(text, seed)]
     written = estimate_tokens([text.text for text, _ in missing])

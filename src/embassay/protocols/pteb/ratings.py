@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from embassay.contracts import ChatModel, Message, Tokenizer
 from embassay.data import DATASETS
-from embassay.data.catalogue.entries import all_entries
+from embassay.data.catalogue.entries import read_all_entries
 from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import (
@@ -36,17 +36,17 @@ from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import make_unknown_price_error
 from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
-from embassay.protocols.pteb.paraphrasing import configure_chat, find_licence, judge_prompt
-from embassay.protocols.tasks.task import correlate_estimate
-from embassay.records import Component, Score, ScoredPairs, Skipped, TaskOutcome
-from embassay.runs.store import AnswerCache, CachedChat, StoredQuestion
+from embassay.protocols.pteb.paraphrasing import configure_chat, find_licence, load_judge_prompt
+from embassay.protocols.tasks.task import estimate_correlation
+from embassay.records import HeadlineComponent, Score, ScoredPairs, SkippedItems, TaskOutcome
+from embassay.runs.store import AnswerCache, CachedChat, ChatQuestion
 from embassay.stats import wilson
 from embassay.systems.chat import CHAT_MODELS, open_chat
-from embassay.systems.chat.answers import without_fence
+from embassay.systems.chat.answers import strip_code_fence
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.calls import as_finished
+from embassay.systems.remote.calls import iterate_finished_jobs
 from embassay.systems.remote.ledger import Price
-from embassay.text.tokenizers import Words
+from embassay.text.tokenizers import WordTokenizer
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Judge:
         return price if isinstance(price, Price) else None
 
     @contextmanager
-    def with_kept_answers(self, ledger: Ledger | None, cache: Path | None) -> Iterator[CachedChat]:
+    def open_with_kept_answers(self, ledger: Ledger | None, cache: Path | None) -> Iterator[CachedChat]:
         """The model behind the answers in the file `cache`, by default the user's."""
         with closing(AnswerCache.open(cache)) as answers:
             yield CachedChat(self.open(ledger), answers)
@@ -76,15 +76,15 @@ class Judge:
 
 @lru_cache(maxsize=16)
 def _open_judge(judge: Judge, ledger: Ledger | None) -> ChatModel:
-    return configure_chat(open_chat(judge.spec, ledger=ledger), judge_prompt(), judge.longest)
+    return configure_chat(open_chat(judge.spec, ledger=ledger), load_judge_prompt(), judge.longest)
 
 
-def check_named(specs: Sequence[str]) -> None:
+def check_judge_specs(specs: Sequence[str]) -> None:
     """UsageError for a spec that names no language model, and for none at all."""
     if not specs:
         raise UsageError("No language model is named.", mend="Name one, such as ollama:gemma3:27b.")
     for spec in specs:
-        CHAT_MODELS.parse(spec)
+        CHAT_MODELS.parse_spec(spec)
 
 
 def plan_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> list[PlannedSystem]:
@@ -110,7 +110,7 @@ def collect_chat_facts(spec: str, chat: ChatModel, price: Price | None) -> dict[
         "num_ctx": getattr(chat, "num_ctx", None),
         "usd_per_million_input": price.usd_per_million_input if price else None,
         "usd_per_million_output": price.usd_per_million_output if price else None,
-        "summary": CHAT_MODELS.get(CHAT_MODELS.parse(spec).name).summary,
+        "summary": CHAT_MODELS.get(CHAT_MODELS.parse_spec(spec).name).summary,
     }
     return {name: value for name, value in told.items() if value is not None}
 
@@ -129,7 +129,7 @@ Pair = tuple[str, str]
 
 
 # Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
-class Answer(BaseModel):
+class JudgeAnswer(BaseModel):
     """The JSON that a judge answers with."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -137,12 +137,12 @@ class Answer(BaseModel):
     score: float = Field(ge=LOWEST, le=HIGHEST, allow_inf_nan=False)
 
 
-class NoRating(ValueError):
+class NoRatingError(ValueError):
     """An answer that is no rating; says what is wrong with it."""
 
 
 @dataclass(frozen=True)
-class Rating:
+class JudgeRating:
     """What came of one pair: a value from 0 to 5, or None and why; `attempts` answers were drawn."""
 
     value: float | None
@@ -151,18 +151,18 @@ class Rating:
 
 
 @dataclass(frozen=True)
-class Asking:
+class RatingInstructions:
     """How every pair of a run is rated: the judge's instructions, the options and the seed of the first attempt."""
 
     prompt: str
     options: RatingOptions
     seed: int
 
-    def question(self, pair: Pair, attempt: int = 0) -> StoredQuestion:
+    def question(self, pair: Pair, attempt: int = 0) -> ChatQuestion:
         """Attempt number `attempt` (from 0) at a pair."""
         messages = [Message("system", self.prompt), Message("user", format_pair(*pair))]
-        sampling = self.options.sampling(self.seed + SEED_STEP * attempt)
-        return StoredQuestion(messages, sampling, Answer if self.options.answers == "schema" else None)
+        sampling = self.options.make_answer_sampling(self.seed + SEED_STEP * attempt)
+        return ChatQuestion(messages, sampling, JudgeAnswer if self.options.answers == "schema" else None)
 
 
 def format_pair(first: str, second: str) -> str:
@@ -188,20 +188,23 @@ def parse_rating(text: str) -> float:
     >>> parse_rating('{"score": 3.5}'), parse_rating(" 4 ")
     (3.5, 4.0)
     """
-    text = without_fence(text)
+    text = strip_code_fence(text)
     # A bare number is put into the object, so that one model checks both.
     said = f'{{"score": {text}}}' if _NUMBER.fullmatch(text) else text
     try:
-        return Answer.model_validate_json(said).score
+        return JudgeAnswer.model_validate_json(said).score
     except ValidationError as error:
         kinds = {fault["type"] for fault in error.errors(include_url=False, include_input=False)}
         beyond = kinds <= {"greater_than_equal", "less_than_equal", "finite_number"}
-        raise NoRating("a rating out of range" if beyond else "an answer that is not a rating") from None
+        raise NoRatingError("a rating out of range" if beyond else "an answer that is not a rating") from None
 
 
 def rate_pairs(
-    chat: CachedChat, pairs: Sequence[Pair], asking: Asking, hear: Callable[[int], None] = lambda _: None
-) -> list[Rating]:
+    chat: CachedChat,
+    pairs: Sequence[Pair],
+    asking: RatingInstructions,
+    hear: Callable[[int], None] = lambda _: None,
+) -> list[JudgeRating]:
     """A rating for each of the pairs, (n,), many asked for at once and equal pairs once.
 
     What is no rating is asked for again with another seed, up to `asking.options.attempts` answers. `hear` gets the
@@ -211,31 +214,33 @@ def rate_pairs(
     # A pair that stands twice is asked once: the answer would be the same, and cost twice.
     distinct = list(dict.fromkeys(pairs))
     hear(len(pairs) - len(distinct))
-    asker = _Asker(chat, asking)
-    by_pair: dict[Pair, Rating] = {}
-    for position, rating in as_finished((partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE):
+    asker = _RatingAsker(chat, asking)
+    by_pair: dict[Pair, JudgeRating] = {}
+    for position, rating in iterate_finished_jobs(
+        (partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE
+    ):
         by_pair[distinct[position]] = rating
         hear(1)
     return [by_pair[pair] for pair in pairs]
 
 
-class _Asker:
+class _RatingAsker:
     """Asks for one pair's rating after another, each until there is one."""
 
-    def __init__(self, chat: CachedChat, asking: Asking) -> None:
+    def __init__(self, chat: CachedChat, asking: RatingInstructions) -> None:
         self.chat, self.asking = chat, asking
         self._hopeless = 0
 
-    async def rated(self, pair: Pair) -> Rating:
+    async def rated(self, pair: Pair) -> JudgeRating:
         """What comes of a pair; ModelError once so many calls in a row have failed that the judge cannot be had."""
-        rating = Rating(None, 0)
+        rating = JudgeRating(None, 0)
         for attempt in range(self.asking.options.attempts):
-            rating = replace(await self._attempted(pair, attempt), attempts=attempt + 1)
+            rating = replace(await self._attempt_rating(pair, attempt), attempts=attempt + 1)
             if rating.value is not None:
                 break
         return rating
 
-    async def _attempted(self, pair: Pair, attempt: int) -> Rating:
+    async def _attempt_rating(self, pair: Pair, attempt: int) -> JudgeRating:
         question = self.asking.question(pair, attempt)
         try:
             answer = await self.chat.complete(
@@ -244,29 +249,29 @@ class _Asker:
         # The pair was refused, so the judge is there: it counts for no outage.
         except TextRefused as error:
             self._hopeless = 0
-            return Rating(None, 1, str(error))
+            return JudgeRating(None, 1, str(error))
         except ModelError as error:
             self._hopeless += 1
             # In a row and over all pairs: a judge that is gone must not be asked for each of ten thousand.
             if self._hopeless >= _HOPELESS:
                 raise
-            return Rating(None, 1, str(error))
+            return JudgeRating(None, 1, str(error))
         self._hopeless = 0
         try:
-            return Rating(parse_rating(answer.text), 1)
-        except NoRating as error:
-            return Rating(None, 1, str(error))
+            return JudgeRating(parse_rating(answer.text), 1)
+        except NoRatingError as error:
+            return JudgeRating(None, 1, str(error))
 
 
 _EXAMPLES = 5
 
 
-def by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[Skipped, ...]:
+def group_lost_by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[SkippedItems, ...]:
     """The items (n,) that have a reason why they are lost, an empty one being none, grouped by it; reasons that differ
     only in numbers count as one. `what` names them: `pairs without a rating`.
 
-    >>> by_reason("pairs without a rating", ["p1", "p2"], ["", "down (3 attempts)."])
-    (Skipped(reason='pairs without a rating: down (3 attempts)', count=1, examples=('p2',)),)
+    >>> group_lost_by_reason("pairs without a rating", ["p1", "p2"], ["", "down (3 attempts)."])
+    (SkippedItems(reason='pairs without a rating: down (3 attempts)', count=1, examples=('p2',)),)
     """
     groups: dict[str, list[tuple[str, str]]] = {}
     for key, reason in zip(ids, reasons, strict=True):
@@ -274,12 +279,12 @@ def by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[Sk
             # `429 after 3 attempts` and `429 after 2 attempts` are one reason.
             groups.setdefault(re.sub(r"\d+", "0", reason), []).append((key, reason.rstrip(".")))
     return tuple(
-        Skipped(f"{what}: {members[0][1]}", len(members), tuple(key for key, _ in members[:_EXAMPLES]))
+        SkippedItems(f"{what}: {members[0][1]}", len(members), tuple(key for key, _ in members[:_EXAMPLES]))
         for members in groups.values()
     )
 
 
-def explain_too_many_lost(what: str, n: int, lost: Sequence[Skipped]) -> str:
+def explain_too_many_lost(what: str, n: int, lost: Sequence[SkippedItems]) -> str:
     """Why there can be no score of `n` items of which so many are lost; empty where few enough are."""
     count = sum(skip.count for skip in lost)
     if count <= MOST_LOST * n:
@@ -294,10 +299,10 @@ _RANGE = re.compile(r"(?:(?P<name>.+)=)?(?P<low>-?\d+(?:\.\d+)?)-(?P<high>-?\d+(
 Range = tuple[float, float]
 
 
-def parse_gold(given: Sequence[str]) -> Mapping[str, Range]:
+def parse_gold_ranges(given: Sequence[str]) -> Mapping[str, Range]:
     """Ranges by the dataset's name, "" for all others. UsageError for what is no range.
 
-    >>> parse_gold(["sick=1-5", "0-4"])
+    >>> parse_gold_ranges(["sick=1-5", "0-4"])
     {'sick': (1.0, 5.0), '': (0.0, 4.0)}
     """
     ranges: dict[str, Range] = {}
@@ -320,7 +325,7 @@ def find_gold_range(
 
     It is what was given, else what the catalogue says, else 0 to 5. UsageError where scores are outside of it.
     """
-    stated = given.get(name) or given.get("") or _known_range(source)
+    stated = given.get(name) or given.get("") or _find_catalogue_range(source)
     low, high = stated or USUAL
     if len(scores) and (scores.min() < low or scores.max() > high):
         raise UsageError(
@@ -336,14 +341,14 @@ def find_gold_range(
     )
 
 
-def _known_range(source: str) -> Range | None:
+def _find_catalogue_range(source: str) -> Range | None:
     """What the catalogue says of a dataset that is named and not a path."""
     if Path(source).exists():
         return None
     name = DATASETS.style.parse(source).name
     if name == "sample":
         return USUAL
-    record = all_entries().get(name)
+    record = read_all_entries().get(name)
     return (record.gold[0], record.gold[1]) if record is not None and record.gold else None
 
 
@@ -354,7 +359,7 @@ class JudgedStep(Protocol):
     reads_folder = True
     by_task = False
 
-    def check_prices(self, plan: Any, max_usd: float | None) -> None:
+    def check_prices_known(self, plan: Any, max_usd: float | None) -> None:
         """Planning has looked at them."""
 
 
@@ -366,10 +371,10 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Context(context.Context):
+class RatingContext(context.EvaluationContext):
     """The dataset and seed that name the random streams, and the options; no text is cut into tokens."""
 
-    tokenizer: Tokenizer = field(default_factory=Words)
+    tokenizer: Tokenizer = field(default_factory=WordTokenizer)
     options: RatingOptions = field(default_factory=RatingOptions)
 
     @property
@@ -378,7 +383,7 @@ class Context(context.Context):
         return self.options.resamples
 
 
-def share_interval(value: float, n: int) -> tuple[float, float]:
+def compute_wilson_interval(value: float, n: int) -> tuple[float, float]:
     """Wilson's 95% interval of a share of n items."""
     return wilson(min(1.0, value), n).ends
 
@@ -408,10 +413,10 @@ class RatingFigure:
         return replace(row, subset=self.subset)
 
     @property
-    def component(self) -> Component:
+    def component(self) -> HeadlineComponent:
         """As a part of a mean over datasets."""
         if isinstance(self.found, str):
-            return Component(None, self.n, reason=self.found)
+            return HeadlineComponent(None, self.n, reason=self.found)
         return self.found.component()
 
 
@@ -429,16 +434,16 @@ class GoldPairs:
     def of(cls, data: ScoredPairs, langs: tuple[str, ...], low: float, high: float) -> GoldPairs:
         """The pairs of a dataset whose scores have this range."""
         gold = rescale_gold(data.scores, low, high)
-        return cls(data.ids, gold, words_per_text(data.first, data.second), langs)
+        return cls(data.ids, gold, average_words_per_pair(data.first, data.second), langs)
 
     @property
-    def by_language(self) -> dict[str, NDArray[np.bool_]]:
+    def language_masks(self) -> dict[str, NDArray[np.bool_]]:
         """Which pairs are in each language."""
         return {lang: np.array([own == lang for own in self.langs]) for lang in dict.fromkeys(self.langs)}
 
 
 def score_agreement(
-    ratings: Sequence[Rating], data: GoldPairs, options: JudgeOptions, context: Context
+    ratings: Sequence[JudgeRating], data: GoldPairs, options: JudgeOptions, context: RatingContext
 ) -> TaskOutcome:
     """Score ratings (n,) against gold; items are each pair's `rating` (missing where there is none), `gold`, `words`.
 
@@ -450,13 +455,13 @@ def score_agreement(
     items = Items()
     for name, column in (("rating", values), ("gold", data.gold), ("words", data.words)):
         items.add(data.ids, column, name)
-    lost = by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])
+    lost = group_lost_by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])
     reason = explain_too_many_lost("pairs had no rating", len(ratings), lost)
     measured = [
         replace(figure, found=reason or figure.found)
-        for figure in _rating_figures(values, data, options, context)
+        for figure in _make_rating_figures(values, data, options, context)
     ]
-    measured.append(share_of_ones(FAILED, np.isnan(values) * 1.0, context))
+    measured.append(estimate_share_of_ones(FAILED, np.isnan(values) * 1.0, context))
     n = int(np.isfinite(values).sum())
     return TaskOutcome(
         scores=tuple(figure.score for figure in measured),
@@ -471,7 +476,9 @@ def score_agreement(
     )
 
 
-def share_of_ones(measure: str, values: Floats, context: Context, otherwise: str = "no item") -> RatingFigure:
+def estimate_share_of_ones(
+    measure: str, values: Floats, context: RatingContext, otherwise: str = "no item"
+) -> RatingFigure:
     """The share of ones among the values that are there (n,); `otherwise` is the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
@@ -480,29 +487,30 @@ def share_of_ones(measure: str, values: Floats, context: Context, otherwise: str
         measure,
         "",
         n,
-        estimate(values[:, None], _mean_replicates, context, "shares", "bootstrap over items", share=True),
+        estimate(values[:, None], _average_replicates, context, "shares", "bootstrap over items", share=True),
     )
 
 
-def _rating_figures(
-    values: Floats, data: GoldPairs, options: JudgeOptions, context: Context
+def _make_rating_figures(
+    values: Floats, data: GoldPairs, options: JudgeOptions, context: RatingContext
 ) -> Iterator[RatingFigure]:
     """The correlation and the error, of all pairs (the headline first) and of every bin."""
-    yield from _headline_figures(values, data, context)
-    for part in by_words(data.words, options.word_edges):
-        yield _correlation_figure(values, data.gold, part, options.smallest_bin, context)
-    whole = Bin("", np.ones(len(values), dtype=bool))
+    yield from _make_headline_figures(values, data, context)
+    for part in bin_by_word_count(data.words, options.word_bin_edges):
+        yield _make_correlation_figure(values, data.gold, part, options.smallest_bin, context)
+    whole = ValueBin("", np.ones(len(values), dtype=bool))
     errors = np.abs(values - data.gold)
-    for part in (whole, *by_gold(data.gold, options.gold_edges)):
-        yield _error_figure(errors, part, context)
+    for part in (whole, *bin_by_gold_score(data.gold, options.gold_bin_edges)):
+        yield _make_error_figure(errors, part, context)
 
 
-def _headline_figures(values: Floats, data: GoldPairs, context: Context) -> Iterator[RatingFigure]:
+def _make_headline_figures(values: Floats, data: GoldPairs, context: RatingContext) -> Iterator[RatingFigure]:
     """The correlation of all pairs; of several languages the mean, and then that of each."""
-    by_language = data.by_language
+    by_language = data.language_masks
     parts = [
         replace(
-            _correlation_figure(values, data.gold, Bin("", members), 2, context, purpose=lang), subset=lang
+            _make_correlation_figure(values, data.gold, ValueBin("", members), 2, context, purpose=lang),
+            subset=lang,
         )
         for lang, members in by_language.items()
     ]
@@ -516,8 +524,8 @@ def _headline_figures(values: Floats, data: GoldPairs, context: Context) -> Iter
     yield from parts
 
 
-def _correlation_figure(
-    values: Floats, gold: Floats, part: Bin, least: int, context: Context, purpose: str = ""
+def _make_correlation_figure(
+    values: Floats, gold: Floats, part: ValueBin, least: int, context: RatingContext, purpose: str = ""
 ) -> RatingFigure:
     rating, variant = values[part.members], f"words={part.label}" if part.label else ""
     n = int(np.isfinite(rating).sum())
@@ -525,7 +533,7 @@ def _correlation_figure(
         return RatingFigure(
             HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}"
         )
-    rho = correlate_estimate(
+    rho = estimate_correlation(
         rating,
         gold[part.members],
         context,
@@ -536,21 +544,23 @@ def _correlation_figure(
     return RatingFigure(HEADLINE, variant, n, what)
 
 
-def _error_figure(errors: Floats, part: Bin, context: Context) -> RatingFigure:
+def _make_error_figure(errors: Floats, part: ValueBin, context: RatingContext) -> RatingFigure:
     inside, variant = errors[part.members], f"gold={part.label}" if part.label else ""
     n = int(np.isfinite(inside).sum())
     if not n:
         return RatingFigure(ERROR, variant, 0, "no pair")
-    mean = estimate(inside[:, None], _mean_replicates, context, f"error {part.label}", "bootstrap over pairs")
+    mean = estimate(
+        inside[:, None], _average_replicates, context, f"error {part.label}", "bootstrap over pairs"
+    )
     return RatingFigure(ERROR, variant, n, mean)
 
 
-def _mean_replicates(means: Floats) -> Floats:
+def _average_replicates(means: Floats) -> Floats:
     return means[..., 0]
 
 
 @dataclass(frozen=True)
-class Bin:
+class ValueBin:
     """A range of values by its label, and which items are in it, (n,)."""
 
     label: str
@@ -574,10 +584,10 @@ def rescale_gold(gold: Floats, low: float, high: float) -> Floats:
     return np.asarray(LOWEST + (HIGHEST - LOWEST) * (gold - low) / (high - low), dtype=np.float64)
 
 
-def by_gold(gold: Floats, edges: Sequence[float] = (1, 2, 3, 4)) -> list[Bin]:
+def bin_by_gold_score(gold: Floats, edges: Sequence[float] = (1, 2, 3, 4)) -> list[ValueBin]:
     """Gold scores on 0 to 5 cut at the edges; an edge begins a bin, and 5 is in the last.
 
-    >>> [(one.label, int(one.members.sum())) for one in by_gold(np.array([0.0, 1.0, 1.5, 5.0]))]
+    >>> [(one.label, int(one.members.sum())) for one in bin_by_gold_score(np.array([0.0, 1.0, 1.5, 5.0]))]
     [('[0,1)', 1), ('[1,2)', 2), ('[2,3)', 0), ('[3,4)', 0), ('[4,5]', 1)]
     """
     ends = [f"{edge:g}" for edge in (LOWEST, *edges, HIGHEST)]
@@ -585,10 +595,10 @@ def by_gold(gold: Floats, edges: Sequence[float] = (1, 2, 3, 4)) -> list[Bin]:
     return _make_bins(labels, np.searchsorted(np.asarray(edges), gold, side="right"))
 
 
-def by_words(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) -> list[Bin]:
+def bin_by_word_count(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) -> list[ValueBin]:
     """Mean word counts cut after the edges: a pair of 10.5 words on average is in `11-20`.
 
-    >>> [(one.label, int(one.members.sum())) for one in by_words(np.array([1.0, 10.0, 10.5, 99.0]))]
+    >>> [(one.label, int(one.members.sum())) for one in bin_by_word_count(np.array([1.0, 10.0, 10.5, 99.0]))]
     [('1-10', 2), ('11-20', 1), ('21-30', 0), ('31-50', 0), ('over 50', 1)]
     """
     starts = [1, *(edge + 1 for edge in edges)]
@@ -596,10 +606,10 @@ def by_words(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) -> list[Bin
     return _make_bins(labels, np.searchsorted(np.asarray(edges), words, side="left"))
 
 
-def words_per_text(first: Sequence[str], second: Sequence[str]) -> Floats:
+def average_words_per_pair(first: Sequence[str], second: Sequence[str]) -> Floats:
     """Mean number of words, between blanks, of the two texts of each pair, (n,)."""
     return np.array([(len(a.split()) + len(b.split())) / 2 for a, b in zip(first, second, strict=True)])
 
 
-def _make_bins(labels: Sequence[str], places: NDArray[np.intp]) -> list[Bin]:
-    return [Bin(label, np.asarray(places == place)) for place, label in enumerate(labels)]
+def _make_bins(labels: Sequence[str], places: NDArray[np.intp]) -> list[ValueBin]:
+    return [ValueBin(label, np.asarray(places == place)) for place, label in enumerate(labels)]

@@ -13,15 +13,15 @@ from embassay.contracts import Kind
 from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
-    Field,
+    ComputedColumn,
     First,
     PrintedTable,
     RunTable,
     Value,
     format_csv,
-    number,
+    make_number_column,
+    make_whole_number_column,
     text,
-    whole,
 )
 from embassay.protocols.pteb.drops import (
     BOTH,
@@ -32,21 +32,21 @@ from embassay.protocols.pteb.drops import (
     LengthBin,
     WordCount,
     average_word_count,
-    compare_with_distance,
-    group_of,
-    is_run,
-    list_datasets,
-    variant_source,
+    compare_drops_with_distance,
+    find_language_group,
+    is_paraphrase_run,
+    list_used_datasets,
+    parse_variant_source,
 )
 from embassay.protocols.wordings.scores import CONTROLS, OVERALL
-from embassay.protocols.wordings.tables import fine_points, signed_points, to_points
+from embassay.protocols.wordings.tables import convert_to_points, make_points_field, make_signed_points_field
 from embassay.records import Result
 
 ORIGINAL = "original"
 
 
 @dataclass(frozen=True)
-class RunRows:
+class PtebRunRows:
     """The rows of a run and its comparisons; `kinds` are the systems in display order. `words` is table 1, `lengths`
     the drop by length of (task, dataset, system), `seconds` how long a system took for a run of the STS datasets and
     `peaks` the bytes its process held at most; each may be missing."""
@@ -61,13 +61,13 @@ class RunRows:
     suites: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The paper's suites of the run with their datasets: then tables 6, 9 and 10 are of these alone."""
 
-    def of_paper(self, used: DatasetUsed, *suites: str) -> bool:
+    def is_of_suites(self, used: DatasetUsed, *suites: str) -> bool:
         """Whether a dataset is of one of the suites; without suites, every one is."""
         named = [self.suites[name] for name in suites if name in self.suites]
         return not self.suites or any(used.dataset in suite for suite in named)
 
     @cached_property
-    def _values(self) -> dict[tuple[str, ...], Result]:
+    def _rows_by_key(self) -> dict[tuple[str, ...], Result]:
         return {
             (row.task, row.dataset, row.variant, row.system, row.measure, row.subset): row
             for row in self.rows
@@ -76,7 +76,7 @@ class RunRows:
     @cached_property
     def datasets(self) -> tuple[DatasetUsed, ...]:
         """The datasets of the run by task."""
-        return list_datasets(self.rows)
+        return list_used_datasets(self.rows)
 
     @property
     def tasks(self) -> list[str]:
@@ -87,30 +87,30 @@ class RunRows:
         self, task: str, dataset: str, system: str, measure: str, variant: str = "", *, lang: str = ""
     ) -> Result | None:
         """A row over all languages of its dataset, or of one of several."""
-        return self._values.get((task, dataset, variant, system, measure, lang))
+        return self._rows_by_key.get((task, dataset, variant, system, measure, lang))
 
     def points(
         self, task: str, dataset: str, system: str, measure: str, variant: str = "", *, lang: str = ""
     ) -> float | None:
         """Its value in points, None where there is no row or no value."""
         row = self.find(task, dataset, system, measure, variant, lang=lang)
-        return None if row is None else to_points(row.value)
+        return None if row is None else convert_to_points(row.value)
 
     def runs(self, used: DatasetUsed, system: str, lang: str, measure: str = "") -> dict[str, list[float]]:
         """The scores of the runs, or their values of another measure, by source, controls beside others left out; of a
         source without a score of some run only those that are there."""
-        rows = self._runs.get((used.task, used.dataset, system, measure or used.measure, lang), [])
-        worded = [row for row in rows if not is_control(row[0])] or rows
+        rows = self._scores_by_run.get((used.task, used.dataset, system, measure or used.measure, lang), [])
+        worded = [row for row in rows if not is_control_variant(row[0])] or rows
         values: dict[str, list[float]] = {}
         for variant, value in worded:
-            values.setdefault(variant_source(variant), []).append(value)
+            values.setdefault(parse_variant_source(variant), []).append(value)
         return values
 
     @cached_property
-    def _runs(self) -> dict[tuple[str, ...], list[tuple[str, float]]]:
+    def _scores_by_run(self) -> dict[tuple[str, ...], list[tuple[str, float]]]:
         by_scope: dict[tuple[str, ...], list[tuple[str, float]]] = {}
         for row in self.rows:
-            if is_run(row.variant) and row.value is not None:
+            if is_paraphrase_run(row.variant) and row.value is not None:
                 key = (row.task, row.dataset, row.system, row.measure, row.subset)
                 by_scope.setdefault(key, []).append((row.variant, row.value))
         return by_scope
@@ -134,24 +134,24 @@ class NamedSystem(NamedTuple):
     system: str
 
 
-def is_control(variant: str) -> bool:
+def is_control_variant(variant: str) -> bool:
     """Whether a variant is that of a control among several sources."""
-    return variant_source(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
+    return parse_variant_source(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
 
 
 def is_multilingual(used: DatasetUsed) -> bool:
     """Whether a dataset has texts in another language than English."""
-    return any(group_of(lang) in (OTHER, BOTH) for lang in used.languages)
+    return any(find_language_group(lang) in (OTHER, BOTH) for lang in used.languages)
 
 
-def english_part(used: DatasetUsed) -> str | None:
+def find_english_part(used: DatasetUsed) -> str | None:
     """The language (`eng`, `en-en`) of a dataset's English part; empty for all of it, None where it has none."""
     if not is_multilingual(used):
         return ""
-    return next((lang for lang in used.languages if group_of(lang) == ENGLISH), None)
+    return next((lang for lang in used.languages if find_language_group(lang) == ENGLISH), None)
 
 
-def task_measure(task: str) -> str:
+def find_task_measure(task: str) -> str:
     """The measure of a task's score."""
     return HEADLINES.get(task, task)
 
@@ -166,7 +166,7 @@ AVERAGE = "Average"
 ORIG, PTEB, DELTA, SD = Column("orig"), Column("pteb"), Column("delta", "signed"), Column("sd")
 
 
-class SystemValues(NamedTuple):
+class SystemGridValues(NamedTuple):
     """In points. The first three stand on the items that have a wording; `sd` is that of `pteb` over runs, as in the
     paper, `delta_sd` that of `delta`, and `orig_all` the original score of all items."""
 
@@ -180,12 +180,12 @@ class SystemValues(NamedTuple):
 
 @dataclass(frozen=True)
 class GridEntry:
-    """One system in one row of the grid: see `SystemValues`."""
+    """One system in one row of the grid: see `SystemGridValues`."""
 
     label: tuple[str, ...]
     kind: Kind
     system: str
-    values: SystemValues
+    values: SystemGridValues
 
 
 @dataclass(frozen=True)
@@ -203,70 +203,73 @@ class ScoreGrid(RunTable):
 
     def as_csv(self) -> str:
         """Full precision, in points."""
-        lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *SystemValues._fields]]
-        for label in self._rows:
-            of_row = self._of(label)
+        lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *SystemGridValues._fields]]
+        for label in self._row_labels:
+            of_row = self._find_row_entries(label)
             lines += [[*label, entry.kind, entry.system, *entry.values] for entry in of_row]
-            lines.append([*label, "", AVERAGE, None, None, mean_delta(of_row), None, None, None])
+            lines.append([*label, "", AVERAGE, None, None, average_grid_delta(of_row), None, None, None])
         return format_csv(lines)
 
-    def printed(self, first: First | None = None) -> PrintedTable:
+    def format_for_printing(self, first: First | None = None) -> PrintedTable:
         """`Orig. | PTEB` and below it the difference and the standard deviation over runs, two decimals."""
         del first  # its cells are changes
         systems = list(dict.fromkeys(entry.system for entry in self.entries))
         body = []
-        for label in self._rows:
-            of_row = {entry.system: entry for entry in self._of(label)}
-            cells = [_format_entry(of_row[system]) if system in of_row else "" for system in systems]
-            body.append([*label, *cells, DELTA.written(mean_delta(list(of_row.values())))])
+        for label in self._row_labels:
+            of_row = {entry.system: entry for entry in self._find_row_entries(label)}
+            cells = [_format_grid_entry(of_row[system]) if system in of_row else "" for system in systems]
+            body.append(
+                [*label, *cells, DELTA.format_value_for_people(average_grid_delta(list(of_row.values())))]
+            )
         headings = [*(label.capitalize() for label in self.labels), *systems, "Average difference"]
         aligns = "l" * len(self.labels) + "r" * (len(systems) + 1)
         return PrintedTable(self.title, headings, aligns, body, self.note)
 
     @property
-    def _rows(self) -> list[tuple[str, ...]]:
+    def _row_labels(self) -> list[tuple[str, ...]]:
         return list(dict.fromkeys(entry.label for entry in self.entries))
 
-    def _of(self, label: tuple[str, ...]) -> list[GridEntry]:
+    def _find_row_entries(self, label: tuple[str, ...]) -> list[GridEntry]:
         return [entry for entry in self.entries if entry.label == label]
 
 
-def mean_delta(entries: Sequence[GridEntry]) -> float | None:
+def average_grid_delta(entries: Sequence[GridEntry]) -> float | None:
     """The mean difference over the embeddings, or over all ranked systems where there are none."""
     ranked = [entry for entry in entries if entry.kind != "reference"]
     embeddings = [entry for entry in ranked if entry.kind == "embedding"]
     return mean_if_complete([embedding.values.delta for embedding in embeddings or ranked])
 
 
-def average_entries(entries: Sequence[GridEntry], label: tuple[str, ...]) -> list[GridEntry]:
+def average_grid_columns(entries: Sequence[GridEntry], label: tuple[str, ...]) -> list[GridEntry]:
     """The last row: the mean of every system's column. It has no standard deviation, as in the paper."""
     averages = []
     for system in dict.fromkeys(entry.system for entry in entries):
         mine = [entry for entry in entries if entry.system == system]
-        means = _mean_values([entry.values for entry in mine])
+        means = _average_values([entry.values for entry in mine])
         averages.append(GridEntry(label, mine[0].kind, system, means._replace(sd=None, delta_sd=None)))
     return averages
 
 
-def _mean_values(rows: Sequence[SystemValues]) -> SystemValues:
-    return SystemValues(*map(mean_if_complete, zip(*rows, strict=True)))
+def _average_values(rows: Sequence[SystemGridValues]) -> SystemGridValues:
+    return SystemGridValues(*map(mean_if_complete, zip(*rows, strict=True)))
 
 
-def _format_entry(entry: GridEntry) -> str:
+def _format_grid_entry(entry: GridEntry) -> str:
     values = entry.values
-    spread = "" if values.sd is None else f" / ±{SD.written(values.sd)}"
+    spread = "" if values.sd is None else f" / ±{SD.format_value_for_people(values.sd)}"
     return (
-        f"{ORIG.written(values.orig)} | {PTEB.written(values.pteb)}<br>{DELTA.written(values.delta)}{spread}"
+        f"{ORIG.format_value_for_people(values.orig)} | {PTEB.format_value_for_people(values.pteb)}"
+        f"<br>{DELTA.format_value_for_people(values.delta)}{spread}"
     )
 
 
 PARAPHRASES = "paraphrases"
 
 
-def described_tables(given: RunRows) -> Iterator[ColumnTable]:
+def make_description_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
     """The tables that are no scores."""
     if given.words:
-        yield _make_words_table(given)
+        yield _make_word_count_table(given)
     if given.seconds and "sts" in given.tasks:
         yield _make_resources_table(given)
     yield _make_datasets_table(given)
@@ -274,43 +277,44 @@ def described_tables(given: RunRows) -> Iterator[ColumnTable]:
         yield _make_quality_table(given)
 
 
-def _make_words_table(given: RunRows) -> ColumnTable:
+def _make_word_count_table(given: PtebRunRows) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table1", "PTEB table 1: words per text",
         [*given.words, {"dataset": AVERAGE, "mean": average_word_count(given.words)}], text("dataset"),
-        number("word_count", "mean", 1), number("median", decimals=1), whole("most"), whole("texts"),
+        make_number_column("word_count", "mean", 1), make_number_column("median", decimals=1),
+        make_whole_number_column("most"), make_whole_number_column("texts"),
     )  # fmt: skip
 
 
-def _make_resources_table(given: RunRows) -> ColumnTable:
+def _make_resources_table(given: PtebRunRows) -> ColumnTable:
     """Table 8: what a better score costs."""
-    measure = task_measure("sts")
+    measure = find_task_measure("sts")
     return ColumnTable.of(
         "pteb_table8", "PTEB table 8: score and time", given.systems(), text("kind"), text("system"),
-        number("orig_sts", lambda row: given.points("sts", "", row.system, measure, ORIGINAL)),
-        number("pteb_sts", lambda row: given.points("sts", "", row.system, measure)),
-        number("runtime_s", lambda row: given.seconds.get(row.system), 1),
-        number("peak_rss_gib", partial(_peak_gib, given)),
+        make_number_column("orig_sts", lambda row: given.points("sts", "", row.system, measure, ORIGINAL)),
+        make_number_column("pteb_sts", lambda row: given.points("sts", "", row.system, measure)),
+        make_number_column("runtime_s", lambda row: given.seconds.get(row.system), 1),
+        make_number_column("peak_rss_gib", partial(_find_peak_gib, given)),
         # The paper has it; nothing here measures it.
-        number("vram_gib", lambda _: None),
+        make_number_column("vram_gib", lambda _: None),
         note=("Seconds for one run of the STS datasets, without texts that were already encoded. Memory is the "
             "process's maximum, including everything loaded before; GPU memory is not measured."),
     )  # fmt: skip
 
 
-def _peak_gib(given: RunRows, row: NamedSystem) -> float | None:
+def _find_peak_gib(given: PtebRunRows, row: NamedSystem) -> float | None:
     peak = given.peaks.get(row.system)
     return None if peak is None else peak / 2**30
 
 
-def _make_datasets_table(given: RunRows) -> ColumnTable:
+def _make_datasets_table(given: PtebRunRows) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table13", "PTEB table 13: datasets", given.datasets, text("task"), text("dataset"),
         text("languages", lambda used: "; ".join(used.languages)), text("metric", "measure"),
     )  # fmt: skip
 
 
-class QualityRow(NamedTuple):
+class ParaphraseQualityRow(NamedTuple):
     """What came of the texts of a dataset and language in one run of a paraphraser, by measure."""
 
     paraphraser: str
@@ -320,24 +324,25 @@ class QualityRow(NamedTuple):
     results: dict[str, Result]
 
 
-def _make_quality_table(given: RunRows) -> ColumnTable:
+def _make_quality_table(given: PtebRunRows) -> ColumnTable:
     """What came of the texts of every dataset, language, paraphraser and run."""
-    rows: dict[tuple[str, ...], QualityRow] = {}
-    measures: dict[str, Field] = {}
+    rows: dict[tuple[str, ...], ParaphraseQualityRow] = {}
+    measures: dict[str, ComputedColumn] = {}
     for result in given.rows:
         if result.task == PARAPHRASES:
             key = result.system, result.variant, result.dataset, result.lang
-            rows.setdefault(key, QualityRow(*key, {})).results[result.measure] = result
-            find = partial(_find_quality, result.measure)
-            measures[result.measure] = number(result.measure, find, 3)
+            rows.setdefault(key, ParaphraseQualityRow(*key, {})).results[result.measure] = result
+            find = partial(_find_quality_value, result.measure)
+            measures[result.measure] = make_number_column(result.measure, find, 3)
     return ColumnTable.of(
         "paraphrase_quality", "Texts by outcome", rows.values(), text("paraphraser"), text("run"),
-        text("dataset"), text("lang"), whole("texts", lambda row: max(result.n for result in row.results.values())),
+        text("dataset"), text("lang"),
+        make_whole_number_column("texts", lambda row: max(result.n for result in row.results.values())),
         *measures.values(),
     )  # fmt: skip
 
 
-def _find_quality(measure: str, row: QualityRow) -> float | None:
+def _find_quality_value(measure: str, row: ParaphraseQualityRow) -> float | None:
     result = row.results.get(measure)
     return None if result is None else result.value
 
@@ -351,38 +356,40 @@ ENGLISH_SUITE, MULTILINGUAL_SUITE = "pteb-en", "pteb-multi"
 ENGLISH_ONLY = "English only, as in the paper; datasets with other languages are in table 10."
 
 
-def score_tables(given: RunRows) -> Iterator[ScoreGrid | ColumnTable]:
+def make_score_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables of scores that the rows can fill."""
     english = [(dataset, lang) for dataset, lang in _list_english_datasets(given) if dataset.task == "sts"]
     if english:
         rows = [
             entry for dataset, lang in english
-            for entry in _make_entries(given, dataset, (_dataset_title(dataset, lang),), lang)
+            for entry in _make_grid_entries(given, dataset, (_format_dataset_title(dataset, lang),), lang)
         ]  # fmt: skip
         yield ScoreGrid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
-            (*rows, *average_entries(rows, (AVERAGE,))), task="sts", suite=ENGLISH_SUITE
+            (*rows, *average_grid_columns(rows, (AVERAGE,))), task="sts", suite=ENGLISH_SUITE
         )  # fmt: skip
-    yield _by_task(given)
+    yield _make_task_grid(given)
     others = [
         dataset
         for dataset in given.datasets
-        if is_multilingual(dataset) and given.of_paper(dataset, MULTILINGUAL_SUITE)
+        if is_multilingual(dataset) and given.is_of_suites(dataset, MULTILINGUAL_SUITE)
     ]
     if others:
-        rows = [entry for used in others for entry in _make_entries(given, used, (used.task, used.dataset))]
+        rows = [
+            entry for used in others for entry in _make_grid_entries(given, used, (used.task, used.dataset))
+        ]
         yield ScoreGrid(
             "pteb_table10", "PTEB table 10: datasets in languages other than English, x 100",
-            ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE
+            ("task", "dataset"), (*rows, *average_grid_columns(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE
         )  # fmt: skip
-    yield _by_dataset(given)
+    yield _make_dataset_score_table(given)
     if given.labels:
-        yield _by_source(given)
+        yield _make_source_table(given)
     if any("prompt=" in label for label in given.labels) and "sts" in given.tasks:
         yield _make_prompts_table(given)
 
 
-def _by_task(given: RunRows) -> ScoreGrid:
+def _make_task_grid(given: PtebRunRows) -> ScoreGrid:
     """Table 9: the tasks in English, as in the paper, so that its STS is the average of table 6.
 
     Where a task, or the run, has nothing in English or nothing else, the mean over its datasets and the standard
@@ -396,19 +403,19 @@ def _by_task(given: RunRows) -> ScoreGrid:
         used = parts if mixed else [(dataset, "") for dataset in given.datasets if dataset.task == task]
         if not used:
             continue
-        label = (task, _dataset_title(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
+        label = (task, _format_dataset_title(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
         whole = [dataset for dataset in given.datasets if dataset.task == task]
         if used == [(dataset, "") for dataset in whole]:
-            rows += _make_entries(given, DatasetUsed(task, "", (), task_measure(task)), label)
+            rows += _make_grid_entries(given, DatasetUsed(task, "", (), find_task_measure(task)), label)
         else:
             rows += [
-                GridEntry(label, kind, name, _mean_over_datasets(given, used, name))
+                GridEntry(label, kind, name, _average_over_datasets(given, used, name))
                 for kind, name in given.systems()
             ]
     if mixed:
-        rows += average_entries(rows, (AVERAGE, ""))
+        rows += average_grid_columns(rows, (AVERAGE, ""))
     else:
-        rows += _make_entries(given, DatasetUsed(OVERALL, "", (), OVERALL), (AVERAGE, ""))
+        rows += _make_grid_entries(given, DatasetUsed(OVERALL, "", (), OVERALL), (AVERAGE, ""))
     apart = any(scope.endswith(":classical") for scope in given.comparisons.get("scopes", {}))
     note = " ".join(filter(None, (OTHER_METHOD if apart else "", ENGLISH_ONLY if mixed else "")))
     return ScoreGrid(
@@ -417,30 +424,35 @@ def _by_task(given: RunRows) -> ScoreGrid:
     )  # fmt: skip
 
 
-def _list_english_datasets(given: RunRows) -> list[tuple[DatasetUsed, str]]:
+def _list_english_datasets(given: PtebRunRows) -> list[tuple[DatasetUsed, str]]:
     """The datasets with English texts, each with the language that these are; with suites, theirs alone."""
     return [
         (dataset, lang)
         for dataset in given.datasets
-        if given.of_paper(dataset, "pteb-sts", ENGLISH_SUITE) and (lang := english_part(dataset)) is not None
+        if given.is_of_suites(dataset, "pteb-sts", ENGLISH_SUITE)
+        and (lang := find_english_part(dataset)) is not None
     ]
 
 
-def _dataset_title(used: DatasetUsed, lang: str) -> str:
+def _format_dataset_title(used: DatasetUsed, lang: str) -> str:
     return f"{used.dataset} {lang}".strip()
 
 
-def _mean_over_datasets(given: RunRows, used: Sequence[tuple[DatasetUsed, str]], system: str) -> SystemValues:
+def _average_over_datasets(
+    given: PtebRunRows, used: Sequence[tuple[DatasetUsed, str]], system: str
+) -> SystemGridValues:
     """The mean over these parts of datasets, and the standard deviations of it and of its change over runs."""
-    means = _mean_values([_system_values(given, dataset, system, lang) for dataset, lang in used])
+    means = _average_values([_compute_system_values(given, dataset, system, lang) for dataset, lang in used])
     sd, delta_sd = (
-        to_points(_run_spread([given.runs(dataset, system, lang, measure) for dataset, lang in used]))
+        convert_to_points(
+            _compute_run_deviation([given.runs(dataset, system, lang, measure) for dataset, lang in used])
+        )
         for measure in ("", "delta")
     )
     return means._replace(sd=sd, delta_sd=delta_sd)
 
 
-def _run_spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
+def _compute_run_deviation(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
     """`parts` hold, by source, the score of every run. The sample standard deviation over runs of their mean, of the
     runs that all have; over several sources the root of the mean variance. None where a source has one run."""
     variances = []
@@ -455,17 +467,19 @@ def _run_spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
     return sqrt(fmean(variances)) if variances else None
 
 
-def _make_entries(
-    given: RunRows, used: DatasetUsed, label: tuple[str, ...], lang: str = ""
+def _make_grid_entries(
+    given: PtebRunRows, used: DatasetUsed, label: tuple[str, ...], lang: str = ""
 ) -> Iterator[GridEntry]:
     """Every system on a dataset or one of its languages, or on all of a task where the dataset is empty."""
     for kind, system in given.systems():
-        yield GridEntry(label, kind, system, _system_values(given, used, system, lang))
+        yield GridEntry(label, kind, system, _compute_system_values(given, used, system, lang))
 
 
-def _system_values(given: RunRows, used: DatasetUsed, system: str, lang: str = "") -> SystemValues:
+def _compute_system_values(
+    given: PtebRunRows, used: DatasetUsed, system: str, lang: str = ""
+) -> SystemGridValues:
     where = (used.task, used.dataset, system)
-    return SystemValues(
+    return SystemGridValues(
         given.points(*where, "original", lang=lang),
         given.points(*where, used.measure, lang=lang),
         given.points(*where, "delta", lang=lang),
@@ -481,26 +495,30 @@ class DatasetScore(NamedTuple):
     used: DatasetUsed
     kind: Kind
     system: str
-    values: SystemValues
+    values: SystemGridValues
     score: Result | None
     drop: Result | None
 
 
-def _by_dataset(given: RunRows) -> ColumnTable:
+def _make_dataset_score_table(given: PtebRunRows) -> ColumnTable:
     """Every dataset of every task with the intervals, one line per system."""
     rows = []
     for used in given.datasets:
         for kind, system in given.systems():
             where = used.task, used.dataset, system
             score, drop = (given.find(*where, measure) for measure in (used.measure, "delta"))
-            rows.append(DatasetScore(used, kind, system, _system_values(given, used, system), score, drop))
+            rows.append(
+                DatasetScore(used, kind, system, _compute_system_values(given, used, system), score, drop)
+            )
     return ColumnTable.of(
         "scores_by_dataset", "Every dataset, x 100, with 95% intervals", rows,
         text("task", "used.task"), text("dataset", "used.dataset"), text("kind"), text("system"),
-        number("orig", "values.orig"), number("pteb", "values.pteb"), fine_points("pteb_low", "score.ci_low"),
-        fine_points("pteb_high", "score.ci_high"), number("delta", "values.delta", style="signed"),
-        signed_points("delta_low", "drop.ci_low"), signed_points("delta_high", "drop.ci_high"),
-        number("sd", "values.sd"), number("delta_sd", "values.delta_sd"), number("orig_all", "values.orig_all"),
+        make_number_column("orig", "values.orig"), make_number_column("pteb", "values.pteb"),
+        make_points_field("pteb_low", "score.ci_low"),
+        make_points_field("pteb_high", "score.ci_high"), make_number_column("delta", "values.delta", style="signed"),
+        make_signed_points_field("delta_low", "drop.ci_low"), make_signed_points_field("delta_high", "drop.ci_high"),
+        make_number_column("sd", "values.sd"), make_number_column("delta_sd", "values.delta_sd"),
+        make_number_column("orig_all", "values.orig_all"),
         text("method", "score.method"), text("reason", "score.reason"),
     )  # fmt: skip
 
@@ -515,9 +533,9 @@ class SourceScore(NamedTuple):
     system: str
 
 
-def _by_source(given: RunRows) -> ColumnTable:
+def _make_source_table(given: PtebRunRows) -> ColumnTable:
     """Paraphrasers and prompts crossed: every task in the wordings of each."""
-    tasks = [*((task, task_measure(task)) for task in given.tasks), (OVERALL, OVERALL)]
+    tasks = [*((task, find_task_measure(task)) for task in given.tasks), (OVERALL, OVERALL)]
     rows = [
         SourceScore(label, *task, *system)
         for label in ("", *given.labels)
@@ -525,14 +543,15 @@ def _by_source(given: RunRows) -> ColumnTable:
         for system in given.systems()
     ]
 
-    def find(row: SourceScore, measure: str) -> float | None:
+    def find_source_value(row: SourceScore, measure: str) -> float | None:
         return given.points(row.task, "", row.system, measure, row.label)
 
     return ColumnTable.of(
         "scores_by_source", "By paraphraser and prompt, x 100", rows,
         text("source", lambda row: row.label or "all but controls"), text("task"), text("kind"), text("system"),
-        number("pteb", lambda row: find(row, row.measure)),
-        number("delta", lambda row: find(row, "delta"), style="signed"), number("sd", lambda row: find(row, "sd")),
+        make_number_column("pteb", lambda row: find_source_value(row, row.measure)),
+        make_number_column("delta", lambda row: find_source_value(row, "delta"), style="signed"),
+        make_number_column("sd", lambda row: find_source_value(row, "sd")),
     )  # fmt: skip
 
 
@@ -546,10 +565,10 @@ class PromptScore(NamedTuple):
     edit_distance: float | None = None
 
 
-def _make_prompts_table(given: RunRows) -> ColumnTable:
+def _make_prompts_table(given: PtebRunRows) -> ColumnTable:
     """Table 12, and the range over prompts: how much the wording of the instruction matters."""
     distances: dict[str, dict[str, float]] = {}
-    for point in compare_with_distance(given.rows).points:
+    for point in compare_drops_with_distance(given.rows).points:
         distances.setdefault(point.source, {})[point.dataset] = point.edit_distance
     labels = [label for label in given.labels if "prompt=" in label]
     names = [dataset.dataset for dataset in given.datasets if dataset.task == "sts"]
@@ -558,16 +577,16 @@ def _make_prompts_table(given: RunRows) -> ColumnTable:
     }
     rows: list[PromptScore] = []
     for kind, system in given.systems():
-        scores = {label: given.points("sts", "", system, task_measure("sts"), label) for label in labels}
+        scores = {label: given.points("sts", "", system, find_task_measure("sts"), label) for label in labels}
         rows += [PromptScore(label, kind, system, score, edits[label]) for label, score in scores.items()]
-        rows.append(PromptScore("range", kind, system, _value_range(list(scores.values()))))
+        rows.append(PromptScore("range", kind, system, _compute_value_range(list(scores.values()))))
     return ColumnTable.of(
         "pteb_table12", "PTEB table 12: prompts, STS score x 100", rows, text("prompt"), text("kind"), text("system"),
-        number("pteb_sts_score", "score"), number("edit_distance"),
+        make_number_column("pteb_sts_score", "score"), make_number_column("edit_distance"),
     )  # fmt: skip
 
 
-def _value_range(scores: Sequence[float | None]) -> float | None:
+def _compute_value_range(scores: Sequence[float | None]) -> float | None:
     """The highest minus the lowest; None if any is missing."""
     numbers = [score for score in scores if score is not None]
     return max(numbers) - min(numbers) if len(numbers) == len(scores) else None

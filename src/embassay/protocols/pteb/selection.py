@@ -32,35 +32,41 @@ from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CORRECTION,
     METHOD,
-    Headline,
+    SystemHeadline,
     average_components,
     compare_headlines,
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Conclusion, Session, SilentListener
-from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
+from embassay.protocols.kernel.session import CellSession, Conclusion, SilentListener
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.protocols.pteb.candidates import (
     HEADLINE,
     TASK,
-    Candidate,
-    Selection,
+    CandidateSelection,
+    ParaphraserCandidate,
     SelectionPlan,
     SelectionRequest,
     SelectionWork,
     forecast_selection,
+    make_paraphrase_ids,
     make_plan,
-    paraphrase_ids,
     select_candidate,
-    warn_of_own_judge,
+    warn_of_self_judging,
 )
-from embassay.protocols.pteb.paraphrasing import judge_prompt
+from embassay.protocols.pteb.paraphrasing import load_judge_prompt
 from embassay.protocols.pteb.ratings import Judge, JudgedStep
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.records import Component, Result
+from embassay.records import HeadlineComponent, Result
 from embassay.runs.folder import CellRecord
-from embassay.runs.forecast import Forecasts
+from embassay.runs.forecast import RunForecast
 from embassay.stats import hodges_lehmann
 from embassay.systems.remote import Ledger
 
@@ -69,7 +75,7 @@ SHARES = ("copied", "failed", "failed_ratings")
 MEASURES = (HEADLINE, "edit_distance", "seconds", "length_ratio", *SHARES)
 RESAMPLES = 1000
 
-Means = Mapping[str, Mapping[str, Headline]]
+Means = Mapping[str, Mapping[str, SystemHeadline]]
 """Candidate -> measure -> its mean over the datasets."""
 
 
@@ -77,14 +83,14 @@ def summarise_selection(
     plan: SelectionPlan, records: Sequence[CellRecord]
 ) -> tuple[list[Result], dict[str, Any], dict[str, Any]]:
     """The rows over datasets, the paired comparisons of candidates, and the selection for the manifest."""
-    means = candidate_means(plan, records)
+    means = average_candidate_measures(plan, records)
     rows = []
     for candidate in plan.systems:
         rows += [
-            _make_row(plan, candidate.name, "", name, headline)
+            _make_measure_row(plan, candidate.name, "", name, headline)
             for name, headline in means[candidate.name].items()
         ]
-        rows += _by_judge(plan, records, candidate.name)
+        rows += _make_judge_rows(plan, records, candidate.name)
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
@@ -97,14 +103,16 @@ def summarise_selection(
     return rows, comparisons, as_dict(plan, means)
 
 
-def make_selection(plan: SelectionPlan, records: Sequence[CellRecord]) -> Selection:
+def apply_selection_rule(plan: SelectionPlan, records: Sequence[CellRecord]) -> CandidateSelection:
     """What the rule says of the candidates."""
-    return select_candidate(_make_candidates(candidate_means(plan, records)), plan.request.options.rule)
+    return select_candidate(
+        _make_candidates(average_candidate_measures(plan, records)), plan.request.options.selection_rule
+    )
 
 
 def as_dict(plan: SelectionPlan, means: Means) -> dict[str, Any]:
     """The selection as the manifest holds it."""
-    candidates, rule = _make_candidates(means), plan.request.options.rule
+    candidates, rule = _make_candidates(means), plan.request.options.selection_rule
     return {
         "rule": str(rule),
         **asdict(select_candidate(candidates, rule)),
@@ -114,17 +122,19 @@ def as_dict(plan: SelectionPlan, means: Means) -> dict[str, Any]:
     }
 
 
-def candidate_means(plan: SelectionPlan, records: Sequence[CellRecord]) -> dict[str, dict[str, Headline]]:
+def average_candidate_measures(
+    plan: SelectionPlan, records: Sequence[CellRecord]
+) -> dict[str, dict[str, SystemHeadline]]:
     """Every measure of every candidate over the datasets, by the judge that decides."""
     return {
-        system.name: {name: _mean_over_datasets(plan, records, system.name, name) for name in MEASURES}
+        system.name: {name: _average_over_datasets(plan, records, system.name, name) for name in MEASURES}
         for system in plan.systems
     }
 
 
-def _make_candidates(means: Means) -> list[Candidate]:
+def _make_candidates(means: Means) -> list[ParaphraserCandidate]:
     return [
-        Candidate(
+        ParaphraserCandidate(
             name, by_measure[HEADLINE].value, by_measure["edit_distance"].value, by_measure["seconds"].value,
             by_measure[HEADLINE].reason or by_measure["edit_distance"].reason,
         )
@@ -132,22 +142,22 @@ def _make_candidates(means: Means) -> list[Candidate]:
     ]  # fmt: skip
 
 
-def _mean_over_datasets(
+def _average_over_datasets(
     plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str = ""
-) -> Headline:
+) -> SystemHeadline:
     """The unweighted mean over all datasets; none where one of them has no value."""
-    parts = _dataset_components(plan, records, candidate, measure, variant)
+    parts = _collect_dataset_components(plan, records, candidate, measure, variant)
     for dataset, part in parts.items():
         if part.value is None:
-            return Headline.none(candidate, f"{dataset}: {part.reason}")
+            return SystemHeadline.none(candidate, f"{dataset}: {part.reason}")
     whole = average_components(list(parts.values()))
     method = f"mean over {len(parts)} dataset{'s' if len(parts) > 1 else ''}, bootstrap within each"
-    return Headline.of(candidate, whole, method)
+    return SystemHeadline.of(candidate, whole, method)
 
 
-def _dataset_components(
+def _collect_dataset_components(
     plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
-) -> dict[str, Component]:
+) -> dict[str, HeadlineComponent]:
     """The value on every dataset."""
     cells = {cell.dataset: cell for cell in records if (cell.system, cell.variant) == (candidate, variant)}
     parts = {}
@@ -155,13 +165,13 @@ def _dataset_components(
         record = cells.get(dataset.name)
         if record is None or not record.done:
             reason = "not run yet" if record is None else record.reason
-            parts[dataset.name] = Component(None, 0, reason=reason)
+            parts[dataset.name] = HeadlineComponent(None, 0, reason=reason)
         else:
             parts[dataset.name] = record.components[measure]
     return parts
 
 
-def _by_judge(plan: SelectionPlan, records: Sequence[CellRecord], candidate: str) -> Iterator[Result]:
+def _make_judge_rows(plan: SelectionPlan, records: Sequence[CellRecord], candidate: str) -> Iterator[Result]:
     """A candidate's similarity by every judge that has rated it: mean and Hodges-Lehmann estimate (table 5)."""
     present = {record.variant for record in records if record.system == candidate}
     for judge in plan.judges:
@@ -169,18 +179,20 @@ def _by_judge(plan: SelectionPlan, records: Sequence[CellRecord], candidate: str
         if variant not in present:
             continue
         if variant:
-            yield _make_row(
+            yield _make_measure_row(
                 plan,
                 candidate,
                 variant,
                 HEADLINE,
-                _mean_over_datasets(plan, records, candidate, HEADLINE, variant),
+                _average_over_datasets(plan, records, candidate, HEADLINE, variant),
             )
-        parts = _dataset_components(plan, records, candidate, HEADLINE, variant)
-        yield _shift_row(plan, candidate, variant, parts)
+        parts = _collect_dataset_components(plan, records, candidate, HEADLINE, variant)
+        yield _make_shift_row(plan, candidate, variant, parts)
 
 
-def _shift_row(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str, Component]) -> Result:
+def _make_shift_row(
+    plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str, HeadlineComponent]
+) -> Result:
     """The Hodges-Lehmann estimate over the dataset means, with its bootstrap interval [A14]."""
     where = ("pteb", TASK, "", "", "", variant, candidate, SHIFT)
     seed = plan.request.seed
@@ -192,7 +204,9 @@ def _shift_row(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping
     return Result(*where, estimate.value, estimate.n, estimate.low, estimate.high, estimate.method, seed)
 
 
-def _make_row(plan: SelectionPlan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:
+def _make_measure_row(
+    plan: SelectionPlan, candidate: str, variant: str, measure: str, headline: SystemHeadline
+) -> Result:
     low, high = headline.interval
     if measure in SHARES and low == high:
         # None failed, or all: resampling cannot tell how far from that the truth may be.
@@ -219,7 +233,7 @@ def make_tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterato
     candidates = [candidate["name"] for candidate in selection["candidates"]]
     yield _make_table_4(results, candidates, selection)
     yield _make_table_5(results, selection)
-    yield _by_dataset(results, candidates)
+    yield _make_dataset_table(results, candidates)
 
 
 Found = Mapping[tuple[str, str, str, str], Result]
@@ -232,9 +246,9 @@ class CandidateScope(NamedTuple):
     dataset: str = ""
 
 
-def _criteria_fields(results: Found) -> Iterator[Field]:
+def _make_criteria_fields(results: Found) -> Iterator[ComputedColumn]:
     for measure, (heading, decimals) in _SHOWN.items():
-        yield number(heading, partial(_find_criterion, results, measure, "value"), decimals)
+        yield make_number_column(heading, partial(_find_criterion, results, measure, "value"), decimals)
 
 
 def _find_criterion(results: Found, measure: str, field: str, candidate: CandidateScope) -> Any:
@@ -249,7 +263,7 @@ def _make_table_4(results: Found, candidates: Sequence[str], selection: Mapping[
     return ColumnTable.of(
         "pteb_table4",
         f"PTEB table 4: paraphrasers, means over datasets; similarity as rated by {selection['judge']}",
-        map(CandidateScope, candidates), text("Paraphraser", "name"), *_criteria_fields(results),
+        map(CandidateScope, candidates), text("Paraphraser", "name"), *_make_criteria_fields(results),
         text("Pareto front", lambda candidate: "yes" if candidate.name in selection["front"] else "no"),
         text("Selected", say_selected),
         note=f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} Runtime "
@@ -272,30 +286,31 @@ def _make_table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
         for judge in (selection["judge"], *selection["cross_judges"]):
             variant = "" if judge == selection["judge"] else f"judge={judge}"
             mean, shift = (results.get((name, "", variant, measure)) for measure in (HEADLINE, SHIFT))
-            if mean is not None and shift is not None and _cross_checked(results, name, selection):
+            if mean is not None and shift is not None and _is_cross_checked(results, name, selection):
                 rows.append(CrossRating(name, judge, mean, shift))
     return ColumnTable.of(
         "pteb_table5", "PTEB table 5: the selected paraphraser, as rated by every judge", rows,
-        text("Paraphraser", "name"), text("Judge", "judge"), number("Average", "mean.value"),
-        number("HL", "shift.value"), number("CI low", "shift.ci_low"), number("CI high", "shift.ci_high"),
-        whole("Datasets", "shift.n"),
+        text("Paraphraser", "name"), text("Judge", "judge"), make_number_column("Average", "mean.value"),
+        make_number_column("HL", "shift.value"), make_number_column("CI low", "shift.ci_low"),
+        make_number_column("CI high", "shift.ci_high"),
+        make_whole_number_column("Datasets", "shift.n"),
         note="HL: Hodges-Lehmann estimate over the dataset means, with its 95% bootstrap interval.",
     )  # fmt: skip
 
 
-def _cross_checked(results: Found, name: str, selection: Mapping[str, Any]) -> bool:
+def _is_cross_checked(results: Found, name: str, selection: Mapping[str, Any]) -> bool:
     """The selected candidate is, and every other one that several judges have rated."""
     others = ((name, "", f"judge={judge}", HEADLINE) for judge in selection["cross_judges"])
     return name == selection["selected"] or any(judge in results for judge in others)
 
 
-def _by_dataset(results: Found, candidates: Sequence[str]) -> ColumnTable:
+def _make_dataset_table(results: Found, candidates: Sequence[str]) -> ColumnTable:
     datasets = list(dict.fromkeys(dataset for _, dataset, _, _ in results if dataset))
     return ColumnTable.of(
         "paraphrasers_by_dataset", "Paraphrasers on every dataset",
         [CandidateScope(name, dataset) for name in candidates for dataset in datasets],
-        text("Paraphraser", "name"), text("Dataset", "dataset"), *_criteria_fields(results),
-        whole("Texts", partial(_find_criterion, results, "failed", "n")),
+        text("Paraphraser", "name"), text("Dataset", "dataset"), *_make_criteria_fields(results),
+        make_whole_number_column("Texts", partial(_find_criterion, results, "failed", "n")),
     )  # fmt: skip
 
 
@@ -330,13 +345,13 @@ def paraphrasers(
 class ParaphraserSelection(JudgedStep):
     """Every candidate paraphrases every dataset, and a judge rates what came of it."""
 
-    def plan(
+    def plan_run(
         self, request: SelectionRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> SelectionPlan:
         """One cell per candidate and dataset; those of other judges may follow."""
         return make_plan(request, cache, ledger)
 
-    def forecast(self, plan: SelectionPlan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: SelectionPlan, *, measure: bool = True) -> RunForecast:
         """Nothing runs on this machine that could be timed."""
         del measure
         return forecast_selection(plan)
@@ -346,7 +361,7 @@ class ParaphraserSelection(JudgedStep):
         del plan, record
         return HEADLINE
 
-    def call(self, request: SelectionRequest, out: Path) -> str:
+    def format_python_call(self, request: SelectionRequest, out: Path) -> str:
         """With `embassay.pteb.paraphrasers`."""
         return (
             f"embassay.pteb.paraphrasers({list(request.systems)!r}, judge={request.judge!r}, "
@@ -359,36 +374,38 @@ class ParaphraserSelection(JudgedStep):
         return {
             "step": TASK,
             "prompt": plan.sources[0].prompt.as_dict(),
-            "judge_prompt": judge_prompt().as_dict(),
+            "judge_prompt": load_judge_prompt().as_dict(),
             "judges": [
                 {"name": system.name, "identity": system.identity, "facts": system.facts}
                 for system in plan.judges
             ],
-            "warnings": [text for source in plan.sources for text in warn_of_own_judge(source, judge)],
+            "warnings": [text for source in plan.sources for text in warn_of_self_judging(source, judge)],
         }
 
     def keep(self, plan: SelectionPlan) -> None:
         """The texts, under the names that items give them; and the set that paraphrases are written to."""
         for dataset in plan.datasets:
-            self.folder.keep_texts(TASK, dataset.name, partial(_distinct_dataset_texts, plan, dataset))
+            self.folder.write_texts_once(
+                TASK, dataset.name, partial(_make_distinct_text_columns, plan, dataset)
+            )
         paraphrases = ParaphraseSet.create(self.folder.path / "paraphrases")
         self.evaluate = SelectionWork(plan, paraphrases, plan.cache).evaluate
 
-    def work(self, session: Session, listener: SilentListener) -> None:
+    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
         """The other judges rate the candidate that is selected."""
         session.do(listener)
         plan: Any = session.plan
         if plan.request.cross_judges and plan.request.options.cross_check == "selected":
-            selected = make_selection(plan, session.ended()).selected
-            session.plan = plan.with_cross_check([selected])
+            selected = apply_selection_rule(plan, session.list_ended_cells()).selected
+            session.plan = plan.add_cross_check_cells([selected])
             session.do(listener)
 
-    def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
+    def list_closing_manifest_fields(self, session: CellSession) -> Mapping[str, Any]:
         """What was selected."""
         plan: Any = session.plan
-        return {"selection": as_dict(plan, candidate_means(plan, session.ended()))}
+        return {"selection": as_dict(plan, average_candidate_measures(plan, session.list_ended_cells()))}
 
-    def conclude(
+    def draw_conclusions(
         self, plan: SelectionPlan, records: Sequence[CellRecord], rows: Sequence[Result]
     ) -> Conclusion:
         """The criteria over all datasets, and the rule that selects."""
@@ -396,6 +413,6 @@ class ParaphraserSelection(JudgedStep):
         return Conclusion(summary, comparisons, tuple(make_tables([*rows, *summary], selection)))
 
 
-def _distinct_dataset_texts(plan: SelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
-    texts = [text.text for text in plan.texts_to_rewrite(dataset)]
-    return {"item_id": list(paraphrase_ids(texts)), "field": ["text"] * len(texts), "text": texts}
+def _make_distinct_text_columns(plan: SelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
+    texts = [text.text for text in plan.list_texts_to_rewrite(dataset)]
+    return {"item_id": list(make_paraphrase_ids(texts)), "field": ["text"] * len(texts), "text": texts}

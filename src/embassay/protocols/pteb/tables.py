@@ -12,26 +12,38 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from embassay.contracts import Kind
-from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.protocols.pteb.drops import (
-    Contrast,
+    DropContrast,
     DropGroup,
     LengthBin,
-    by_language,
-    compare_with_distance,
-    compare_with_original,
+    analyse_drops_by_language,
+    compare_drops_with_distance,
+    compare_drops_with_original,
     measure_drops,
 )
-from embassay.protocols.pteb.scores import RunRows, ScoreGrid, described_tables, is_control, score_tables
+from embassay.protocols.pteb.scores import (
+    PtebRunRows,
+    ScoreGrid,
+    is_control_variant,
+    make_description_tables,
+    make_score_tables,
+)
 from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
-from embassay.protocols.wordings.tables import fine_points, signed_points
+from embassay.protocols.wordings.tables import make_points_field, make_signed_points_field
 from embassay.records import Result
 from embassay.stats import Estimate
 
 OPTIMISTIC = "Optimistic: the runs of a dataset share their data, so the observations are not independent."
 
 
-def statistic_tables(given: RunRows) -> Iterator[ColumnTable]:
+def make_statistic_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
     """The tables of the comparisons and of the mixed effects."""
     baseline = given.comparisons.get("baseline", {})
     name = baseline.get("system", "")
@@ -43,8 +55,8 @@ def statistic_tables(given: RunRows) -> Iterator[ColumnTable]:
             yield _make_shift_table(baseline, analysis, table, title, note)
     stability = given.comparisons.get("rank_stability", {})
     if any(not scope["reason"] for scope in stability.values()):
-        yield _make_orders_table(stability)
-        yield _make_ranks_table(stability)
+        yield _make_rank_stability_table(stability)
+        yield _make_rank_intervals_table(stability)
     yield _make_mixed_effects_table(given)
 
 
@@ -61,8 +73,10 @@ def _make_shift_table(
     caution = "; optimistic" if note else ""
     return ColumnTable.of(
         name, title, _list_shifts(baseline, analysis, caution), text("scope"), text("baseline"), text("system"),
-        signed_points("hl_shift", "shift"), signed_points("ci_low"), signed_points("ci_high"),
-        number("p_holm", style="p"), number("p", style="p"), number("statistic", decimals=1), whole("n"),
+        make_signed_points_field("hl_shift", "shift"), make_signed_points_field("ci_low"),
+        make_signed_points_field("ci_high"),
+        make_number_column("p_holm", style="p"), make_number_column("p", style="p"),
+        make_number_column("statistic", decimals=1), make_whole_number_column("n"),
         text("method"), note=note,
     )  # fmt: skip
 
@@ -78,7 +92,7 @@ def _list_shifts(baseline: Mapping[str, Any], analysis: str, caution: str) -> It
             yield {**(found or {}), **names, "method": method}
 
 
-def _make_orders_table(stability: Mapping[str, Any]) -> ColumnTable:
+def _make_rank_stability_table(stability: Mapping[str, Any]) -> ColumnTable:
     """How alike the orders of the systems are: original and paraphrased, from run to run, between sources."""
     keys = (
         "tau_original",
@@ -92,7 +106,8 @@ def _make_orders_table(stability: Mapping[str, Any]) -> ColumnTable:
     return ColumnTable.of(
         "rank_stability", "Kendall's tau-b between orders of the systems",
         [{**ranks, "scope": scope} for scope, ranks in stability.items()],
-        text("scope"), whole("systems", lambda ranks: len(ranks["systems"])), *map(number, keys), text("reason"),
+        text("scope"), make_whole_number_column("systems", lambda ranks: len(ranks["systems"])),
+        *map(make_number_column, keys), text("reason"),
     )  # fmt: skip
 
 
@@ -104,7 +119,7 @@ class RankedSystem(NamedTuple):
     place: int
 
 
-def _make_ranks_table(stability: Mapping[str, Any]) -> ColumnTable:
+def _make_rank_intervals_table(stability: Mapping[str, Any]) -> ColumnTable:
     """Rank before and after, the ranks that 95% of the replicates give, and the chance to be above the next system."""
     rows = [
         RankedSystem(scope, ranks, place)
@@ -113,19 +128,21 @@ def _make_ranks_table(stability: Mapping[str, Any]) -> ColumnTable:
     ]
     return ColumnTable.of(
         "rank_intervals", "Ranks on original and paraphrased texts", rows,
-        text("scope"), text("system", partial(_find_at_place, "systems")),
-        fine_points("orig", partial(_find_at_place, "original")), fine_points("pteb", partial(_find_at_place, "pteb")),
-        *(whole(key, partial(_find_at_place, key)) for key in ("original_rank", "rank", "rank_low", "rank_high")),
-        number("p_above_next", _chance_above_next),
+        text("scope"), text("system", partial(_read_rank_value, "systems")),
+        make_points_field("orig", partial(_read_rank_value, "original")),
+        make_points_field("pteb", partial(_read_rank_value, "pteb")),
+        *(make_whole_number_column(key, partial(_read_rank_value, key)) for key in ("original_rank", "rank",
+            "rank_low", "rank_high")),
+        make_number_column("p_above_next", _find_chance_above_next),
     )  # fmt: skip
 
 
-def _find_at_place(key: str, row: RankedSystem) -> Any:
+def _read_rank_value(key: str, row: RankedSystem) -> Any:
     values = row.ranks[key]
     return values[row.place] if values else None
 
 
-def _chance_above_next(row: RankedSystem) -> float | None:
+def _find_chance_above_next(row: RankedSystem) -> float | None:
     beats, below = row.ranks["beats"], row.place + 1
     return beats[row.place][below] if beats and below < len(row.ranks["systems"]) else None
 
@@ -139,7 +156,7 @@ class MixedDrop(NamedTuple):
     drop: Result
 
 
-def _make_mixed_effects_table(given: RunRows) -> ColumnTable:
+def _make_mixed_effects_table(given: PtebRunRows) -> ColumnTable:
     """The drop in points with an interval for other datasets and runs, and how much these differ."""
     rows = [
         MixedDrop(task, kind, system, drop)
@@ -149,30 +166,32 @@ def _make_mixed_effects_table(given: RunRows) -> ColumnTable:
     ]
     return ColumnTable.of(
         "drop_mixed", "Drop in points, with datasets and runs as random effects", rows,
-        text("task"), text("kind"), text("system"), signed_points("delta", "drop.value"),
-        signed_points("ci_low", "drop.ci_low"), signed_points("ci_high", "drop.ci_high"),
-        *(number(f"sd_{name}", partial(_find_spread, given, name)) for name in SPREADS), whole("n", "drop.n"),
+        text("task"), text("kind"), text("system"), make_signed_points_field("delta", "drop.value"),
+        make_signed_points_field("ci_low", "drop.ci_low"), make_signed_points_field("ci_high", "drop.ci_high"),
+        *(make_number_column(f"sd_{name}", partial(_find_spread, given, name)) for name in SPREADS),
+        make_whole_number_column("n", "drop.n"),
         text("method", lambda row: row.drop.method or row.drop.reason),
     )  # fmt: skip
 
 
-def _find_spread(given: RunRows, name: str, row: MixedDrop) -> float | None:
+def _find_spread(given: PtebRunRows, name: str, row: MixedDrop) -> float | None:
     return given.points(row.task, "", row.system, f"delta_sd:{name}")
 
 
-def _delta_fields(*ends: str) -> Iterator[Field]:
+def _make_delta_fields(*ends: str) -> Iterator[ComputedColumn]:
     """A change and its interval in points, which stand at these three places."""
     for name, find in zip(("delta", "ci_low", "ci_high"), ends, strict=True):
-        yield signed_points(name, find)
+        yield make_signed_points_field(name, find)
 
 
 _GROUPED = (
-    text("group", "name"), *_delta_fields("delta.value", "delta.low", "delta.high"), whole("cells", "delta.n"),
-    whole("datasets")
+    text("group", "name"), *_make_delta_fields("delta.value", "delta.low", "delta.high"),
+    make_whole_number_column("cells", "delta.n"),
+    make_whole_number_column("datasets")
 )  # fmt: skip
 
 
-class DropDifference(NamedTuple):
+class DropGroupDifference(NamedTuple):
     """The difference of two groups, as a row below them."""
 
     name: str
@@ -180,37 +199,37 @@ class DropDifference(NamedTuple):
     datasets: None = None
 
 
-def relation_tables(given: RunRows) -> Iterator[ColumnTable]:
+def make_drop_analysis_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
     """The tables of the analyses. References are left out, as their drops say nothing, and from all but the edit
     distance also controls."""
     every = [row for row in given.rows if given.kinds.get(row.system) != "reference"]
-    rows = [row for row in every if not is_control(row.variant)]
+    rows = [row for row in every if not is_control_variant(row.variant)]
     if not (measured := measure_drops(rows).rows):
         return
-    original = compare_with_original(measured)
+    original = compare_drops_with_original(measured)
     related = "" if math.isnan(original.correlation) else f"Spearman of the two: {original.correlation:.2f}. "
-    above = _contrast_rows(original.above, f"above {100 * original.high:g} minus the others")
+    above = _make_contrast_rows(original.above, f"above {100 * original.high:g} minus the others")
     yield ColumnTable.of(
         "drop_by_score", "Drop in points by original score", [*original.bins, *above], *_GROUPED,
         note=related + original.caution,
     )  # fmt: skip
     yield _make_languages_table(rows)
-    if (distances := compare_with_distance(every)).points:
+    if (distances := compare_drops_with_distance(every)).points:
         yield ColumnTable.of(
             "drop_by_edit_distance", "Drop in points and edit distance", distances.points,
-            text("source"), text("task"), text("dataset"), text("system"), number("edit_distance"),
-            *_delta_fields("delta", "ci_low", "ci_high"),
+            text("source"), text("task"), text("dataset"), text("system"), make_number_column("edit_distance"),
+            *_make_delta_fields("delta", "ci_low", "ci_high"),
         )  # fmt: skip
     if given.lengths:
         yield _make_lengths_table(given)
 
 
 def _make_languages_table(rows: Sequence[Result]) -> ColumnTable:
-    language = by_language(measure_drops(rows, by_language=True).rows)
-    groups: list[DropGroup | DropDifference] = [
+    language = analyse_drops_by_language(measure_drops(rows, by_language=True).rows)
+    groups: list[DropGroup | DropGroupDifference] = [
         *language.languages, *language.groups,
-        *_contrast_rows(language.difference, "English minus other languages"),
-        *_contrast_rows(language.same_datasets, "the same within datasets that have both")
+        *_make_contrast_rows(language.difference, "English minus other languages"),
+        *_make_contrast_rows(language.same_datasets, "the same within datasets that have both")
     ]  # fmt: skip
     return ColumnTable.of("drop_by_language", "Drop in points by language", groups, *_GROUPED)
 
@@ -224,31 +243,32 @@ class LengthDrop(NamedTuple):
     bin: LengthBin
 
 
-def _make_lengths_table(given: RunRows) -> ColumnTable:
+def _make_lengths_table(given: PtebRunRows) -> ColumnTable:
     rows = [LengthDrop(*where, length) for where, bins in given.lengths.items() for length in bins]
     return ColumnTable.of(
         "drop_by_length", "Drop in points by length in words", rows,
-        text("task"), text("dataset"), text("system"), text("words", "bin.label"), whole("n", "bin.n"),
-        fine_points("orig", "bin.original"), fine_points("pteb", "bin.paraphrased"),
-        *_delta_fields("bin.delta.value", "bin.delta.low", "bin.delta.high"),
-        whole("lost", "bin.lost"), text("reason", "bin.reason"),
+        text("task"), text("dataset"), text("system"), text("words", "bin.label"),
+        make_whole_number_column("n", "bin.n"),
+        make_points_field("orig", "bin.original"), make_points_field("pteb", "bin.paraphrased"),
+        *_make_delta_fields("bin.delta.value", "bin.delta.low", "bin.delta.high"),
+        make_whole_number_column("lost", "bin.lost"), text("reason", "bin.reason"),
     )  # fmt: skip
 
 
-def _contrast_rows(contrast: Contrast, name: str) -> Iterator[DropDifference]:
+def _make_contrast_rows(contrast: DropContrast, name: str) -> Iterator[DropGroupDifference]:
     if contrast.difference is not None:
-        yield DropDifference(name, contrast.difference)
+        yield DropGroupDifference(name, contrast.difference)
 
 
-__all__ = ["RunRows", "make_tables"]
+__all__ = ["PtebRunRows", "make_tables"]
 
 
-def make_tables(given: RunRows) -> Iterator[ScoreGrid | ColumnTable]:
+def make_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables that the run can fill: `pteb_table6`, `9`, `10`, `12` and by dataset and source; `pteb_table7`, `14`,
     `rank_stability`, `rank_intervals`, `drop_mixed`; `drop_by_*`; `pteb_table1`, `8`, `13`, `paraphrase_quality`."""
     if not given.datasets:
         return
-    yield from score_tables(given)
-    yield from statistic_tables(given)
-    yield from relation_tables(given)
-    yield from described_tables(given)
+    yield from make_score_tables(given)
+    yield from make_statistic_tables(given)
+    yield from make_drop_analysis_tables(given)
+    yield from make_description_tables(given)

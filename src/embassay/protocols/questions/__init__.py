@@ -63,7 +63,7 @@ def check_kinds(kinds: Collection[str], known: Collection[str]) -> None:
             )
 
 
-def check_language(kinds: Collection[str], into: str) -> None:
+def check_language_is_named(kinds: Collection[str], into: str) -> None:
     """UsageError where questions are wanted in another language, and none is named."""
     if "language" in kinds and not into:
         raise UsageError(
@@ -72,6 +72,6 @@ def check_language(kinds: Collection[str], into: str) -> None:
         )
 
 
-def default_kinds(into: str) -> tuple[str, ...]:
+def list_default_kinds(into: str) -> tuple[str, ...]:
     """The kinds that are written where none is named: all that can be."""
     return tuple(kind for kind in OF_MODELS if kind != "language" or into)

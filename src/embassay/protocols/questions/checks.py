@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from embassay.data.documents import PlacedPassage
-from embassay.data.language import explain_foreign, language_fault
+from embassay.data.language import explain_foreign_wording, find_language_fault
 from embassay.protocols.questions import QuestionsOptions
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 
 CHECKS = 3
 """Of the checks; raised when a question is kept or refused that was not before."""
@@ -49,7 +49,7 @@ _RUN = 6
 """Words in a row that are a copy however long the question."""
 
 
-def find_fault(
+def find_question_fault(
     question: str, kind: str, passage: PlacedPassage, options: QuestionsOptions
 ) -> tuple[str, str] | None:
     """Why a question is not kept, and more words; None where it passes the checks that need no model."""
@@ -59,24 +59,25 @@ def find_fault(
         return "too long", f"{len(question)} characters"
     if _SPEAKS_OF_IT.search(question):
         return "speaks of the passage", question
-    if not is_of_kind(question, kind):
+    if not is_of_question_kind(question, kind):
         return "of another kind", question
     wrong = (
-        explain_foreign(question, options.into) if kind == "language"
-        else language_fault(passage.body, question, passage.lang or "und")
+        explain_foreign_wording(question, options.into) if kind == "language"
+        else find_language_fault(passage.body, question, passage.lang or "und")
     )  # fmt: skip
     if wrong:
         return "wrong language", f"{wrong}: {question}"
-    if is_copy(question, passage.body, kind, options.copied):
+    if is_copy_of_passage(question, passage.body, kind, options.copied):
         return "copied", question
     return None
 
 
-def is_of_kind(question: str, kind: str) -> bool:
+def is_of_question_kind(question: str, kind: str) -> bool:
     """Whether a question may be of its kind: keywords are no sentence, in any language; a procedure or a comparison
     asks for one, where the question is English.
 
-    >>> is_of_kind("ship engine fuel", "keywords"), is_of_kind("What fuel does the ship burn?", "keywords")
+    >>> (is_of_question_kind("ship engine fuel", "keywords"),
+    ... is_of_question_kind("What fuel does the ship burn?", "keywords"))
     (True, False)
     """
     if kind == "keywords":
@@ -86,24 +87,24 @@ def is_of_kind(question: str, kind: str) -> bool:
     return pattern is None or not _FULL_QUESTION.match(question) or bool(pattern.search(question))
 
 
-def is_copy(question: str, body: str, kind: str, most: float) -> bool:
+def is_copy_of_passage(question: str, body: str, kind: str, most: float) -> bool:
     """Whether the longest run of words that a question shares with the passage is six words or more, or over `most` of
     a question of four words or more; of keywords, whether all three or more of them are such a run.
 
-    >>> is_copy("what does the engine burn at night", "The engine burn at night is low.", "fact", 0.6)
+    >>> is_copy_of_passage("what does the engine burn at night", "The engine burn at night is low.", "fact", 0.6)
     True
     """
     asked = _split_words(question)
-    run = longest_shared_run(asked, _split_words(body))
+    run = find_longest_shared_run(asked, _split_words(body))
     if kind == "keywords":
         return len(asked) >= 3 and run == len(asked)
     return run >= _RUN or (len(asked) >= 4 and run > most * len(asked))
 
 
-def longest_shared_run(asked: Sequence[str], words: Sequence[str]) -> int:
+def find_longest_shared_run(asked: Sequence[str], words: Sequence[str]) -> int:
     """The most of the words `asked` that stand in a row in `words`, in the same order.
 
-    >>> longest_shared_run("a b c d".split(), "x b c y d".split())
+    >>> find_longest_shared_run("a b c d".split(), "x b c y d".split())
     2
     """
     # A row of the table of the longest common run; only the row before it is needed.
@@ -128,24 +129,24 @@ _MARKDOWN = "*_`~"
 _UNMARKED = str.maketrans("", "", _MARKDOWN)
 
 
-def find_span(body: str, quote: str) -> tuple[int, int] | None:
+def find_quotation_span(body: str, quote: str) -> tuple[int, int] | None:
     """Start and end of a quotation in a passage, whatever its whitespace, case, quotation marks and marks of Markdown,
     which models leave out; None where it does not stand there, or is shorter than two letters.
 
-    >>> find_span("It burns  oil at night.", '"burns oil..."')
+    >>> find_quotation_span("It burns  oil at night.", '"burns oil..."')
     (3, 13)
-    >>> find_span("- **Negatives** are the `query`'s own.", "Negatives are the query's own.")
+    >>> find_quotation_span("- **Negatives** are the `query`'s own.", "Negatives are the query's own.")
     (4, 37)
     """
-    if (span := _find_words(body, quote)) is not None:
+    if (span := _find_quoted_words(body, quote)) is not None:
         return span
     kept = [place for place, sign in enumerate(body) if sign not in _MARKDOWN]
     bare = "".join(body[place] for place in kept)
-    span = _find_words(bare, quote.translate(_UNMARKED))
+    span = _find_quoted_words(bare, quote.translate(_UNMARKED))
     return None if span is None else (kept[span[0]], kept[span[1] - 1] + 1)
 
 
-def _find_words(body: str, quote: str) -> tuple[int, int] | None:
+def _find_quoted_words(body: str, quote: str) -> tuple[int, int] | None:
     words = quote.strip(_AROUND).split()
     if sum(map(len, words)) < 2:
         return None
@@ -158,7 +159,7 @@ def mistype_question(question: str, seed: int, key: str) -> str:
     of four letters or more exchanged, or one left out."""
     words = question.split(" ")
     long = [place for place, word in enumerate(words) if len(word) >= 4 and word.isalpha()]
-    draws = random_bytes(12, seed, "typing errors", key)
+    draws = draw_random_bytes(12, seed, "typing errors", key)
     for number in range(min(len(long), 1 + (len(words) >= 8))):
         # Three bytes an error: which of the words that are left, where in it, and of which kind.
         at, where, how = draws[3 * number : 3 * number + 3]

@@ -16,25 +16,30 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from embassay.contracts import ChatModel, Message, Sampling
+from embassay.contracts import ChatModel, Message, SamplingSettings
 from embassay.data.check.figures import NearDuplicateRule, TextSketches
 from embassay.data.documents import PlacedPassage
-from embassay.errors import DataError, TextRefused, Unanswered
-from embassay.limits import WHOLE, read_bounded, record_json
-from embassay.protocols.kernel.inputs import Prompt, fence_text, mark_of, read_prompt
+from embassay.errors import DataError, TextRefused, UnansweredPrompt
+from embassay.limits import WHOLE, parse_record_json, read_bounded_file
+from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
-from embassay.protocols.kernel.tables import ColumnTable, text, whole
+from embassay.protocols.kernel.tables import ColumnTable, make_whole_number_column, text
 from embassay.protocols.questions import NEAR, QuestionsOptions
-from embassay.protocols.questions.checks import CHECKS, find_fault, find_span, mistype_question
-from embassay.randomness import random_bytes
-from embassay.runs.execution import Failure, run_jobs
+from embassay.protocols.questions.checks import (
+    CHECKS,
+    find_question_fault,
+    find_quotation_span,
+    mistype_question,
+)
+from embassay.randomness import draw_random_bytes
+from embassay.runs.execution import CallFailure, run_jobs
 from embassay.runs.folder import digest_json, to_json
-from embassay.runs.forecast import Forecast, make_outlook, remote_seconds
+from embassay.runs.forecast import CellForecast, estimate_cost_outlook, remote_seconds
 from embassay.runs.spending import format_dollars
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.systems.chat import fit_context, open_chat
-from embassay.systems.chat.server import NeverFits
+from embassay.systems.chat.server import NeverFittingAnswer
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import estimate_tokens
 
@@ -43,7 +48,7 @@ VERSION = "1"
 
 
 @dataclass(frozen=True)
-class Draft:
+class QuestionDraft:
     """A question and what became of it: `outcome` is kept, or why not. `start` and `end` are the characters of the
     document that answer it; `rejected` are the outcomes of the attempts before."""
 
@@ -67,7 +72,7 @@ class Draft:
         return self.outcome == KEPT
 
     @property
-    def checks(self) -> int:
+    def checked_attempts(self) -> int:
         """Attempts that came to the second call, as far as their outcomes say."""
         return sum(name in (KEPT, "not answerable", "answered") for name in (*self.rejected, self.outcome))
 
@@ -95,12 +100,12 @@ OUTCOMES: Mapping[str, str] = {
 """What may become of a question -> what that means."""
 
 
-def outcomes_table(
+def make_outcomes_table(
     name: str, title: str, counts: Mapping[str, Mapping[str, int]], outcomes: Sequence[str]
 ) -> ColumnTable:
     """How many questions of each kind came to each of the `outcomes`, and what these mean."""
     rows = [{"Kind": kind, **dict.fromkeys(outcomes, 0), **of_kind} for kind, of_kind in counts.items()]
-    fields = (whole(outcome.capitalize(), (outcome,)) for outcome in outcomes)
+    fields = (make_whole_number_column(outcome.capitalize(), (outcome,)) for outcome in outcomes)
     meanings = [
         f"{outcome}: {OUTCOMES[outcome]}" for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT
     ]
@@ -108,7 +113,7 @@ def outcomes_table(
 
 
 # Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
-class Written(BaseModel):
+class WriterAnswer(BaseModel):
     """What the writer answers."""
 
     model_config = ConfigDict(extra="forbid")
@@ -118,7 +123,7 @@ class Written(BaseModel):
 
 
 # Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
-class Checked(BaseModel):
+class CheckerAnswer(BaseModel):
     """What the checker answers."""
 
     model_config = ConfigDict(extra="forbid")
@@ -127,7 +132,7 @@ class Checked(BaseModel):
 
 
 @cache
-def load_prompt(kind: str, into: str = "") -> Prompt:
+def load_question_prompt(kind: str, into: str = "") -> Prompt:
     """The instructions for a kind of question, or for the `check`."""
     read_kind = partial(read_prompt, "embassay.protocols.questions")
     if kind in ("check", NEAR):
@@ -137,36 +142,41 @@ def load_prompt(kind: str, into: str = "") -> Prompt:
     return Prompt(kind, VERSION, read_kind("write").replace("{kind}", task))
 
 
-def write_messages(kind: str, passage: PlacedPassage, into: str = "") -> list[Message]:
+def make_writer_messages(kind: str, passage: PlacedPassage, into: str = "") -> list[Message]:
     """What the writer is sent: the instructions, then the passage between marked lines."""
-    shown = fence_text("passage", mark_of([passage.title, passage.body]), _shown_passage(passage))
-    return [Message("system", load_prompt(kind, into).text), Message("user", shown)]
+    shown = fence_text(
+        "passage", compute_fence_mark([passage.title, passage.body]), _format_shown_passage(passage)
+    )
+    return [Message("system", load_question_prompt(kind, into).text), Message("user", shown)]
 
 
-def check_messages(question: str, passage: PlacedPassage) -> list[Message]:
+def make_checker_messages(question: str, passage: PlacedPassage) -> list[Message]:
     """What the checker is sent."""
-    mark = mark_of([question, passage.title, passage.body])
-    blocks = (fence_text("question", mark, question), fence_text("passage", mark, _shown_passage(passage)))
-    return [Message("system", load_prompt("check").text), Message("user", "\n\n".join(blocks))]
+    mark = compute_fence_mark([question, passage.title, passage.body])
+    blocks = (
+        fence_text("question", mark, question),
+        fence_text("passage", mark, _format_shown_passage(passage)),
+    )
+    return [Message("system", load_question_prompt("check").text), Message("user", "\n\n".join(blocks))]
 
 
-def _shown_passage(passage: PlacedPassage) -> str:
+def _format_shown_passage(passage: PlacedPassage) -> str:
     return f"{passage.title}\n{passage.body}" if passage.title else passage.body
 
 
 def _find_quotation(passage: PlacedPassage, evidence: str) -> tuple[int, int] | None:
     """Where the body has a quotation, from what was shown: title and body. Of one that begins in the title, the rest;
     None where the body has nothing of it."""
-    if (place := find_span(passage.body, evidence)) is not None:
+    if (place := find_quotation_span(passage.body, evidence)) is not None:
         return place
-    shown = find_span(_shown_passage(passage), evidence)
-    before = len(_shown_passage(passage)) - len(passage.body)
+    shown = find_quotation_span(_format_shown_passage(passage), evidence)
+    before = len(_format_shown_passage(passage)) - len(passage.body)
     if shown is None or shown[1] <= before:
         return None
     return max(0, shown[0] - before), shown[1] - before
 
 
-class UnfitDraft(ValueError):
+class UnfitDraftError(ValueError):
     """An answer that makes no question: its outcome, and more words."""
 
     def __init__(self, outcome: str, found: str = "") -> None:
@@ -178,7 +188,7 @@ def _ignore_progress() -> None:
     """Nobody listens."""
 
 
-def _find_none(_: str) -> Sequence[PlacedPassage]:
+def _find_no_passages(_: str) -> Sequence[PlacedPassage]:
     """Nothing is searched."""
     return ()
 
@@ -194,7 +204,7 @@ class QuestionWriter:
     costs: dict[str, float] = field(default_factory=dict, compare=False)
     heard: Callable[[], None] = field(default=_ignore_progress, compare=False)
     """Called for every answer."""
-    search: Callable[[str], Sequence[PlacedPassage]] = field(default=_find_none, compare=False)
+    search: Callable[[str], Sequence[PlacedPassage]] = field(default=_find_no_passages, compare=False)
     """Question -> the passages most likely to answer it: a question without an answer is checked against each."""
     corpus: str = ""
     """The fingerprint of what is searched."""
@@ -203,7 +213,10 @@ class QuestionWriter:
         """32 digits: all that a draft depends on."""
         options = self.options.as_dict()
         how = {name: options[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
-        prompts = [load_prompt(kind, self.options.into).identity, load_prompt("check").identity]
+        prompts = [
+            load_question_prompt(kind, self.options.into).identity,
+            load_question_prompt("check").identity,
+        ]
         source = [passage.id, passage.title, passage.body, passage.document, passage.start, passage.lang]
         if kind == NEAR:
             source.append(self.corpus)
@@ -211,16 +224,18 @@ class QuestionWriter:
             [kind, source, how, CHECKS, prompts, self.chat.identity, self.checker.identity, self.seed]
         )[:32]
 
-    async def draft(self, kind: str, passage: PlacedPassage) -> Draft:
+    async def draft_question(self, kind: str, passage: PlacedPassage) -> QuestionDraft:
         """A question about the passage, drawn anew until one is kept or the attempts are used up. ModelError for a
         model that cannot be had, BudgetExceeded when the money ends."""
-        head = Draft(self.key(kind, passage), kind, passage.id, passage.document or passage.id, "unreadable")
+        head = QuestionDraft(
+            self.key(kind, passage), kind, passage.id, passage.document or passage.id, "unreadable"
+        )
         rejected: list[str] = []
         for attempt in range(self.options.attempts):
             try:
-                fields = await self._attempt(kind, passage, attempt)
+                fields = await self._attempt_question(kind, passage, attempt)
                 return replace(head, outcome=KEPT, attempts=attempt + 1, rejected=tuple(rejected), **fields)
-            except UnfitDraft as unfit:
+            except UnfitDraftError as unfit:
                 rejected.append(unfit.outcome)
                 head = replace(head, outcome=unfit.outcome, reason=str(unfit), attempts=attempt + 1)
                 if unfit.outcome == "nothing to ask":
@@ -228,22 +243,22 @@ class QuestionWriter:
         # The last refusal is the outcome itself.
         return replace(head, rejected=tuple(rejected[:-1]))
 
-    async def _attempt(self, kind: str, passage: PlacedPassage, attempt: int) -> dict[str, Any]:
+    async def _attempt_question(self, kind: str, passage: PlacedPassage, attempt: int) -> dict[str, Any]:
         options, key = self.options, self.key(kind, passage)
-        sampling = Sampling(options.temperature, options.top_p, self._seed("write", attempt))
-        messages = write_messages(kind, passage, options.into)
-        written = await self._answer(self.chat, messages, sampling, Written, attempt, key)
+        sampling = SamplingSettings(options.temperature, options.top_p, self._derive_seed("write", attempt))
+        messages = make_writer_messages(kind, passage, options.into)
+        written = await self._ask_model(self.chat, messages, sampling, WriterAnswer, attempt, key)
         question = " ".join(written.question.split())
-        fault = find_fault(question, kind, passage, options)
+        fault = find_question_fault(question, kind, passage, options)
         if fault:
-            raise UnfitDraft(*fault)
+            raise UnfitDraftError(*fault)
         place = _find_quotation(passage, written.evidence)
         if place is None:
-            raise UnfitDraft("ungrounded", written.evidence)
+            raise UnfitDraftError("ungrounded", written.evidence)
         if kind == NEAR:
             await self._check_unanswered(question, passage, attempt, key)
-        elif not await self._is_answered(question, passage, attempt, key):
-            raise UnfitDraft("not answerable", question)
+        elif not await self._is_answered_by_passage(question, passage, attempt, key):
+            raise UnfitDraftError("not answerable", question)
         start, end = place
         return {
             "question": mistype_question(question, self.seed, passage.id) if kind == "typo" else question,
@@ -251,26 +266,31 @@ class QuestionWriter:
             "start": passage.start + start, "end": passage.start + end
         }  # fmt: skip
 
-    async def _is_answered(self, question: str, passage: PlacedPassage, attempt: int, key: str) -> bool:
+    async def _is_answered_by_passage(
+        self, question: str, passage: PlacedPassage, attempt: int, key: str
+    ) -> bool:
         """Whether the checker finds an answer in the passage, and quotes it."""
         # The check shall not depend on luck, however freely the question was written.
-        careful = Sampling(0.0, 1.0, self._seed("check", attempt))
-        messages = check_messages(question, passage)
-        checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
-        return checked.answerable and find_span(_shown_passage(passage), checked.evidence) is not None
+        careful = SamplingSettings(0.0, 1.0, self._derive_seed("check", attempt))
+        messages = make_checker_messages(question, passage)
+        checked = await self._ask_model(self.checker, messages, careful, CheckerAnswer, attempt, key)
+        return (
+            checked.answerable
+            and find_quotation_span(_format_shown_passage(passage), checked.evidence) is not None
+        )
 
     async def _check_unanswered(self, question: str, passage: PlacedPassage, attempt: int, key: str) -> None:
         """UnfitDraft where the checker finds an answer in the passage or in one that a search finds."""
         others = [hit for hit in self.search(question) if hit.id != passage.id]
         for candidate in (passage, *others):
-            if await self._is_answered(question, candidate, attempt, key):
-                raise UnfitDraft("answered", candidate.id)
+            if await self._is_answered_by_passage(question, candidate, attempt, key):
+                raise UnfitDraftError("answered", candidate.id)
 
-    async def _answer(
+    async def _ask_model(
         self,
         chat: CachedChat,
         messages: Sequence[Message],
-        sampling: Sampling,
+        sampling: SamplingSettings,
         schema: Any,
         attempt: int,
         key: str,
@@ -281,14 +301,14 @@ class QuestionWriter:
             self.costs[key] = self.costs.get(key, 0.0) + (answer.usage.usd or 0.0)
             return answer.parsed if answer.parsed is not None else schema.model_validate_json(answer.text)
         except ValidationError as error:
-            raise UnfitDraft("unreadable", str(error).partition("\n")[0]) from None
+            raise UnfitDraftError("unreadable", str(error).partition("\n")[0]) from None
         except TextRefused as error:
-            outcome = "unreadable" if isinstance(error, NeverFits | Unanswered) else "refused"
-            raise UnfitDraft(outcome, error.message) from None
+            outcome = "unreadable" if isinstance(error, NeverFittingAnswer | UnansweredPrompt) else "refused"
+            raise UnfitDraftError(outcome, error.message) from None
 
-    def _seed(self, what: str, attempt: int) -> int:
+    def _derive_seed(self, what: str, attempt: int) -> int:
         # 31 bits, which is what servers take.
-        return int.from_bytes(random_bytes(4, self.seed, "questions", what, str(attempt)), "big") >> 1
+        return int.from_bytes(draw_random_bytes(4, self.seed, "questions", what, str(attempt)), "big") >> 1
 
 
 DRAFTS = "drafts.jsonl"
@@ -311,18 +331,18 @@ def open_question_writer(
     """The chat model that writes and the one that checks (empty: the same), with their kept answers. ModelError for one
     that cannot be opened."""
     answers = AnswerCache.open(cache)
-    chat = CachedChat(_open_model(llm, ledger), answers)
+    chat = CachedChat(_open_chat_model(llm, ledger), answers)
     return QuestionWriter(
-        chat, CachedChat(_open_model(checker, ledger), answers) if checker else chat, options, seed
+        chat, CachedChat(_open_chat_model(checker, ledger), answers) if checker else chat, options, seed
     )
 
 
-def _open_model(spec: str, ledger: Ledger | None) -> ChatModel:
+def _open_chat_model(spec: str, ledger: Ledger | None) -> ChatModel:
     chat = open_chat(spec, ledger=ledger)
     return fit_context(chat, _ANSWER + 4_000)
 
 
-def plan_models(
+def plan_question_models(
     llm: str, checker: str, writer: QuestionWriter, ledger: Ledger | None
 ) -> tuple[PlannedSystem, ...]:
     """Both as a manifest tells them. UsageError where the cost is limited and a price is not known."""
@@ -342,7 +362,7 @@ def plan_models(
     return tuple(systems)
 
 
-def draw_passages(
+def draw_passages_by_kind(
     passages: Sequence[PlacedPassage], kinds: Sequence[str], options: QuestionsOptions, seed: int, corpus: str
 ) -> dict[str, tuple[PlacedPassage, ...]]:
     """Kind -> the passages that a model is to ask about, drawn by id and seed; none twice while there are others.
@@ -352,7 +372,7 @@ def draw_passages(
     drawn = {}
     for kind in kinds:
         ranked = sorted(
-            fit, key=lambda p: (used.get(p.id, 0), random_bytes(8, seed, "questions", kind, p.id))
+            fit, key=lambda p: (used.get(p.id, 0), draw_random_bytes(8, seed, "questions", kind, p.id))
         )
         drawn[kind] = tuple(ranked[: options.n])
         used |= {passage.id: used.get(passage.id, 0) + 1 for passage in drawn[kind]}
@@ -364,22 +384,22 @@ def draw_passages(
 
 
 def forecast_drafts(
-    head: Forecast,
+    head: CellForecast,
     writer: QuestionWriter,
     kind: str,
     drawn: Sequence[PlacedPassage],
-    done: Mapping[str, Draft],
-) -> Iterator[Forecast]:
+    done: Mapping[str, QuestionDraft],
+) -> Iterator[CellForecast]:
     """`head` for the writer and for the checker, for the drafts of a kind that are not `done` (by key): as many calls
     of each as those took that are, if there are enough to tell; else one of each, as if the first were kept."""
     asked = [passage for passage in drawn if writer.key(kind, passage) not in done]
     first = len(done) < FIRST
     tried = 1.0 if first else float(np.mean([draft.attempts for draft in done.values()]))
-    checked = 1.0 if first else float(np.mean([draft.checks for draft in done.values()]))
+    checked = 1.0 if first else float(np.mean([draft.checked_attempts for draft in done.values()]))
     passages = 1 + SEARCHED if kind == NEAR else 1
     sent = (
-        (writer.chat, [write_messages(kind, p, writer.options.into) for p in asked], _WRITTEN, tried),
-        (writer.checker, [check_messages("?" * 60, p) for p in asked], _CHECKED, checked * passages),
+        (writer.chat, [make_writer_messages(kind, p, writer.options.into) for p in asked], _WRITTEN, tried),
+        (writer.checker, [make_checker_messages("?" * 60, p) for p in asked], _CHECKED, checked * passages),
     )
     for chat, calls, written, tries in sent:
         model: Any = chat.model
@@ -393,7 +413,9 @@ def forecast_drafts(
         )  # fmt: skip
 
 
-def describe_total(cells: Sequence[Forecast], writer: QuestionWriter, done: Mapping[str, Draft]) -> str:
+def describe_open_cost(
+    cells: Sequence[CellForecast], writer: QuestionWriter, done: Mapping[str, QuestionDraft]
+) -> str:
     """What a forecast of questions leaves open: how many attempts there will be. Empty where nothing is to be paid."""
     usd = sum(cell.usd or 0.0 for cell in cells)
     if not usd:
@@ -419,8 +441,8 @@ def list_missing_drafts(
 
 
 def list_decided_drafts(
-    writer: QuestionWriter, drawn: Drawn, drafts: Mapping[str, Draft]
-) -> dict[str, list[Draft]]:
+    writer: QuestionWriter, drawn: Drawn, drafts: Mapping[str, QuestionDraft]
+) -> dict[str, list[QuestionDraft]]:
     """Kind -> the drafts of its passages that are decided, in the order of the draw."""
     return {
         kind: [drafts[key] for passage in passages if (key := writer.key(kind, passage)) in drafts]
@@ -432,7 +454,7 @@ def write_drafts(
     writer: QuestionWriter,
     drawn: Drawn,
     path: Path,
-    drafts: dict[str, Draft],
+    drafts: dict[str, QuestionDraft],
     listener: SilentListener,
     ledger: Ledger | None = None,
 ) -> dict[tuple[str, str], str]:
@@ -460,18 +482,18 @@ async def _write_missing(
     writer: QuestionWriter,
     asked: Sequence[tuple[str, PlacedPassage]],
     path: Path,
-    drafts: dict[str, Draft],
+    drafts: dict[str, QuestionDraft],
     listener: SilentListener,
     ledger: Ledger | None,
 ) -> dict[tuple[str, str], str]:
     failed: dict[tuple[str, str], str] = {}
     before, written = 0.0 if ledger is None else ledger.spent_usd, []
     with path.open("a", encoding="utf-8") as stream:
-        for start, end in pairwise(_cost_stages(len(asked))):
-            jobs = (partial(writer.draft, kind, passage) for kind, passage in asked[start:end])
+        for start, end in pairwise(_list_cost_stages(len(asked))):
+            jobs = (partial(writer.draft_question, kind, passage) for kind, passage in asked[start:end])
             async for position, draft in run_jobs(jobs, progress=listener.advanced_by):
                 kind, passage = asked[start + position]
-                if isinstance(draft, Failure):
+                if isinstance(draft, CallFailure):
                     failed[kind, passage.id] = draft.reason
                     continue
                 drafts[draft.key] = draft
@@ -483,14 +505,16 @@ async def _write_missing(
             if ledger is not None and usd and written and end < len(asked):
                 costs = [writer.costs.get(draft.key, 0.0) for draft in written]
                 most = None if ledger.max_usd is None else ledger.max_usd - before
-                listener.reckoned(make_outlook(costs, len(asked) - len(failed), usd).in_words(most))
+                listener.reckoned(
+                    estimate_cost_outlook(costs, len(asked) - len(failed), usd).format_outlook_line(most)
+                )
     return failed
 
 
-def _cost_stages(n: int) -> list[int]:
+def _list_cost_stages(n: int) -> list[int]:
     """Where the cost of all is reckoned anew: after 25, twice as many, and so on.
 
-    >>> _cost_stages(120)
+    >>> _list_cost_stages(120)
     [0, 25, 50, 100, 120]
     """
     ends, end = [0], FIRST
@@ -513,19 +537,19 @@ def find_near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
     return sorted(repeats)
 
 
-def read_drafts(path: Path) -> dict[str, Draft]:
+def read_drafts(path: Path) -> dict[str, QuestionDraft]:
     """The drafts of a file by key. A last line that a kill cut off is passed over; DataError for any other that is
     none."""
     if not path.is_file():
         return {}
     drafts = {}
-    content = read_bounded(path, WHOLE)
+    content = read_bounded_file(path, WHOLE)
     lines = content.split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            draft = _read_draft(record_json(line))
+            draft = _read_draft(parse_record_json(line))
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines):
                 # So that what is appended next does not continue the broken line.
@@ -538,8 +562,8 @@ def read_drafts(path: Path) -> dict[str, Draft]:
     return drafts
 
 
-def _read_draft(row: Mapping[str, Any]) -> Draft:
-    draft = Draft(**{**row, "rejected": tuple(row["rejected"])})
+def _read_draft(row: Mapping[str, Any]) -> QuestionDraft:
+    draft = QuestionDraft(**{**row, "rejected": tuple(row["rejected"])})
     words = (draft.key, draft.kind, draft.passage, draft.document, draft.outcome, draft.question)
     if not all(isinstance(word, str) for word in words):
         raise TypeError("a field is not a text")

@@ -9,31 +9,31 @@ import numpy as np
 
 from embassay.measures.judgements import RELEVANT
 from embassay.parquet import read_parquet
-from embassay.runs.matrix import FIRST, MOST_SYSTEMS, AskedQuestion, Matrix, make_matrix
+from embassay.runs.matrix import FIRST, MOST_SYSTEMS, AskedQuestion, QuestionMatrix, build_question_matrix
 
 if TYPE_CHECKING:
-    from embassay.data.judged_runs import Entries
-    from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
-    from embassay.protocols.rag.sweep.collection import Collection
-    from embassay.protocols.rag.sweep.stacks import MeasuredStack, Sweep
-    from embassay.runs.folder import Cell, RunFolder
+    from embassay.data.judged_runs import RunOrQrelsEntries
+    from embassay.protocols.rag.scoring.inputs import Graded1To5, ScoringInputs
+    from embassay.protocols.rag.sweep.collection import SweepCollection
+    from embassay.protocols.rag.sweep.stacks import MeasuredStack, SweepMeasurements
+    from embassay.runs.folder import RunCell, RunFolder
 
 DEPTH = 100
 """Places of a run that are looked at."""
 
 
-def make_score_matrix(
-    inputs: Inputs, judgements: Graded1To5, tags: Mapping[str, Sequence[str]], separator: str
-) -> Matrix:
+def make_scored_runs_matrix(
+    inputs: ScoringInputs, judgements: Graded1To5, tags: Mapping[str, Sequence[str]], separator: str
+) -> QuestionMatrix:
     """Of scored runs: right is what is graded 4 or 5; questions without such a passage are not in it."""
-    questions = tuple(_list_judged(inputs, judgements, tags, separator))
+    questions = tuple(_list_judged_questions(inputs, judgements, tags, separator))
     ids = {question.id for question in questions}
-    lists = {name: _read_lists(run, ids) for name, run in inputs.runs.items()}
-    return make_matrix(inputs.name, questions, lists, inputs.texts)
+    lists = {name: _read_first_passages(run, ids) for name, run in inputs.runs.items()}
+    return build_question_matrix(inputs.name, questions, lists, inputs.texts)
 
 
-def _list_judged(
-    inputs: Inputs, judgements: Graded1To5, tags: Mapping[str, Sequence[str]], separator: str
+def _list_judged_questions(
+    inputs: ScoringInputs, judgements: Graded1To5, tags: Mapping[str, Sequence[str]], separator: str
 ) -> Iterator[AskedQuestion]:
     right: dict[str, list[tuple[float, str]]] = {}
     for query, doc, grade in judgements.frame.select("query", "doc", "grade").iter_rows():
@@ -47,7 +47,7 @@ def _list_judged(
         )
 
 
-def _read_lists(run: Entries, ids: set[str]) -> dict[str, list[str]]:
+def _read_first_passages(run: RunOrQrelsEntries, ids: set[str]) -> dict[str, list[str]]:
     """The first passages of each question, best first; equal scores by id, as they are scored."""
     import polars as pl
 
@@ -62,14 +62,17 @@ def _read_lists(run: Entries, ids: set[str]) -> dict[str, list[str]]:
 
 
 def make_sweep_matrices(
-    sweep: Sweep, folder: RunFolder, cells: Iterable[Cell], collections: Iterable[Collection]
-) -> Iterator[Matrix]:
+    sweep: SweepMeasurements,
+    folder: RunFolder,
+    cells: Iterable[RunCell],
+    collections: Iterable[SweepCollection],
+) -> Iterator[QuestionMatrix]:
     """Of swept stacks, those of the highest quality first; right is what is graded 4 or 5."""
     from embassay.protocols.rag.sweep.stacks import rankings_path
 
     cells = tuple(cells)
     for collection in collections:
-        best = _list_best(sweep, collection.name)
+        best = _list_best_stacks(sweep, collection.name)
         lists: dict[str, dict[str, list[str]]] = {name: {} for name in best}
         paths = {rankings_path(folder, cell) for cell in cells if cell.dataset == collection.name}
         columns = ["configuration", "query_id", "documents"]
@@ -77,11 +80,11 @@ def make_sweep_matrices(
             for name, query, documents in read_parquet(path, columns).iter_rows():
                 if name in lists:
                     lists[name][query] = documents[:DEPTH]
-        texts = _read_named(collection, lists)
-        yield make_matrix(collection.name, _list_asked(collection), lists, texts)
+        texts = _select_passage_texts(collection, lists)
+        yield build_question_matrix(collection.name, _list_asked_questions(collection), lists, texts)
 
 
-def _list_best(sweep: Sweep, dataset: str) -> list[str]:
+def _list_best_stacks(sweep: SweepMeasurements, dataset: str) -> list[str]:
     """The ids of the stacks with the highest mean of their first measure."""
 
     def mean(measured: MeasuredStack) -> float:
@@ -93,7 +96,7 @@ def _list_best(sweep: Sweep, dataset: str) -> list[str]:
     return [measured.configuration.id for measured in ranked[:MOST_SYSTEMS]]
 
 
-def _list_asked(collection: Collection) -> Iterator[AskedQuestion]:
+def _list_asked_questions(collection: SweepCollection) -> Iterator[AskedQuestion]:
     for query, text, grades in zip(collection.query_ids, collection.queries, collection.grades, strict=True):
         right = sorted(
             (-grade, collection.ids[place]) for place, grade in grades.items() if grade >= RELEVANT
@@ -102,7 +105,9 @@ def _list_asked(collection: Collection) -> Iterator[AskedQuestion]:
             yield AskedQuestion(query, tuple(doc for _, doc in right), text)
 
 
-def _read_named(collection: Collection, lists: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, str]:
+def _select_passage_texts(
+    collection: SweepCollection, lists: Mapping[str, Mapping[str, Sequence[str]]]
+) -> dict[str, str]:
     """The texts of the first passages, and of those that are right."""
     named = set[str]()
     for own in lists.values():

@@ -20,18 +20,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from embassay.contracts import ChatModel, Message, Sampling
-from embassay.data.rows import cut_line
-from embassay.errors import Unanswered, UsageError, Why
+from embassay.contracts import ChatModel, Message, SamplingSettings
+from embassay.data.rows import truncate_to_one_line
+from embassay.errors import UnansweredPrompt, UsageError, Why
 from embassay.protocols.kernel.inputs import read_prompt
 from embassay.protocols.rag.judges import Question
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.registry import Registry
 from embassay.runs.folder import digest_json
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
-from embassay.systems.chat import fit_context, open_chat_as
-from embassay.systems.chat.answers import Unfit, without_fence
+from embassay.systems.chat import fit_context, open_chat_with_options
+from embassay.systems.chat.answers import UnfitAnswer, strip_code_fence
 from embassay.systems.remote.ledger import Ledger
 from embassay.text.chunking import sentence_ends
 
@@ -40,7 +40,7 @@ __all__ = ["REWRITERS", "Rewriter", "describe_rewriter", "open_rewriter"]
 REWRITERS: Registry[Rewriter] = Registry("rewriter", makes=[["rewrite"]])
 """Every rewriter by name; other packages join through the entry-point group `embassay.rewriters`."""
 
-REWRITERS.add("identity", "embassay.protocols.rag.rewriters:Identity", "the question unchanged")
+REWRITERS.add("identity", "embassay.protocols.rag.rewriters:IdentityRewriter", "the question unchanged")
 REWRITERS.add(
     "rules",
     "embassay.protocols.rag.rewriters:RuleRewriter",
@@ -48,7 +48,7 @@ REWRITERS.add(
 )
 REWRITERS.add(
     "llm",
-    "embassay.protocols.rag.rewriters:open_llm",
+    "embassay.protocols.rag.rewriters:open_llm_rewriter",
     "a language model extracts the core of the question: llm:ollama:gemma3:27b",
     needs="embassay[llm]",
 )
@@ -123,10 +123,10 @@ def without_emoji(text: str) -> str:
     return _SIGNS.sub(" ", text)
 
 
-def with_stops(text: str) -> str:
+def replace_emoji_by_full_stops(text: str) -> str:
     """The text with a full stop where emoji end a sentence: between a word and a capital.
 
-    >>> with_stops("I am lost 😅 What is it")
+    >>> replace_emoji_by_full_stops("I am lost 😅 What is it")
     'I am lost. What is it'
     """
     return _ENDING.sub(". ", text)
@@ -140,7 +140,7 @@ _STOP = r"(?:\s*[,;:.!?…–—]+\s*|\s+-+\s+)"
 
 
 @dataclass(frozen=True)
-class Phrases:
+class RewritingPhrases:
     """The phrases of one language, compiled; what each is for stands in the file."""
 
     openers: re.Pattern[str]
@@ -162,34 +162,34 @@ class Phrases:
 
 
 @cache
-def open_phrases(language: str) -> Phrases:
+def load_rewriting_phrases(language: str) -> RewritingPhrases:
     """The phrases of `english` or `french`."""
     folder = files("embassay.protocols.rag").joinpath("phrase_texts")
-    parts = read_phrases(folder.joinpath(f"{language}.txt").read_text("utf-8"))
-    return Phrases(
-        openers=_phrase_at_start(parts["openers"]),
-        loose=_compile_phrase(rf"{_any_phrase(parts['loose'])}(?:{_STOP}|\s*$)"),
-        lead_ins=_phrase_anywhere(parts["lead-ins"]),
-        closers=_phrase_at_end(parts["closers"], parts["loose closers"]),
-        fillers=_phrase_anywhere(parts["fillers"]),
-        asides=_phrase_between_commas(parts["asides"]),
-        speaker=_phrase_anywhere(parts["speaker"]),
-        digressions=_phrase_anywhere(parts["digressions"]),
-        small_talk=_phrase_at_start(parts["small talk"]),
-        requests=_phrase_anywhere(parts["requests"]),
-        dialogue=_phrase_anywhere(parts["dialogue"]),
-        hedging=_phrase_at_start(parts["hedging"]),
-        conditions=_phrase_anywhere(parts["conditions"]),
-        asking=_phrase_at_start(parts["asking"]),
-        pointing=_phrase_anywhere(parts["pointing"]),
+    parts = parse_phrase_file(folder.joinpath(f"{language}.txt").read_text("utf-8"))
+    return RewritingPhrases(
+        openers=_match_phrase_at_start(parts["openers"]),
+        loose=_compile_phrase(rf"{_join_phrases_as_pattern(parts['loose'])}(?:{_STOP}|\s*$)"),
+        lead_ins=_match_phrase_anywhere(parts["lead-ins"]),
+        closers=_match_phrase_at_end(parts["closers"], parts["loose closers"]),
+        fillers=_match_phrase_anywhere(parts["fillers"]),
+        asides=_match_phrase_between_commas(parts["asides"]),
+        speaker=_match_phrase_anywhere(parts["speaker"]),
+        digressions=_match_phrase_anywhere(parts["digressions"]),
+        small_talk=_match_phrase_at_start(parts["small talk"]),
+        requests=_match_phrase_anywhere(parts["requests"]),
+        dialogue=_match_phrase_anywhere(parts["dialogue"]),
+        hedging=_match_phrase_at_start(parts["hedging"]),
+        conditions=_match_phrase_anywhere(parts["conditions"]),
+        asking=_match_phrase_at_start(parts["asking"]),
+        pointing=_match_phrase_anywhere(parts["pointing"]),
         common=frozenset(" ".join(parts["common"]).split()),
     )
 
 
-def read_phrases(text: str) -> Mapping[str, list[str]]:
+def parse_phrase_file(text: str) -> Mapping[str, list[str]]:
     """The lines of each part, what stands for a definition put in its place; lines that begin with # are none.
 
-    >>> read_phrases("WHO = (?:you|they)\\n[asking]  how questions begin\\ndo {WHO} know")
+    >>> parse_phrase_file("WHO = (?:you|they)\\n[asking]  how questions begin\\ndo {WHO} know")
     {'asking': ['do (?:you|they) know']}
     """
     definitions: dict[str, str] = {}
@@ -208,36 +208,38 @@ def read_phrases(text: str) -> Mapping[str, list[str]]:
     return parts
 
 
-def _any_phrase(phrases: Iterable[str]) -> str:
+def _join_phrases_as_pattern(phrases: Iterable[str]) -> str:
     """One expression for all phrases, the longest that fit first; a blank is any whitespace, an apostrophe either."""
     ordered = sorted(phrases, key=len, reverse=True)
     return "(?:" + "|".join(ordered).replace("'", _APOSTROPHE).replace(" ", r"\s+") + ")"
 
 
-def _phrase_anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
+def _match_phrase_anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases as whole words, also after an elision ("j'ai"), or being one."""
-    return _compile_phrase(rf"(?:(?<![\w'’-])|{_ELIDED}){_any_phrase(phrases)}(?:(?!\w)|(?<!\w))")
+    return _compile_phrase(
+        rf"(?:(?<![\w'’-])|{_ELIDED}){_join_phrases_as_pattern(phrases)}(?:(?!\w)|(?<!\w))"
+    )
 
 
-def _phrase_at_start(phrases: Iterable[str]) -> re.Pattern[str]:
+def _match_phrase_at_start(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases, with the punctuation after it."""
-    return _compile_phrase(rf"{_any_phrase(phrases)}(?!-?\w)[\s,;:.!?…–—]*")
+    return _compile_phrase(rf"{_join_phrases_as_pattern(phrases)}(?!-?\w)[\s,;:.!?…–—]*")
 
 
-def _phrase_at_end(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
+def _match_phrase_at_end(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases up to the last punctuation, with the punctuation and "and" before it; the `loose` ones only
     after punctuation, or where they are all there is."""
     joined = r"(?:(?:and|but|et|mais)\s+)?"
     return _compile_phrase(
-        rf"(?:(?:^\s*|{_STOP}|\s+){joined}{_any_phrase(free)}|(?:^\s*|{_STOP}){joined}{_any_phrase(loose)})"
+        rf"(?:(?:^\s*|{_STOP}|\s+){joined}{_join_phrases_as_pattern(free)}|(?:^\s*|{_STOP}){joined}{_join_phrases_as_pattern(loose)})"
         r"(?!\w)\s*(?=[.!?…\s]*$)"
     )
 
 
-def _phrase_between_commas(phrases: Iterable[str]) -> re.Pattern[str]:
+def _match_phrase_between_commas(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases between commas or dashes, with those."""
     stop = r"(?:\s*[,…–—]+\s*|\s+-+\s+|\s*\.{2,}\s*)"
-    return _compile_phrase(rf"{stop}{_any_phrase(phrases)}(?:{stop}|(?=\s*[.?!]*\s*$))")
+    return _compile_phrase(rf"{stop}{_join_phrases_as_pattern(phrases)}(?:{stop}|(?=\s*[.?!]*\s*$))")
 
 
 def _compile_phrase(expression: str) -> re.Pattern[str]:
@@ -283,19 +285,21 @@ def rewrite_by_rules(text: str) -> str:
     if len(whole) > _LONGEST:
         return whole
     hidden, quotes = _hide_quotes(whole)
-    plain, short = (_join_lines(without_emoji(version)) for version in (hidden, with_stops(hidden)))
+    plain, short = (
+        _join_lines(without_emoji(version)) for version in (hidden, replace_emoji_by_full_stops(hidden))
+    )
     for _ in range(_ROUNDS):
-        before, short = short, _shorten_text(short, _choose_phrases(short))
+        before, short = short, _drop_phrases_from_text(short, _choose_phrases(short))
         if short == before:
             break
     if not _WORD.search(short):
         return whole
     if _WORD.findall(short) == _WORD.findall(plain):
-        return _show_quotes(plain, quotes)
+        return _restore_quotes(plain, quotes)
     # French sets a blank before ? and !; who wrote none gets none.
     if not re.search(r"\s[?!]", whole):
         short = re.sub(r"\s+(?=[?!])", "", short)
-    return _show_quotes(short, quotes)
+    return _restore_quotes(short, quotes)
 
 
 def _join_lines(text: str) -> str:
@@ -308,34 +312,34 @@ def _hide_quotes(text: str) -> tuple[str, list[str]]:
     if _HIDDEN.search(text):
         return text, quotes
 
-    def hide(match: re.Match[str]) -> str:
+    def hide_quote(match: re.Match[str]) -> str:
         quotes.append(match[0])
         # The private use area has 6,400 characters.
         return chr(_PRIVATE + len(quotes) - 1) if len(quotes) <= 6400 else match[0]
 
-    return _QUOTED.sub(hide, text), quotes
+    return _QUOTED.sub(hide_quote, text), quotes
 
 
-def _show_quotes(text: str, quotes: list[str]) -> str:
+def _restore_quotes(text: str, quotes: list[str]) -> str:
     return _HIDDEN.sub(lambda match: quotes[ord(match[0]) - _PRIVATE], text) if quotes else text
 
 
-def _choose_phrases(text: str) -> list[Phrases]:
+def _choose_phrases(text: str) -> list[RewritingPhrases]:
     """Those of the language that the text's common words are of; of both where they do not say."""
     words = re.findall(r"[^\W\d_]+", text.lower())
-    languages = [open_phrases("english"), open_phrases("french")]
+    languages = [load_rewriting_phrases("english"), load_rewriting_phrases("french")]
     hits = [sum(word in language.common for word in words) for language in languages]
     return [language for language, n in zip(languages, hits, strict=True) if n == max(hits)]
 
 
-def _shorten_text(text: str, languages: list[Phrases]) -> str:
+def _drop_phrases_from_text(text: str, languages: list[RewritingPhrases]) -> str:
     sentences = [text[start:end] for start, end in pairwise([0, *sentence_ends(text)])]
     for phrases in languages:
         sentences = _drop_personal_sentences(sentences, phrases)
     return " ".join(sentences)
 
 
-def _cut_sentence(sentence: str, phrases: Phrases) -> str:
+def _drop_phrases_from_sentence(sentence: str, phrases: RewritingPhrases) -> str:
     """The sentence without the phrases around and between its words; empty where it is nothing else."""
     sentence = _BRACKETS.sub(
         lambda match: _keep_relevant_brackets(match, phrases), phrases.fillers.sub(" ", sentence)
@@ -360,21 +364,21 @@ def _cut_sentence(sentence: str, phrases: Phrases) -> str:
             sentence = _tidy_sentence(sentence[: match.start()] + sentence[match.end() :])
         if sentence == before:
             break
-    return _without_beginning(sentence, phrases)
+    return _drop_personal_beginning(sentence, phrases)
 
 
-def _closing_phrase(sentence: str, phrases: Phrases) -> re.Match[str] | None:
+def _closing_phrase(sentence: str, phrases: RewritingPhrases) -> re.Match[str] | None:
     """The phrase at the end, unless it goes on to ask: "I would be grateful to know ...?"."""
     match = phrases.closers.search(sentence)
-    return None if match and "?" in sentence and _count_content(match[0], phrases) > _ENOUGH else match
+    return None if match and "?" in sentence and _count_content_words(match[0], phrases) > _ENOUGH else match
 
 
-def _keep_relevant_brackets(bracketed: re.Match[str], phrases: Phrases) -> str:
+def _keep_relevant_brackets(bracketed: re.Match[str], phrases: RewritingPhrases) -> str:
     """What stands in brackets, unless it says nothing of the question."""
     if len(_WORD.findall(bracketed[1])) < 2:
         return bracketed[0]
-    inside = _cut_sentence(bracketed[1], phrases)
-    return bracketed[0] if _WORD.search(inside) and not _is_beside(inside, phrases) else " "
+    inside = _drop_phrases_from_sentence(bracketed[1], phrases)
+    return bracketed[0] if _WORD.search(inside) and not _is_personal_aside(inside, phrases) else " "
 
 
 def _tidy_sentence(sentence: str) -> str:
@@ -384,27 +388,33 @@ def _tidy_sentence(sentence: str) -> str:
     return re.sub(r"[?!]*\?[?!]*", "?", re.sub(r"!{2,}", "!", sentence))
 
 
-def _without_lead_in(sentence: str, phrases: Phrases) -> str:
+def _without_lead_in(sentence: str, phrases: RewritingPhrases) -> str:
     """What follows the last "could you tell me", and what is before it unless it tells of the asker's day."""
     for match in reversed(list(phrases.lead_ins.finditer(sentence))):
         before, after = sentence[: match.start()], sentence[match.end() :].lstrip(_EDGE)
-        says_nothing = not (_count_content(before, phrases) or phrases.asking.match(_tidy_sentence(before)))
-        if not _count_content(after, phrases):
+        says_nothing = not (
+            _count_content_words(before, phrases) or phrases.asking.match(_tidy_sentence(before))
+        )
+        if not _count_content_words(after, phrases):
             if says_nothing and not phrases.asking.match(after):
                 return ""
             continue
-        if says_nothing or _is_beside(before, phrases):
+        if says_nothing or _is_personal_aside(before, phrases):
             return after
         if _CLAUSE_END.search(before):
             return before + after
     return _without_request(sentence, phrases)
 
 
-def _without_request(sentence: str, phrases: Phrases) -> str:
+def _without_request(sentence: str, phrases: RewritingPhrases) -> str:
     """The question after any words of the asker that end with a word for asking: "be a dear and tell me why"."""
     for match in phrases.requests.finditer(sentence):
         before, after = sentence[: match.end()], sentence[match.end() :].lstrip(_EDGE)
-        if not (phrases.asking.match(after) and phrases.dialogue.search(before) and _is_plain(before)):
+        if not (
+            phrases.asking.match(after)
+            and phrases.dialogue.search(before)
+            and _is_statement_without_details(before)
+        ):
             continue
         # "Could you ... tell me why" begins with such a word; "how do I know why" goes on with one.
         inside = _word_starts(sentence[: match.start()])[1:]
@@ -417,81 +427,91 @@ def _word_starts(text: str) -> list[int]:
     return [match.start() for match in _WORD.finditer(text)]
 
 
-def _without_beginning(sentence: str, phrases: Phrases) -> str:
+def _drop_personal_beginning(sentence: str, phrases: RewritingPhrases) -> str:
     """The question at the end of a sentence that begins with the asker's day."""
     for joint in _JOINED.finditer(sentence):
         before, after = sentence[: joint.start()], sentence[joint.end() :]
         if phrases.asking.match(after) and _is_self_contained(after, phrases):
             taken_back = _TAKEN_BACK.search(joint[0]) and phrases.hedging.match(before)
-            if _is_beside(before, phrases) or (taken_back and _is_plain(before)):
+            if _is_personal_aside(before, phrases) or (taken_back and _is_statement_without_details(before)):
                 return after
     return sentence
 
 
-def _drop_personal_sentences(sentences: list[str], phrases: Phrases) -> list[str]:
+def _drop_personal_sentences(sentences: list[str], phrases: RewritingPhrases) -> list[str]:
     """What is left of the sentences, without those that tell of the asker's day if the others can be understood."""
-    left = [(whole, cut) for whole in sentences if _WORD.search(cut := _cut_sentence(whole, phrases))]
+    left = [
+        (whole, cut)
+        for whole in sentences
+        if _WORD.search(cut := _drop_phrases_from_sentence(whole, phrases))
+    ]
     point: list[str] = []
     asked = False
     for whole, cut in left:
-        beside = _is_beside(whole, phrases) or _is_beside(cut, phrases)
+        beside = _is_personal_aside(whole, phrases) or _is_personal_aside(cut, phrases)
         if not beside and not (asked and _is_afterthought(cut, phrases)):
             point.append(cut)
         asked = asked or "?" in cut or phrases.asking.match(cut) is not None
     return point if point and _is_self_contained(" ".join(point), phrases) else [cut for _, cut in left]
 
 
-def _is_beside(sentence: str, phrases: Phrases) -> bool:
+def _is_personal_aside(sentence: str, phrases: RewritingPhrases) -> bool:
     """Whether a statement is of the asker's day, and has no name, number or quotation that may matter."""
-    if not _is_plain(sentence):
+    if not _is_statement_without_details(sentence):
         return False
     if phrases.small_talk.match(sentence.strip()):
         return True
     return bool(phrases.speaker.search(sentence) and phrases.digressions.search(sentence))
 
 
-def _is_afterthought(sentence: str, phrases: Phrases) -> bool:
+def _is_afterthought(sentence: str, phrases: RewritingPhrases) -> bool:
     """Whether a statement after the question tells of the asker and asks for nothing more."""
     asks_on = any(phrases.asking.match(sentence, joint.end()) for joint in _JOINED.finditer(sentence))
     says_what_for = phrases.conditions.search(sentence)
     return (
-        not asks_on and not says_what_for and _is_plain(sentence) and bool(phrases.speaker.search(sentence))
+        not asks_on
+        and not says_what_for
+        and _is_statement_without_details(sentence)
+        and bool(phrases.speaker.search(sentence))
     )
 
 
-def _is_plain(sentence: str) -> bool:
+def _is_statement_without_details(sentence: str) -> bool:
     """Whether it is a statement without name, number and quotation."""
     return not (
-        "?" in sentence or re.search(r"\d", sentence) or _HIDDEN.search(sentence) or _has_name(sentence)
+        "?" in sentence
+        or re.search(r"\d", sentence)
+        or _HIDDEN.search(sentence)
+        or _has_capitalized_name(sentence)
     )
 
 
-def _has_name(sentence: str) -> bool:
+def _has_capitalized_name(sentence: str) -> bool:
     """Whether a word after the first, or a letter after a word's first, is a capital; "I" and days are no names."""
     words = [word for word in re.findall(r"[^\W\d_]+", sentence) if not word.endswith("day")]
     first = not (words[0][1:] or "x").islower() if words else False
     return first or any(word != word.lower() and word != "I" for word in words[1:])
 
 
-def _is_self_contained(text: str, phrases: Phrases) -> bool:
+def _is_self_contained(text: str, phrases: RewritingPhrases) -> bool:
     """Whether a text says what it is about, and points at nothing said before.
 
     "It" after enough words of its own is about those, unless it is the last word.
     """
     points = any(
-        _count_content(text[: match.start()], phrases) < _ENOUGH or not _WORD.search(text, match.end())
+        _count_content_words(text[: match.start()], phrases) < _ENOUGH or not _WORD.search(text, match.end())
         for match in phrases.pointing.finditer(text)
     )
-    return not points and _count_content(text, phrases) >= _ENOUGH
+    return not points and _count_content_words(text, phrases) >= _ENOUGH
 
 
-def _count_content(text: str, phrases: Phrases) -> int:
+def _count_content_words(text: str, phrases: RewritingPhrases) -> int:
     """How many words say something of the subject; a quotation counts for enough."""
     words = _WORD.findall(text.lower())
     return sum(_ENOUGH if _HIDDEN.search(word) else word not in phrases.common for word in words)
 
 
-class Identity:
+class IdentityRewriter:
     """The question as it was asked."""
 
     name = identity = "identity"
@@ -553,7 +573,7 @@ class ChatRewriter:
         self._chat, self.options, self._seed = chat, options, seed
         self.name = name or f"llm:{chat.name}"
         self.identity = (
-            f"rewriter/1:{chat.identity} {prompt_identity()} temperature={options.temperature:g} "
+            f"rewriter/1:{chat.identity} {fingerprint_rewriting_prompt()} temperature={options.temperature:g} "
             f"top_p={options.top_p:g} seed={seed}"
         )
 
@@ -565,7 +585,7 @@ class ChatRewriter:
     def about(self) -> Mapping[str, Any]:
         """What a manifest says: model, sampling, prompt."""
         options = asdict(self.options)
-        return {"model": self._chat.name, **options, "prompt": prompt_identity()}
+        return {"model": self._chat.name, **options, "prompt": fingerprint_rewriting_prompt()}
 
     def close(self) -> None:
         """Release the cache of answers."""
@@ -573,21 +593,28 @@ class ChatRewriter:
 
     async def rewrite(self, question: Question) -> str:
         """See `Rewriter.rewrite`. Unanswered after so many attempts without an answer that can be read."""
-        return (await self._ask(question))[0]
+        return (await self._ask_for_rewriting(question))[0]
 
     async def seconds(self, question: Question) -> float:
         """What the calls that brought the rewriting took when they were made; none is paid for twice."""
-        return (await self._ask(question))[1]
+        return (await self._ask_for_rewriting(question))[1]
 
-    async def _ask(self, question: Question) -> tuple[str, float]:
-        messages, parse = rewrite_messages(question.text), partial(parse_rewriting, question=question.text)
+    async def _ask_for_rewriting(self, question: Question) -> tuple[str, float]:
+        messages, parse = (
+            build_rewriting_messages(question.text),
+            partial(parse_rewriting, question=question.text),
+        )
         try:
-            return await ask_until_read(self._chat, messages, self.options, (self._seed, "rewrite"), parse)
-        except Unanswered as error:
-            raise Unanswered(f"{self.name} gave no readable rewriting {error.message}", error.why) from None
+            return await ask_until_readable(
+                self._chat, messages, self.options, (self._seed, "rewrite"), parse
+            )
+        except UnansweredPrompt as error:
+            raise UnansweredPrompt(
+                f"{self.name} gave no readable rewriting {error.message}", error.why
+            ) from None
 
 
-async def ask_until_read(
+async def ask_until_readable(
     chat: CachedChat,
     messages: list[Message],
     options: RewriteOptions,
@@ -600,36 +627,38 @@ async def ask_until_read(
     why: Why = "empty"
     for attempt in range(options.attempts):
         # 31 bits, which is what servers take.
-        drawn = int.from_bytes(random_bytes(4, *seed, str(attempt))) >> 1
+        drawn = int.from_bytes(draw_random_bytes(4, *seed, str(attempt))) >> 1
         try:
             answer = await chat.complete(
-                messages, sampling=Sampling(options.temperature, options.top_p, drawn), attempt=attempt
+                messages,
+                sampling=SamplingSettings(options.temperature, options.top_p, drawn),
+                attempt=attempt,
             )
             seconds += answer.usage.seconds
             return parse(answer.text), seconds
-        except Unfit as error:
+        except UnfitAnswer as error:
             rejected, why = str(error), "empty"
-        except Unanswered as error:
+        except UnansweredPrompt as error:
             rejected, why = f"{error.why}: {error.message}", error.why
-    raise Unanswered(f"in {options.attempts} attempts, the last: {rejected}.", why)
+    raise UnansweredPrompt(f"in {options.attempts} attempts, the last: {rejected}.", why)
 
 
-def read_only_text(text: str, key: str) -> str:
+def parse_only_text(text: str, key: str) -> str:
     """The one text under `key` that an answer consists of, with single spaces. Unfit for anything else.
 
-    >>> read_only_text('{"rewrite": "causes  of noise"}', "rewrite")
+    >>> parse_only_text('{"rewrite": "causes  of noise"}', "rewrite")
     'causes of noise'
     """
-    text = without_fence(text)
+    text = strip_code_fence(text)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise Unfit(f"no JSON object: {cut_line(text)}" if text else "empty") from None
+        raise UnfitAnswer(f"no JSON object: {truncate_to_one_line(text)}" if text else "empty") from None
     if not isinstance(value, dict) or set(value) != {key}:
-        raise Unfit(f"not an object with {key!r} alone: {cut_line(text)}")
+        raise UnfitAnswer(f"not an object with {key!r} alone: {truncate_to_one_line(text)}")
     answer = value[key]
     if not isinstance(answer, str) or not (answer := " ".join(answer.split())):
-        raise Unfit(f"no text in {key!r}: {cut_line(text)}")
+        raise UnfitAnswer(f"no text in {key!r}: {truncate_to_one_line(text)}")
     return answer
 
 
@@ -642,13 +671,13 @@ def parse_rewriting(text: str, question: str) -> str:
     >>> parse_rewriting('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
     'causes of jet noise'
     """
-    rewriting = read_only_text(text, KEY)
+    rewriting = parse_only_text(text, KEY)
     if len(rewriting) > max(_LONGEST_REWRITTEN, len(question)):
-        raise Unfit(f"longer than the question: {cut_line(rewriting)}")
+        raise UnfitAnswer(f"longer than the question: {truncate_to_one_line(rewriting)}")
     return rewriting
 
 
-def rewrite_messages(question: str) -> list[Message]:
+def build_rewriting_messages(question: str) -> list[Message]:
     """What is sent: the instructions, then the question between marked lines."""
     # A mark that no text can know beforehand, so that none can pretend to end the question.
     mark = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
@@ -656,7 +685,7 @@ def rewrite_messages(question: str) -> list[Message]:
     return [Message("system", _prompt()), Message("user", shown)]
 
 
-def prompt_identity() -> str:
+def fingerprint_rewriting_prompt() -> str:
     """The prompt's version and a digest of every word."""
     return f"rewrite@{PROMPT_VERSION}:{digest_json(_prompt())[:12]}"
 
@@ -664,7 +693,7 @@ def prompt_identity() -> str:
 _prompt = partial(read_prompt, "embassay.protocols.rag", "rewrite")
 
 
-def open_llm(
+def open_llm_rewriter(
     target: str,
     *,
     ledger: Ledger | None = None,
@@ -676,7 +705,7 @@ def open_llm(
     rewrites, the others belong to the model."""
     if not target:
         raise UsageError("The rewriter 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
-    chat, options, name = open_chat_as(target, RewriteOptions, parameters, ledger=ledger)
+    chat, options, name = open_chat_with_options(target, RewriteOptions, parameters, ledger=ledger)
     chat = fit_context(chat, _TOKENS)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
     return ChatRewriter(CachedChat(chat, answers), options, seed=seed, name=f"llm:{name}")

@@ -18,13 +18,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs.content import content_lines, read_content
+from embassay.data.judged_runs.content import read_text_content, split_nonblank_lines
 from embassay.errors import DataError, UsageError
-from embassay.limits import record_json
+from embassay.limits import parse_record_json
 from embassay.protocols.kernel.outcome import Run, make_file_manifest
-from embassay.protocols.kernel.request import DATA, option, repeat_option
+from embassay.protocols.kernel.request import DATA, option, redeclare_option
 from embassay.protocols.kernel.session import check_same_arguments
-from embassay.protocols.kernel.tables import ColumnTable, number, text, whole, write_tables
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    make_number_column,
+    make_whole_number_column,
+    text,
+    write_tables,
+)
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, to_json, write_atomic
@@ -47,17 +53,17 @@ class SessionsRequest:
     """Judgements, the files of sessions as `FILE` or `NAME=FILE`, and retrievers that are asked the queries that the
     first of these recorded."""
 
-    qrels: str = repeat_option(ScoreRequest, "qrels")
+    qrels: str = redeclare_option(ScoreRequest, "qrels")
     sessions: tuple[str, ...] = option(
         (), "An agent's searches, one line per call, as FILE or NAME=FILE; a --retriever replays the first.",
         name="--sessions", value="FILE", group=DATA
     )  # fmt: skip
-    retrievers: tuple[str, ...] = repeat_option(ScoreRequest, "retrievers")
-    depth: int | None = repeat_option(ScoreRequest, "depth")
-    grades: str | None = repeat_option(ScoreRequest, "grades")
-    split: str | None = repeat_option(ScoreRequest, "split")
-    mapping: Mapping[str, str] = repeat_option(ScoreRequest, "mapping")
-    seed: int = repeat_option(ScoreRequest, "seed")
+    retrievers: tuple[str, ...] = redeclare_option(ScoreRequest, "retrievers")
+    depth: int | None = redeclare_option(ScoreRequest, "depth")
+    grades: str | None = redeclare_option(ScoreRequest, "grades")
+    split: str | None = redeclare_option(ScoreRequest, "split")
+    mapping: Mapping[str, str] = redeclare_option(ScoreRequest, "mapping")
+    seed: int = redeclare_option(ScoreRequest, "seed")
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest."""
@@ -65,7 +71,7 @@ class SessionsRequest:
 
 
 @dataclass(frozen=True)
-class Call:
+class SessionSearchCall:
     """One search of a session: what was asked, which documents came back, and what it took, where the file says so."""
 
     query: str
@@ -74,21 +80,21 @@ class Call:
     usd: float | None = None
 
 
-Sessions = Mapping[str, tuple[Call, ...]]
+Sessions = Mapping[str, tuple[SessionSearchCall, ...]]
 """Question -> its calls, in order."""
 
 
-def read_sessions(path: Path) -> dict[str, tuple[Call, ...]]:
+def read_sessions(path: Path) -> dict[str, tuple[SessionSearchCall, ...]]:
     """The sessions of a file of JSON lines. DataError, with the line, for one that is no call, for two calls of one
     number, and for a call that is several lists joined into one: of those nothing tells what came first. Files are read
     as those of runs are: packed or not, with or without a byte order mark."""
-    calls: dict[str, dict[int, Call]] = {}
-    for line_number, line in content_lines(path, read_content(path)):
+    calls: dict[str, dict[int, SessionSearchCall]] = {}
+    for line_number, line in split_nonblank_lines(path, read_text_content(path)):
         try:
-            row = record_json(line)
+            row = parse_record_json(line)
         except ValueError as error:
             raise DataError("this line is not JSON", path=path, line=line_number, found=str(error)) from None
-        key, place, call = _read_call(row, path, line_number)
+        key, place, call = _parse_search_call(row, path, line_number)
         of_question = calls.setdefault(key, {})
         place = place or max(of_question, default=0) + 1
         if place in of_question:
@@ -102,7 +108,7 @@ def read_sessions(path: Path) -> dict[str, tuple[Call, ...]]:
     return {key: tuple(by_place[place] for place in sorted(by_place)) for key, by_place in calls.items()}
 
 
-def _read_call(row: Any, path: Path, line: int) -> tuple[str, int | None, Call]:
+def _parse_search_call(row: Any, path: Path, line: int) -> tuple[str, int | None, SessionSearchCall]:
     if not isinstance(row, dict) or not isinstance(row.get("documents"), list) or "query_id" not in row:
         raise DataError(
             "this line is not a call", path=path, line=line, found=repr(row)[:80],
@@ -114,14 +120,14 @@ def _read_call(row: Any, path: Path, line: int) -> tuple[str, int | None, Call]:
         raise DataError(
             "a call has no number", path=path, line=line, expected="1, 2, 3 ...", found=repr(place)[:40]
         )
-    documents = tuple(_document_id(entry, path, line) for entry in row["documents"])
+    documents = tuple(_parse_document_id(entry, path, line) for entry in row["documents"])
     scores = [entry.get("score") for entry in row["documents"] if isinstance(entry, dict)]
-    _check_joined(documents, scores, path, line)
+    _check_lists_not_joined(documents, scores, path, line)
     numbers = [_read_number(row, name, path, line) for name in ("seconds", "cost")]
-    return str(row["query_id"]), place, Call(str(row.get("query") or ""), documents, *numbers)
+    return str(row["query_id"]), place, SessionSearchCall(str(row.get("query") or ""), documents, *numbers)
 
 
-def _document_id(entry: Any, path: Path, line: int) -> str:
+def _parse_document_id(entry: Any, path: Path, line: int) -> str:
     key = entry.get("id", entry.get("doc_id")) if isinstance(entry, dict) else entry
     if isinstance(key, bool) or not isinstance(key, str | int) or key == "":
         raise DataError(
@@ -134,7 +140,7 @@ def _document_id(entry: Any, path: Path, line: int) -> str:
     return str(key)
 
 
-def _check_joined(documents: Sequence[str], scores: Sequence[Any], path: Path, line: int) -> None:
+def _check_lists_not_joined(documents: Sequence[str], scores: Sequence[Any], path: Path, line: int) -> None:
     why = ""
     if len(set(documents)) < len(documents):
         twice = next(key for place, key in enumerate(documents) if key in documents[:place])
@@ -186,11 +192,13 @@ class SessionFigures:
 
 
 def measure_session(
-    calls: Sequence[Call], evidence: frozenset[str], recorded: Sequence[Call] | None = None
+    calls: Sequence[SessionSearchCall],
+    evidence: frozenset[str],
+    recorded: Sequence[SessionSearchCall] | None = None,
 ) -> SessionFigures:
     """The figures of a session with some `evidence`; of a replay also against what was `recorded`.
 
-    >>> calls = [Call("a", ("d1", "d2")), Call("b", ("d2", "d3"))]
+    >>> calls = [SessionSearchCall("a", ("d1", "d2")), SessionSearchCall("b", ("d2", "d3"))]
     >>> figures = measure_session(calls, frozenset({"d1", "d3"}))
     >>> figures.after, figures.full, figures.repeated
     ((0.5, 1.0), 2, 0.5)
@@ -208,16 +216,19 @@ def measure_session(
     again = [query in queries[:place] for place, query in enumerate(queries) if place]
     low = high = after[-1]
     if recorded is not None:
-        parted = _parting(calls, recorded)
+        parted = _find_first_differing_call(calls, recorded)
         if parted is not None and after[parted] < 1:
             low, high = after[parted], 1.0
     return SessionFigures(
-        tuple(after), full, _sum_until(calls, full, "seconds"), _sum_until(calls, full, "usd"),
+        tuple(after), full, _sum_until_full_evidence(calls, full, "seconds"),
+        _sum_until_full_evidence(calls, full, "usd"),
         repeats / later if later else None, float(np.mean(again)) if again and all(queries) else None, low, high
     )  # fmt: skip
 
 
-def _parting(calls: Sequence[Call], recorded: Sequence[Call]) -> int | None:
+def _find_first_differing_call(
+    calls: Sequence[SessionSearchCall], recorded: Sequence[SessionSearchCall]
+) -> int | None:
     """The first call that answered otherwise than what was recorded: up to it, queries would have been the same. None
     where no call did."""
     pairs = zip(calls, recorded, strict=True)
@@ -226,7 +237,7 @@ def _parting(calls: Sequence[Call], recorded: Sequence[Call]) -> int | None:
     return next(differing, None)
 
 
-def _sum_until(calls: Sequence[Call], full: int | None, name: str) -> float | None:
+def _sum_until_full_evidence(calls: Sequence[SessionSearchCall], full: int | None, name: str) -> float | None:
     if full is None:
         return None
     values = [getattr(call, name) for call in calls[:full]]
@@ -267,7 +278,7 @@ class StackSessions:
             yield f"{self.name}: every session has one call. If the agent searched more often, write one line per call"
 
 
-def measure_stack(
+def measure_sessions_of_stack(
     name: str,
     path: str,
     sessions: Sessions,
@@ -289,7 +300,7 @@ def measure_stack(
     )
 
 
-def stack_rows(stack: StackSessions, dataset: str, seed: int) -> Iterator[Result]:
+def list_stack_result_rows(stack: StackSessions, dataset: str, seed: int) -> Iterator[Result]:
     """The measures of a stack, each with its interval and n."""
     figures = list(stack.figures.values())
     columns: dict[str, list[float | None]] = {
@@ -313,7 +324,7 @@ def stack_rows(stack: StackSessions, dataset: str, seed: int) -> Iterator[Result
         "repeated_queries": [entry.asked_again for entry in figures],
     }  # fmt: skip
     for measure, column in columns.items():
-        yield _column_row(measure, column, stack.name, dataset, seed)
+        yield _make_column_result(measure, column, stack.name, dataset, seed)
 
 
 _ABSENT = {
@@ -324,7 +335,9 @@ _ABSENT = {
 }  # fmt: skip
 
 
-def _column_row(measure: str, column: Sequence[float | None], stack: str, dataset: str, seed: int) -> Result:
+def _make_column_result(
+    measure: str, column: Sequence[float | None], stack: str, dataset: str, seed: int
+) -> Result:
     values = [value for value in column if value is not None]
     where = (PROTOCOL, TASK, dataset, "", "", "", stack, measure)
     if not values:
@@ -338,7 +351,7 @@ def _column_row(measure: str, column: Sequence[float | None], stack: str, datase
 
 
 @dataclass(frozen=True)
-class StackPair:
+class StackDifference:
     """First minus second in evidence after all calls, over the `n` questions that both have sessions of."""
 
     first: str
@@ -350,7 +363,7 @@ class StackPair:
     p: float
 
 
-def compare_stacks(stacks: Sequence[StackSessions], seed: int) -> list[StackPair]:
+def compare_stacks(stacks: Sequence[StackSessions], seed: int) -> list[StackDifference]:
     """Every two stacks by the paired bootstrap, p corrected by Holm; pairs with fewer than two shared questions are
     left out."""
     pairs = []
@@ -359,10 +372,10 @@ def compare_stacks(stacks: Sequence[StackSessions], seed: int) -> list[StackPair
         if len(shared) < 2:
             continue
         test = paired_bootstrap(first.values(shared), second.values(shared), seed=seed)
-        pairs.append(StackPair(first.name, second.name, len(shared), test.point, *test.ends, test.p))
+        pairs.append(StackDifference(first.name, second.name, len(shared), test.point, *test.ends, test.p))
     corrected = holm([pair.p for pair in pairs])
     return [
-        StackPair(pair.first, pair.second, pair.n, pair.difference, pair.low, pair.high, p)
+        StackDifference(pair.first, pair.second, pair.n, pair.difference, pair.low, pair.high, p)
         for pair, p in zip(pairs, corrected, strict=True)
     ]
 
@@ -374,7 +387,7 @@ class ScoredSessions:
     dataset: str
     stacks: tuple[StackSessions, ...]
     rows: tuple[Result, ...]
-    pairs: tuple[StackPair, ...]
+    pairs: tuple[StackDifference, ...]
     notes: tuple[str, ...] = field(default=())
 
     def tables(self) -> Iterator[ColumnTable]:
@@ -383,30 +396,38 @@ class ScoredSessions:
         for row in self.rows:
             cells.setdefault(row.system, {})[row.measure] = row
         replayed = any(stack.is_replay for stack in self.stacks)
-        bounds = (number("at least", "evidence_low.value", 3), number("at most", "evidence_high.value", 3))
+        bounds = (
+            make_number_column("at least", "evidence_low.value", 3),
+            make_number_column("at most", "evidence_high.value", 3),
+        )
         yield ColumnTable.of(
             "sessions", "Evidence surfaced by sessions", cells.values(), text("stack", f"{ALL}.system"),
-            *(number(f"call {place}", f"evidence@call{place}.value", 3) for place in CALLS),
-            number("all calls", f"{ALL}.value", 3), number("low", f"{ALL}.ci_low", 3),
-            number("high", f"{ALL}.ci_high", 3), *(bounds if replayed else ()), number("full", "full.value", 3),
-            number("recovered", "recovered.value", 3), whole("sessions", f"{ALL}.n"),
+            *(make_number_column(f"call {place}", f"evidence@call{place}.value", 3) for place in CALLS),
+            make_number_column("all calls", f"{ALL}.value", 3), make_number_column("low", f"{ALL}.ci_low", 3),
+            make_number_column("high", f"{ALL}.ci_high", 3), *(bounds if replayed else ()),
+            make_number_column("full", "full.value", 3),
+            make_number_column("recovered", "recovered.value", 3), make_whole_number_column("sessions", f"{ALL}.n"),
             note="Share of the evidence (grade 4 or 5) that the first calls found together; full: sessions that "
                 "found all of it; recovered: among sessions whose first call found none, those that found some later."
         )  # fmt: skip
         yield ColumnTable.of(
             "sessions_effort", "What it took to find all the evidence, and repeats", cells.values(), text(
                 "stack", f"{ALL}.system"),
-            number("calls", "calls.value", 2), number("calls to full", "calls_to_full.value", 2),
-            number("seconds to full", "seconds_to_full.value", 2), number("USD to full", "usd_to_full.value", 4),
-            number("repeated documents", "repeated_documents.value", 3),
-            number("repeated queries", "repeated_queries.value", 3),
+            make_number_column("calls", "calls.value", 2),
+            make_number_column("calls to full", "calls_to_full.value", 2),
+            make_number_column("seconds to full", "seconds_to_full.value", 2),
+            make_number_column("USD to full", "usd_to_full.value", 4),
+            make_number_column("repeated documents", "repeated_documents.value", 3),
+            make_number_column("repeated queries", "repeated_queries.value", 3),
             note="Means over the sessions that found all the evidence; repeats are shares of later calls."
         )  # fmt: skip
         if self.pairs:
             yield ColumnTable.of(
                 "sessions_pairs", "Stacks compared, by evidence after all calls", self.pairs, text("first"),
-                text("second"), number("first minus second", "difference", 3), number("low", "low", 3),
-                number("high", "high", 3), number("p (Holm)", "p", 3), whole("sessions", "n"),
+                text("second"), make_number_column("first minus second", "difference", 3),
+                make_number_column("low", "low", 3),
+                make_number_column("high", "high", 3), make_number_column("p (Holm)", "p", 3),
+                make_whole_number_column("sessions", "n"),
                 note="Paired bootstrap over the questions for which both have sessions."
             )  # fmt: skip
 
@@ -423,25 +444,29 @@ def score_sessions(
     UsageError and DataError as the readers raise them, and for stacks of one name; ModelError as retrievers do.
     """
     from embassay.protocols.live.runs import make_live_runs
-    from embassay.protocols.rag.scoring.inputs import distinct_names, file_stem, parse_named_path
+    from embassay.protocols.rag.scoring.inputs import (
+        make_run_names_distinct,
+        parse_named_path,
+        strip_format_endings,
+    )
 
-    named = distinct_names([parse_named_path(given) for given in request.sessions])
-    dataset = file_stem(Path(request.qrels).resolve().name)
+    named = make_run_names_distinct([parse_named_path(given) for given in request.sessions])
+    dataset = strip_format_endings(Path(request.qrels).resolve().name)
     evidence = _read_evidence(request)
     read = {name: read_sessions(path) for name, path in named}
-    stacks = [measure_stack(name, str(path), read[name], evidence) for name, path in named]
+    stacks = [measure_sessions_of_stack(name, str(path), read[name], evidence) for name, path in named]
     notes: list[str] = []
     if request.retrievers:
         if out is not None:
             check_same_arguments(RunFolder(out), request)
         recorded = next(iter(read.values()))
-        asked = prepare_questions(request, recorded)
+        asked = prepare_recorded_queries(request, recorded)
         with make_live_runs(request.retrievers, asked, out, listener=listener, max_usd=max_usd) as runs:
-            replays, notes = _measure_replays(runs, recorded, evidence, request.depth)
+            replays, notes = _measure_replayed_sessions(runs, recorded, evidence, request.depth)
         stacks += replays
     if twice := {name for name, _ in named} & {stack.name for stack in stacks[len(named) :]}:
         raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Name them: --retriever new=SPEC.")
-    rows = [row for stack in stacks for row in stack_rows(stack, dataset, request.seed)]
+    rows = [row for stack in stacks for row in list_stack_result_rows(stack, dataset, request.seed)]
     pairs = compare_stacks(stacks, request.seed)
     notes += [note for stack in stacks for note in stack.notes()]
     return ScoredSessions(dataset, tuple(stacks), tuple(rows), tuple(pairs), tuple(notes))
@@ -459,7 +484,7 @@ def _read_evidence(request: SessionsRequest) -> dict[str, frozenset[str]]:
     return {query: frozenset(docs) for query, docs in needed.items()}
 
 
-def prepare_questions(request: SessionsRequest, recorded: Sessions) -> AskedQuestions:
+def prepare_recorded_queries(request: SessionsRequest, recorded: Sessions) -> AskedQuestions:
     """The recorded queries, each under the id of its question and the number of its call. UsageError for a call without
     text."""
     from embassay.protocols.live.runs import AskedQuestions
@@ -477,28 +502,30 @@ def prepare_questions(request: SessionsRequest, recorded: Sessions) -> AskedQues
     return AskedQuestions(texts, max(1, depth), request.seed)
 
 
-def _measure_replays(
+def _measure_replayed_sessions(
     runs: Sequence[LiveRun], recorded: Sessions, evidence: Mapping[str, frozenset[str]], depth: int | None
 ) -> tuple[list[StackSessions], list[str]]:
     """The retrievers' answers to the recorded queries, as sessions."""
     stacks, notes = [], []
     for run in runs:
-        sessions, failed = _sessions_of(run, recorded, depth)
-        stacks.append(measure_stack(run.name, str(run.path), sessions, evidence, recorded, failed))
+        sessions, failed = _rebuild_sessions_from_run(run, recorded, depth)
+        stacks.append(
+            measure_sessions_of_stack(run.name, str(run.path), sessions, evidence, recorded, failed)
+        )
         notes += [f"{run.name}: {note}" for note in run.notes()]
     return stacks, notes
 
 
-def _sessions_of(
+def _rebuild_sessions_from_run(
     run: LiveRun, recorded: Sessions, depth: int | None
-) -> tuple[dict[str, tuple[Call, ...]], set[str]]:
+) -> tuple[dict[str, tuple[SessionSearchCall, ...]], set[str]]:
     """Answers to replayed queries as sessions, and the questions with a call that failed."""
-    from embassay.data.judged_runs import rank_lists, read_run
+    from embassay.data.judged_runs import rank_passages_by_question, read_run
 
-    listed = rank_lists(read_run(run.path))
+    listed = rank_passages_by_question(read_run(run.path))
     sessions = {
         key: tuple(
-            _replayed_call(call, listed.get(f"{key}{MARK}{place}", []), depth)
+            _make_replayed_call(call, listed.get(f"{key}{MARK}{place}", []), depth)
             for place, call in enumerate(calls, 1)
         )
         for key, calls in recorded.items()
@@ -506,11 +533,13 @@ def _sessions_of(
     return sessions, {key.rpartition(MARK)[0] for key in run.failed}
 
 
-def _replayed_call(call: Call, hits: Sequence[tuple[str, float]], depth: int | None) -> Call:
+def _make_replayed_call(
+    call: SessionSearchCall, hits: Sequence[tuple[str, float]], depth: int | None
+) -> SessionSearchCall:
     """The answer to a recorded query: `depth` documents, or as many as were recorded, since the agent saw no more. Of a
     query that brought nothing nobody knows how many were wanted, and all count."""
     most = depth or len(call.documents) or len(hits)
-    return Call(call.query, tuple(doc for doc, _ in hits[:most]))
+    return SessionSearchCall(call.query, tuple(doc for doc, _ in hits[:most]))
 
 
 def write_sessions(scored: ScoredSessions, request: SessionsRequest, out: Path, command: str = "") -> Run:
@@ -518,7 +547,7 @@ def write_sessions(scored: ScoredSessions, request: SessionsRequest, out: Path, 
     other arguments."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    with folder.locked():
+    with folder.hold_lock():
         folder.write_results(list(scored.rows))
         write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
         write_tables(folder.path, scored.tables())

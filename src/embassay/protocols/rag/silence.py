@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries
-from embassay.data.rows import make_missing_column_error, read_key, read_text
+from embassay.data.judged_runs import RunOrQrelsEntries
+from embassay.data.rows import make_missing_column_error, read_row_id, read_text
 from embassay.data.tables import open_table
 from embassay.data.views import RenamedView
 from embassay.errors import DataError
@@ -25,11 +25,11 @@ from embassay.randomness import make_generator
 from embassay.records import Score
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.silence import (
-    Silence,
     SilenceAims,
-    find_silence,
-    least_unanswerable,
-    list_signals,
+    SilenceThreshold,
+    compute_score_signals,
+    count_least_unanswerable,
+    find_silence_threshold,
     rank_signals,
 )
 
@@ -50,7 +50,7 @@ class SignalSilence:
     signal: str
     kind: str
     loss: float
-    silence: Silence
+    silence: SilenceThreshold
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RunSilence:
         if self.reason:
             yield Score(SILENT_BELOW, None, 0, reason=self.reason)
         for entry in self.signals:
-            yield from _silence_scores(entry)
+            yield from _score_signal_silence(entry)
 
     def save(self, path: Path, dataset: str) -> None:
         """As JSON, for the program that is to keep silent."""
@@ -77,14 +77,14 @@ class RunSilence:
         write_atomic(path, to_json({**record, "reason": self.reason, "signals": signals}, indent=1) + "\n")
 
 
-def _silence_scores(entry: SignalSilence) -> Iterator[Score]:
+def _score_signal_silence(entry: SignalSilence) -> Iterator[Score]:
     silence, aims = entry.silence, entry.silence.aims
     n = 0 if silence.silent is None else silence.silent.n
     where: dict[str, Any] = {"variant": entry.signal, "subset": entry.kind}
     yield Score(LOSS, entry.loss, n, **where, method="mean over five held-out parts")
     promise = f"silent on at least {aims.silent:g} with {aims.confidence:.0%} confidence, exact binomial"
     value = None if silence.verdict == "none works" else silence.above
-    reason = explain_silence(silence, entry.kind) if value is None else ""
+    reason = explain_missing_threshold(silence, entry.kind) if value is None else ""
     yield Score(SILENT_BELOW, value, n, **where, method=promise, reason=reason)
     if silence.silent is None or silence.answered is None:
         return
@@ -95,7 +95,7 @@ def _silence_scores(entry: SignalSilence) -> Iterator[Score]:
     yield Score(ANSWERED, answered.share, answered.n, answered.low, answered.high, **where, method=method)
 
 
-def explain_silence(silence: Silence, kind: str) -> str:
+def explain_missing_threshold(silence: SilenceThreshold, kind: str) -> str:
     """Why there is no threshold; empty where there is one."""
     aims = silence.aims
     if silence.verdict == "works":
@@ -121,7 +121,7 @@ def read_unanswerable(path: str) -> dict[str, list[str]]:
     kinds: dict[str, list[str]] = {}
     seen: set[str] = set()
     for row in source.rows(("id", "kind") if "kind" in columns else ("id",)):
-        key = read_key(row, "id")
+        key = read_row_id(row, "id")
         if key in seen:
             raise DataError(
                 f"question {key!r} appears twice", path=path, line=row.line, mend="Keep one row per question."
@@ -134,7 +134,7 @@ def read_unanswerable(path: str) -> dict[str, list[str]]:
     return kinds
 
 
-def check_unanswerable(kinds: Kinds, answered: Sequence[str], path: str) -> None:
+def check_unanswerable_unjudged(kinds: Kinds, answered: Sequence[str], path: str) -> None:
     """DataError where a question without an answer has evidence according to the judgements."""
     known = set(answered)
     both = next((key for ids in kinds.values() for key in ids if key in known), None)
@@ -146,7 +146,9 @@ def check_unanswerable(kinds: Kinds, answered: Sequence[str], path: str) -> None
         )  # fmt: skip
 
 
-def read_signals(entries: Entries, reranked: Entries | None) -> dict[str, dict[str, float]]:
+def read_score_signals(
+    entries: RunOrQrelsEntries, reranked: RunOrQrelsEntries | None
+) -> dict[str, dict[str, float]]:
     """Signal -> question -> value: the best score of its list, the margin to the second, and the reranker's best."""
     import polars as pl
 
@@ -154,7 +156,7 @@ def read_signals(entries: Entries, reranked: Entries | None) -> dict[str, dict[s
     tops = frame.group_by("query").agg(pl.col("value").top_k(2).sort(descending=True))
     signals: dict[str, dict[str, float]] = {}
     for query, values in tops.iter_rows():
-        for name, value in list_signals(values).items():
+        for name, value in compute_score_signals(values).items():
             signals.setdefault(name, {})[query] = value
     if reranked is not None:
         frame = reranked.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
@@ -177,22 +179,27 @@ def find_run_silence(
         return RunSilence(run, (), "no question has evidence among the first passages")
     entries = []
     for kind, ids in kinds.items():
-        sides = {name: (_take(of, answerable), _take(of, ids)) for name, of in signals.items()}
+        sides = {
+            name: (_take_values_by_id(of, answerable), _take_values_by_id(of, ids))
+            for name, of in signals.items()
+        }
         ranked = rank_signals(sides, make_generator(seed, "silence", run, kind))
         for name, loss in ranked.items():
             good, bad = sides[name]
-            entries.append(SignalSilence(name, kind, loss, find_silence(bad, good, aims, len(signals))))
+            entries.append(
+                SignalSilence(name, kind, loss, find_silence_threshold(bad, good, aims, len(signals)))
+            )
     return RunSilence(run, tuple(entries), notes=tuple(_silence_notes(signals, kinds, aims)))
 
 
-def _take(of: Mapping[str, float], ids: Sequence[str]) -> Values:
+def _take_values_by_id(of: Mapping[str, float], ids: Sequence[str]) -> Values:
     return np.array([of.get(key, -math.inf) for key in ids], dtype=np.float64)
 
 
 def _silence_notes(
     signals: Mapping[str, Mapping[str, float]], kinds: Kinds, aims: SilenceAims
 ) -> Iterator[str]:
-    least = least_unanswerable(aims, len(signals))
+    least = count_least_unanswerable(aims, len(signals))
     for kind, ids in kinds.items():
         missing = sum(key not in signals["score"] for key in ids)
         if missing:
@@ -201,7 +208,9 @@ def _silence_notes(
             yield f"{len(ids):,} {kind} questions are too few: any threshold needs {least:,}"
 
 
-def check_answered_at_all(signals: Mapping[str, Mapping[str, float]], kinds: Kinds, path: str) -> None:
+def check_unanswerable_were_asked(
+    signals: Mapping[str, Mapping[str, float]], kinds: Kinds, path: str
+) -> None:
     """DataError where a run has no list for any question without an answer: it was never asked them."""
     if not any(key in signals["score"] for ids in kinds.values() for key in ids):
         raise DataError(

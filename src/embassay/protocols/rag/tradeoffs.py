@@ -14,18 +14,18 @@ from embassay.protocols.kernel.forecast import sample_texts
 from embassay.search.bm25 import split_words
 
 __all__ = [
-    "Gain",
-    "Limits",
-    "Stack",
     "StackChoice",
-    "average_performance",
+    "StackGain",
+    "StackLimits",
+    "StackTradeoff",
+    "average_weighted_measures",
     "choose_stack",
+    "estimate_quantized_bytes",
     "find_frontier",
     "generation_cost",
     "graph_bytes",
     "marginal_gain",
     "measure_efficiency",
-    "product_bytes",
     "reranking_cost",
     "vector_bytes",
 ]
@@ -75,7 +75,7 @@ WEIGHTS: Mapping[str, float] = {
 """What the average performance is the mean of."""
 
 
-def average_performance(quality: Mapping[str, float], weights: Mapping[str, float] = WEIGHTS) -> float:
+def average_weighted_measures(quality: Mapping[str, float], weights: Mapping[str, float] = WEIGHTS) -> float:
     """The weighted mean of these measures. UsageError where one is missing or the weights have no sum."""
     missing = [name for name in weights if name not in quality]
     total = sum(weights.values())
@@ -108,7 +108,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Stack:
+class StackTradeoff:
     """One configuration, measured.
 
     `cost` in US dollars per 1,000 queries, `latency` in milliseconds per query (the percentile that is compared),
@@ -122,7 +122,7 @@ class Stack:
     quality: Mapping[str, float] = field(default_factory=dict)
     prompt_tokens: float = 0.0
 
-    def reaches(self, measure: str) -> float:
+    def find_quality(self, measure: str) -> float:
         """The quality of this name; UsageError where it was not measured."""
         try:
             return self.quality[measure]
@@ -138,7 +138,7 @@ Dominance = Literal["pareto", "strict"]
 
 
 def find_frontier(
-    stacks: Sequence[Stack],
+    stacks: Sequence[StackTradeoff],
     quality: Sequence[str],
     *,
     axes: Sequence[Axis] = ("cost", "latency"),
@@ -146,7 +146,7 @@ def find_frontier(
     slo_ms: float | None = None,
     cost_share: float = 0.0,
     jitter_ms: float = 0.0,
-) -> list[Stack]:
+) -> list[StackTradeoff]:
     """The stacks that are not dominated, in the order given.
 
     Cost and latency (`axes`) are to be low, each measure of `quality` high. `pareto`: one stack dominates another that
@@ -154,7 +154,8 @@ def find_frontier(
     stacks all stay. With `slo_ms` only stacks of at most that latency take part. Costs within `cost_share` of the
     larger and latencies within `jitter_ms` are equal. UsageError for no objective. Source: spec rag 3.5, ambiguity 10.
 
-    >>> a, b, c = Stack("a", 1, 300, {"Q": 0.8}), Stack("b", 2, 400, {"Q": 0.7}), Stack("c", 2, 200, {"Q": 0.6})
+    >>> a, b, c = (StackTradeoff("a", 1, 300, {"Q": 0.8}), StackTradeoff("b", 2, 400, {"Q": 0.7}),
+    ... StackTradeoff("c", 2, 200, {"Q": 0.6}))
     >>> [one.id for one in find_frontier([a, b, c], ["Q"])]
     ['a', 'c']
     """
@@ -167,9 +168,9 @@ def find_frontier(
     if not running:
         return []
     values = np.array(
-        [[*(-getattr(stack, axis) for axis in axes), *map(stack.reaches, quality)] for stack in running]
+        [[*(-getattr(stack, axis) for axis in axes), *map(stack.find_quality, quality)] for stack in running]
     )
-    beaten = _beaten_strictly if dominance == "strict" else _is_beaten
+    beaten = _is_dominated_strictly if dominance == "strict" else _is_dominated_pareto
     share = np.array([cost_share if axis == "cost" else 0.0 for axis in (*axes, *quality)])
     least = np.array([jitter_ms if axis == "latency" else 0.0 for axis in (*axes, *quality)])
     return [
@@ -181,12 +182,12 @@ def find_frontier(
 Floats = NDArray[np.float64]
 
 
-def _is_beaten(values: Floats, row: Floats, equal: Floats) -> bool:
+def _is_dominated_pareto(values: Floats, row: Floats, equal: Floats) -> bool:
     better, worse = values > row + equal, values < row - equal
     return bool((~worse.any(axis=1) & better.any(axis=1)).any())
 
 
-def _beaten_strictly(values: Floats, row: Floats, equal: Floats) -> bool:
+def _is_dominated_strictly(values: Floats, row: Floats, equal: Floats) -> bool:
     return bool((values > row + equal).all(axis=1).any())
 
 
@@ -194,7 +195,7 @@ Kind = Literal["gain", "loss", "free", "within jitter"]
 
 
 @dataclass(frozen=True)
-class Gain:
+class StackGain:
     """From one stack to another: differences of quality, milliseconds and dollars per 1,000 queries.
 
     `per_ms` is quality per millisecond, None where the times cannot be told apart (`within jitter`) or the step is
@@ -208,15 +209,17 @@ class Gain:
     kind: Kind
 
 
-def marginal_gain(less: Stack, more: Stack, measure: str, *, jitter_ms: float = JITTER_MS) -> Gain:
+def marginal_gain(
+    less: StackTradeoff, more: StackTradeoff, measure: str, *, jitter_ms: float = JITTER_MS
+) -> StackGain:
     """The step from `less` to `more` by this measure. Source: spec rag 3.5."""
-    quality = more.reaches(measure) - less.reaches(measure)
+    quality = more.find_quality(measure) - less.find_quality(measure)
     milliseconds, usd = more.latency - less.latency, more.cost - less.cost
     if abs(milliseconds) <= jitter_ms:
-        return Gain(quality, milliseconds, usd, None, "within jitter")
+        return StackGain(quality, milliseconds, usd, None, "within jitter")
     if milliseconds <= 0 and quality >= 0:
-        return Gain(quality, milliseconds, usd, None, "free")
-    return Gain(quality, milliseconds, usd, quality / milliseconds, "gain" if quality > 0 else "loss")
+        return StackGain(quality, milliseconds, usd, None, "free")
+    return StackGain(quality, milliseconds, usd, quality / milliseconds, "gain" if quality > 0 else "loss")
 
 
 def vector_bytes(n: int, dim: int, *, bytes_per_value: int = 4) -> int:
@@ -240,11 +243,11 @@ def graph_bytes(n: int, *, m: int = 16, id_bytes: int = 4) -> float:
     return n * (id_bytes * (2 * m + m / (m - 1)) + 24)
 
 
-def product_bytes(n: int, dim: int, *, m: int, rotated: bool = False) -> int:
+def estimate_quantized_bytes(n: int, dim: int, *, m: int, rotated: bool = False) -> int:
     """Product quantisation: `m` bytes a vector and m codebooks of 256 parts each, with OPQ (`rotated`) a matrix too.
     UsageError where m does not divide the dimensions.
 
-    >>> product_bytes(1_000_000, 384, m=48)
+    >>> estimate_quantized_bytes(1_000_000, 384, m=48)
     48393216
     """
     if m < 1 or dim % m:
@@ -255,20 +258,20 @@ def product_bytes(n: int, dim: int, *, m: int, rotated: bool = False) -> int:
 
 
 @dataclass(frozen=True)
-class Limits:
+class StackLimits:
     """What a stack must keep: milliseconds per query, US dollars per 1,000 queries, and a least quality. None: any."""
 
     sla_ms: float | None = None
     budget: float | None = None
     target: float | None = None
 
-    def excesses(self, stack: Stack, measure: str) -> Iterator[float]:
+    def list_limit_excesses(self, stack: StackTradeoff, measure: str) -> Iterator[float]:
         """By what share each limit is missed, 0 where it is kept."""
         for value, limit in ((stack.latency, self.sla_ms), (stack.cost, self.budget)):
             if limit is not None:
                 yield max(0.0, value - limit) / (abs(limit) or 1.0)
         if self.target is not None:
-            yield max(0.0, self.target - ROUNDING - stack.reaches(measure)) / (abs(self.target) or 1.0)
+            yield max(0.0, self.target - ROUNDING - stack.find_quality(measure)) / (abs(self.target) or 1.0)
 
 
 @dataclass(frozen=True)
@@ -279,16 +282,16 @@ class StackChoice:
     were decided by prompt, cost, time and id.
     """
 
-    stack: Stack | None
-    nearest: Stack
-    feasible: tuple[Stack, ...]
-    tied: tuple[Stack, ...]
+    stack: StackTradeoff | None
+    nearest: StackTradeoff
+    feasible: tuple[StackTradeoff, ...]
+    tied: tuple[StackTradeoff, ...]
 
 
 def choose_stack(
-    stacks: Sequence[Stack],
+    stacks: Sequence[StackTradeoff],
     measure: str,
-    limits: Limits = Limits(),
+    limits: StackLimits = StackLimits(),
     *,
     jitter_ms: float = JITTER_MS,
     cost_share: float = COST_SHARE,
@@ -302,12 +305,15 @@ def choose_stack(
     """
     if not stacks:
         raise UsageError("There are no stacks to choose from.", mend="Measure one at least.")
-    feasible = [stack for stack in stacks if not any(limits.excesses(stack, measure))]
+    feasible = [stack for stack in stacks if not any(limits.list_limit_excesses(stack, measure))]
     if not feasible:
-        nearest = min(stacks, key=lambda stack: (max(limits.excesses(stack, measure)), *_stack_order(stack)))
+        nearest = min(
+            stacks,
+            key=lambda stack: (max(limits.list_limit_excesses(stack, measure)), *_stack_sort_key(stack)),
+        )
         return StackChoice(None, nearest, (), ())
     if limits.target is None:
-        tied = _lowest_stacks(feasible, lambda stack: -stack.reaches(measure), ROUNDING)
+        tied = _lowest_stacks(feasible, lambda stack: -stack.find_quality(measure), ROUNDING)
     else:
         tied = _lowest_stacks(
             _lowest_stacks(feasible, lambda stack: stack.latency, jitter_ms),
@@ -319,20 +325,23 @@ def choose_stack(
     left = _lowest_stacks(
         _lowest_stacks(tied, lambda stack: stack.prompt_tokens, 0.0), _stack_cost, ROUNDING, cost_share
     )
-    chosen = min(left, key=lambda stack: (stack.latency, -stack.reaches(measure), stack.id))
+    chosen = min(left, key=lambda stack: (stack.latency, -stack.find_quality(measure), stack.id))
     return StackChoice(chosen, chosen, tuple(feasible), tuple(tied))
 
 
-def _stack_cost(stack: Stack) -> float:
+def _stack_cost(stack: StackTradeoff) -> float:
     return stack.cost
 
 
 def _lowest_stacks(
-    stacks: Sequence[Stack], value: Callable[[Stack], float], within: float, share: float = 0.0
-) -> list[Stack]:
+    stacks: Sequence[StackTradeoff],
+    value: Callable[[StackTradeoff], float],
+    within: float,
+    share: float = 0.0,
+) -> list[StackTradeoff]:
     least = min(map(value, stacks))
     return [stack for stack in stacks if value(stack) <= least + within + share * abs(least)]
 
 
-def _stack_order(stack: Stack) -> tuple[float, float, float, str]:
+def _stack_sort_key(stack: StackTradeoff) -> tuple[float, float, float, str]:
     return stack.prompt_tokens, stack.cost, stack.latency, stack.id

@@ -27,10 +27,18 @@ from embassay.protocols.kernel.estimates import (
     estimate,
     make_undefined_score,
 )
-from embassay.protocols.kernel.evaluation import Context
-from embassay.protocols.kernel.groups import Labels, describe_bootstrap, tie_items
-from embassay.randomness import random_bytes
-from embassay.records import Component, Documents, LabelledPairs, Loaded, Score, ScoredPairs, TaskOutcome
+from embassay.protocols.kernel.evaluation import TaskContext
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap, group_items_sharing_things
+from embassay.randomness import draw_random_bytes
+from embassay.records import (
+    Documents,
+    HeadlineComponent,
+    LabelledPairs,
+    LoadedDataset,
+    Score,
+    ScoredPairs,
+    TaskOutcome,
+)
 from embassay.stats import bootstrap_ci
 from embassay.text.perturbations import numerize_text, random_order
 
@@ -64,10 +72,10 @@ class PairOrders:
         return len(self.ids)
 
 
-def load_orders(dataset: Dataset, limit: int | None, seed: int) -> Loaded[PairOrders]:
+def load_pair_orders(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[PairOrders]:
     """The orders of a dataset in the first of the `SHAPES` that it has. DataError where nothing is ordered."""
     shape = next(shape for shape in SHAPES if not dataset.missing(shape))
-    loaded: Loaded[Any] = dataset.load(shape, seed=seed)
+    loaded: LoadedDataset[Any] = dataset.load(shape, seed=seed)
     orders = order_pairs(loaded.data, seed) if shape != "summarised" else order_summaries(loaded.data)
     if not len(orders):
         raise DataError(
@@ -87,7 +95,9 @@ def order_pairs(data: ScoredPairs | LabelledPairs, seed: int) -> PairOrders:
     low = np.flatnonzero(spread <= LOW * top)
     if not len(high) or not len(low):
         return PairOrders((), (), (), (), ())
-    drawn = [int.from_bytes(random_bytes(8, seed, "lower pair", data.ids[place]), "big") for place in high]
+    drawn = [
+        int.from_bytes(draw_random_bytes(8, seed, "lower pair", data.ids[place]), "big") for place in high
+    ]
     below = [int(low[number % len(low)]) for number in drawn]
     return PairOrders(
         tuple(data.ids[place] for place in high),
@@ -110,28 +120,28 @@ def order_summaries(data: Documents) -> PairOrders:
 def _draw_orders(orders: PairOrders, limit: int | None, seed: int) -> PairOrders:
     if limit is None or limit >= len(orders):
         return orders
-    keys = [random_bytes(8, seed, "limit", key) for key in orders.ids]
+    keys = [draw_random_bytes(8, seed, "limit", key) for key in orders.ids]
     kept = sorted(sorted(range(len(orders)), key=keys.__getitem__)[:limit])
     columns = (orders.ids, orders.first, orders.second, orders.lower_first, orders.lower_second)
     return PairOrders(*(tuple(column[place] for place in kept) for column in columns))
 
 
-def change_word(word: str) -> tuple[str, ...]:
+def list_word_errors(word: str) -> tuple[str, ...]:
     """What one small error makes of a word: capitals, digits for letters (as SAGE's edits), its middle letter gone, its
     two middle letters in the other order; each form once, none of them the word itself.
 
-    >>> change_word("moon"), change_word("a"), change_word("7")
+    >>> list_word_errors("moon"), list_word_errors("a"), list_word_errors("7")
     (('MOON', 'm00n', 'mon'), ('A', '4'), ())
     """
     middle = len(word) // 2
-    forms = [word.upper(), numerize_text(word, _make_empty_draw)]
+    forms = [word.upper(), numerize_text(word, _refuse_random_draw)]
     if len(word) > 3:
         forms.append(word[:middle] + word[middle + 1 :])
         forms.append(word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :])
     return tuple(form for form in dict.fromkeys(forms) if form != word)
 
 
-def _make_empty_draw(n: int) -> bytes:
+def _refuse_random_draw(n: int) -> bytes:
     raise AssertionError(f"an edit that draws nothing at random asked for {n} bytes")
 
 
@@ -140,7 +150,7 @@ Change = tuple[int, str]
 
 
 @dataclass(frozen=True)
-class DraftText:
+class AttackDraft:
     """A text with some of its words changed, and how similar it still is."""
 
     words: tuple[str, ...]
@@ -155,11 +165,11 @@ class DraftText:
             written[place] = form
         return " ".join(written)
 
-    def change_at(self, place: int) -> Iterator[DraftText]:
+    def change_word_at(self, place: int) -> Iterator[AttackDraft]:
         """With one more word changed, in each way; nothing where the word is changed already."""
         if all(place != changed for changed, _ in self.changes):
-            for form in change_word(self.words[place]):
-                yield DraftText(self.words, (*self.changes, (place, form)))
+            for form in list_word_errors(self.words[place]):
+                yield AttackDraft(self.words, (*self.changes, (place, form)))
 
 
 @dataclass(frozen=True)
@@ -201,66 +211,69 @@ def find_smallest_edits(
     for start in range(0, len(second), BLOCK):
         part = slice(start, start + BLOCK)
         searches = [
-            WordSearch(text, float(limit)) for text, limit in zip(second[part], thresholds[part], strict=True)
+            WordChangeSearch(text, float(limit))
+            for text, limit in zip(second[part], thresholds[part], strict=True)
         ]
         for _ in range(budget):
-            _take_step(system, first[part], searches, beam)
-        attacks += [search.as_attack() for search in searches]
+            _change_one_more_word(system, first[part], searches, beam)
+        attacks += [search.as_attack_outcome() for search in searches]
     return attacks
 
 
-def _take_step(system: Similarity, first: Sequence[str], searches: Sequence[WordSearch], beam: int) -> None:
+def _change_one_more_word(
+    system: Similarity, first: Sequence[str], searches: Sequence[WordChangeSearch], beam: int
+) -> None:
     """One more change of every text that has not flipped."""
-    waiting = [place for place, search in enumerate(searches) if not search.flips]
-    drafts = [(place, draft) for place in waiting for draft in searches[place].next_drafts()]
+    waiting = [place for place, search in enumerate(searches) if not search.is_flipped]
+    drafts = [(place, draft) for place in waiting for draft in searches[place].list_next_drafts()]
     if not drafts:
         return
     texts = [draft.text for _, draft in drafts]
     # Rounded, because the last digits differ between machines and would choose other words.
     similar = system.pairs([first[place] for place, _ in drafts], texts).astype(np.float64).round(6)
-    scored: dict[int, list[DraftText]] = {}
+    scored: dict[int, list[AttackDraft]] = {}
     for (place, draft), value in zip(drafts, similar, strict=True):
         scored.setdefault(place, []).append(replace(draft, similarity=float(value)))
     for place, of_search in scored.items():
-        searches[place].keep_best(of_search, beam)
+        searches[place].keep_best_drafts(of_search, beam)
 
 
-class WordSearch:
+class WordChangeSearch:
     """The search on one text: its best drafts of the present size, and which words are worth a change."""
 
     def __init__(self, text: str, threshold: float) -> None:
         self.threshold = threshold
-        start = DraftText(tuple(text.split()))
+        start = AttackDraft(tuple(text.split()))
         self.best = [start]
         self.places: Sequence[int] = range(len(start.words))
 
     @property
-    def flips(self) -> bool:
+    def is_flipped(self) -> bool:
         """Whether the best draft is below the threshold."""
         return self.best[0].similarity < self.threshold
 
-    def next_drafts(self) -> Iterator[DraftText]:
+    def list_next_drafts(self) -> Iterator[AttackDraft]:
         """The best drafts with one more word changed, each text once."""
         seen = set[frozenset[Change]]()
         for draft in self.best:
             for place in self.places:
-                for candidate in draft.change_at(place):
+                for candidate in draft.change_word_at(place):
                     key = frozenset(candidate.changes)
                     if key not in seen:
                         seen.add(key)
                         yield candidate
 
-    def keep_best(self, scored: Sequence[DraftText], beam: int) -> None:
+    def keep_best_drafts(self, scored: Sequence[AttackDraft], beam: int) -> None:
         """Keep the least similar; after the first change, the words whose change alone took most."""
         ordered = sorted(scored, key=lambda draft: draft.similarity)
         if not self.best[0].changes:
             self.places = list(dict.fromkeys(draft.changes[0][0] for draft in ordered))[:SHORTLIST]
         self.best = ordered[:beam]
 
-    def as_attack(self) -> AttackOutcome:
+    def as_attack_outcome(self) -> AttackOutcome:
         """What it came to."""
         best = self.best[0]
-        return AttackOutcome(best.text, len(best.changes), best.similarity, self.flips)
+        return AttackOutcome(best.text, len(best.changes), best.similarity, self.is_flipped)
 
 
 def estimate_chance_flips(
@@ -284,7 +297,7 @@ def _draw_flips(
     firsts, texts, places = [], [], []
     for row, number in product(range(len(orders)), range(DRAWS)):
         key = f"{orders.ids[row]}@{number}"
-        for size, text in enumerate(_random_drafts(orders.second[row], budget, seed, key)):
+        for size, text in enumerate(_draw_random_drafts(orders.second[row], budget, seed, key)):
             firsts.append(orders.first[row])
             texts.append(text)
             places.append((row, number, size))
@@ -295,18 +308,18 @@ def _draw_flips(
     return flips
 
 
-def _random_drafts(text: str, budget: int, seed: int, key: str) -> Iterator[str]:
+def _draw_random_drafts(text: str, budget: int, seed: int, key: str) -> Iterator[str]:
     """The text with one, two ... words changed, each draw a part of the next."""
-    draft = DraftText(tuple(text.split()))
-    drawn = _Stream(seed, key)
+    draft = AttackDraft(tuple(text.split()))
+    drawn = _KeyByteStream(seed, key)
     for place in random_order(len(draft.words), drawn):
-        forms = list(draft.change_at(place))
+        forms = list(draft.change_word_at(place))
         if forms and len(draft.changes) < budget:
             draft = forms[int.from_bytes(drawn(8), "big") % len(forms)]
             yield draft.text
 
 
-class _Stream:
+class _KeyByteStream:
     """Raw bytes of a key, each once."""
 
     def __init__(self, seed: int, key: str) -> None:
@@ -314,23 +327,25 @@ class _Stream:
 
     def __call__(self, n: int) -> bytes:
         self.calls += 1
-        return random_bytes(n, self.seed, "random change", self.key, str(self.calls))
+        return draw_random_bytes(n, self.seed, "random change", self.key, str(self.calls))
 
 
-def evaluate_system(system: Similarity, data: PairOrders, context: Context) -> TaskOutcome:
+def evaluate_word_attack(system: Similarity, data: PairOrders, context: TaskContext) -> TaskOutcome:
     """Attack the orders that a system has right, and count how many changes each withstands."""
     if RELATIVE in system.identity:
         nothing = make_undefined_score(
             HEADLINE, 0, f"similarities of {system.name} are relative to their batch: {ABSOLUTE}"
         )
-        return TaskOutcome((nothing,), {HEADLINE: Component(None, 0, reason=nothing.reason)}, Items().columns)
+        return TaskOutcome(
+            (nothing,), {HEADLINE: HeadlineComponent(None, 0, reason=nothing.reason)}, Items().columns
+        )
     upper = system.pairs(data.first, data.second).astype(np.float64).round(6)
     lower = system.pairs(data.lower_first, data.lower_second).astype(np.float64).round(6)
     items, lost = Items(), Lost(system, data.ids, "orders")
-    lost.see(upper, data.first, data.second)
-    lost.see(lower, data.lower_first, data.lower_second)
-    if lost.too_many:
-        return lost.without_score(HEADLINE, items)
+    lost.note_undefined_similarities(upper, data.first, data.second)
+    lost.note_undefined_similarities(lower, data.lower_first, data.lower_second)
+    if lost.too_many_lost_reason:
+        return lost.make_outcome_without_score(HEADLINE, items)
     # A tie is no order, whatever stands first.
     is_right = np.where(np.isnan(upper + lower), np.nan, upper > lower)
     rows = np.flatnonzero(is_right == 1)
@@ -344,14 +359,14 @@ def evaluate_system(system: Similarity, data: PairOrders, context: Context) -> T
     flipped[rows] = needed[:, None] <= np.arange(1, budget + 1)
     by_chance[rows] = estimate_chance_flips(system, attacked, lower[rows], budget, context.seed)
     # A text that several orders have makes no further evidence.
-    groups = tie_items([{*texts} for texts in zip(data.first, data.second, strict=True)])
-    withstood, scores = _make_figures(is_right, flipped, by_chance, groups, context)
-    scores.append(_median_changes(needed, context))
+    groups = group_items_sharing_things([{*texts} for texts in zip(data.first, data.second, strict=True)])
+    withstood, scores = _estimate_attack_shares(is_right, flipped, by_chance, groups, context)
+    scores.append(_score_median_changes(needed, context))
     for name, column in {"right": is_right, HEADLINE: 1 - flipped[:, -1]}.items():
         items.add(data.ids, column, name)
     for size in range(budget):
-        items.add(data.ids, flipped[:, size], FLIPPED, _name_variant(size))
-        items.add(data.ids, by_chance[:, size], BY_CHANCE, _name_variant(size))
+        items.add(data.ids, flipped[:, size], FLIPPED, _name_changes_variant(size))
+        items.add(data.ids, by_chance[:, size], BY_CHANCE, _name_changes_variant(size))
     return TaskOutcome(
         tuple(scores), {HEADLINE: withstood.component()}, items.columns, lost.skipped,
         counts={"orders": len(data), "attacked": len(rows)}
@@ -363,34 +378,37 @@ def _select_rows(data: PairOrders, rows: NDArray[np.int64]) -> PairOrders:
     return PairOrders(*(tuple(column[row] for row in rows.tolist()) for column in columns))
 
 
-def _name_variant(size: int) -> str:
+def _name_changes_variant(size: int) -> str:
     return f"changes={size + 1}"
 
 
-def _make_figures(
-    is_right: Floats, flipped: Floats, by_chance: Floats, groups: Labels | None, context: Context
+def _estimate_attack_shares(
+    is_right: Floats, flipped: Floats, by_chance: Floats, groups: Labels | None, context: TaskContext
 ) -> tuple[Estimate, list[Score]]:
     """The headline's estimate, and the rows of all shares; `groups` are orders drawn together."""
     over = describe_bootstrap("orders", ScoredPairs, groups)
 
-    def measured(column: Floats, *, share: bool = True) -> Estimate:
+    def estimate_column_mean(column: Floats, *, share: bool = True) -> Estimate:
         table = column[:, None]
         return estimate(
             table, lambda means: means[..., 0], context, "orders", over, share=share, groups=groups
         )  # fmt: skip
 
-    withstood = measured(1 - flipped[:, -1])
-    scores = [withstood.score(HEADLINE), measured(is_right).score("right")]
+    withstood = estimate_column_mean(1 - flipped[:, -1])
+    scores = [withstood.score(HEADLINE), estimate_column_mean(is_right).score("right")]
     for size in range(flipped.shape[1]):
-        searched, chance = measured(flipped[:, size]), measured(by_chance[:, size], share=False)
-        scores.append(searched.score(FLIPPED, variant=_name_variant(size), bounds=(0, 1)))
-        scores.append(chance.score(BY_CHANCE, variant=_name_variant(size), bounds=(0, 1)))
-    gain = measured(flipped[:, -1] - by_chance[:, -1], share=False)
+        searched, chance = (
+            estimate_column_mean(flipped[:, size]),
+            estimate_column_mean(by_chance[:, size], share=False),
+        )
+        scores.append(searched.score(FLIPPED, variant=_name_changes_variant(size), bounds=(0, 1)))
+        scores.append(chance.score(BY_CHANCE, variant=_name_changes_variant(size), bounds=(0, 1)))
+    gain = estimate_column_mean(flipped[:, -1] - by_chance[:, -1], share=False)
     scores.append(gain.score("search minus chance", bounds=(-1, 1)))
     return withstood, scores
 
 
-def _median_changes(needed: Floats, context: Context) -> Score:
+def _score_median_changes(needed: Floats, context: TaskContext) -> Score:
     """The median number of changes of the orders that were flipped."""
     counts = needed[np.isfinite(needed)]
     if not len(counts):

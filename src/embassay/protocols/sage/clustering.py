@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import complete_linkage, order_of_contents, restore_item_order
+from embassay.measures.clusters import complete_linkage, restore_item_order, sort_positions_by_text
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
@@ -23,7 +23,7 @@ from embassay.protocols.kernel.estimates import (
     sum_skipped,
 )
 from embassay.protocols.sage.tasks import SageContext
-from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
+from embassay.records import LabelledTexts, Score, SkippedItems, TaskOutcome
 
 HEADLINE = "v_measure"
 
@@ -35,20 +35,22 @@ def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContex
     for name in sorted(set(data.sets)):
         rows = [i for i, of_set in enumerate(data.sets) if of_set == name]
         if len({data.labels[i] for i in rows}) < 2:
-            skipped.append(Skipped("set with a single label", 1, (name,)))
+            skipped.append(SkippedItems("set with a single label", 1, (name,)))
             continue
         drawn = _cap_rows(data, rows, system, context)
         if len(drawn) < len(rows):
             warnings.append(
                 f"set {name!r}: {len(drawn)} of {len(rows)} texts, drawn by label (the cap of {system.kind} systems)"
             )
-        order = order_of_contents([data.texts[i] for i in drawn])
+        order = sort_positions_by_text([data.texts[i] for i in drawn])
         drawn = [drawn[place] for place in order.tolist()]
         distances, lost = _measure_distances(system, data, drawn)
-        if lost.too_many:
-            return lost.without_score(HEADLINE, items, skipped, reason=f"set {name!r}: {lost.too_many}")
+        if lost.too_many_lost_reason:
+            return lost.make_outcome_without_score(
+                HEADLINE, items, skipped, reason=f"set {name!r}: {lost.too_many_lost_reason}"
+            )
         skipped += lost.skipped
-        left = [drawn[i] for i in np.flatnonzero(~lost.mask)]
+        left = [drawn[i] for i in np.flatnonzero(~lost.lost_mask)]
         scores.append(_score_set(distances, data, left, name, items))
         if name == alone:
             clusters = dict(zip(sorted(left), items.columns["value"][-len(left) :], strict=True))
@@ -77,10 +79,10 @@ def _measure_distances(
     texts = [data.texts[i] for i in rows]
     distances = system.distances(texts)
     lost = Lost(system, [data.ids[i] for i in rows], "texts")
-    lost.see_texts(texts)
+    lost.note_unencoded_texts(texts)
     if not lost:
         return distances, lost
-    n, kept = len(rows), ~lost.mask
+    n, kept = len(rows), ~lost.lost_mask
     # Where each row begins in the condensed upper triangle, as scipy lays it out.
     starts = (row * (2 * n - row - 1) // 2 for row in range(n))
     parts = [
@@ -119,7 +121,7 @@ def _make_outcome(
     whole: Estimate | None,
     scores: list[Score],
     items: Items,
-    skipped: tuple[Skipped, ...],
+    skipped: tuple[SkippedItems, ...],
     warnings: tuple[str, ...],
 ) -> TaskOutcome:
     """The headline with the sets it is made of."""

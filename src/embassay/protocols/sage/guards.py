@@ -16,20 +16,20 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked, Similarity
+from embassay.contracts import RankedCandidates, Similarity
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, make_undefined_score
-from embassay.protocols.kernel.groups import Labels, describe_bootstrap, find_groups
-from embassay.protocols.kernel.tables import ColumnTable, number, text
-from embassay.protocols.sage.retrieval import K, ideal_gains, list_gains, ndcg
-from embassay.protocols.sage.tasks import SageContext, parse_edits, with_options
-from embassay.randomness import make_generator, random_bytes
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap, find_item_groups
+from embassay.protocols.kernel.tables import ColumnTable, make_number_column, text
+from embassay.protocols.sage.retrieval import K, list_ideal_gains, list_query_gains, ndcg
+from embassay.protocols.sage.tasks import SageContext, apply_run_options, parse_edit_list
+from embassay.randomness import draw_random_bytes, make_generator
 from embassay.records import Result, RetrievalSet, Score, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.search.fusion import fuse_by_reciprocal_rank
 from embassay.stats.resampling import effective_units, resample_defined_means
 from embassay.systems import open_system
-from embassay.systems.cleanup import Cleanup
+from embassay.systems.cleanup import TextCleanup
 from embassay.systems.rerankers import open_reranker
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ TIME = "us_per_query "
 
 
 @dataclass(frozen=True)
-class AskedSearch:
+class EditedSearch:
     """Questions and the documents that they search, under one edit or none."""
 
     name: str
@@ -59,7 +59,7 @@ class AskedSearch:
 class JudgedRanking:
     """What was found for every question, best first, and its nDCG@10, (q,), NaN where the question is not answered."""
 
-    ranked: Ranked
+    ranked: RankedCandidates
     ndcg: Floats
 
 
@@ -71,10 +71,10 @@ class GuardBench:
         self.system, self.data, self.context = system, data, context
         self.options = context.options
         self.seconds: dict[str, list[float]] = {}
-        self._gains, self._ideal = list_gains(data), ideal_gains(data)
+        self._gains, self._ideal = list_query_gains(data), list_ideal_gains(data)
         self._alone: dict[str, JudgedRanking] = {}
 
-    def search_alone(self, asked: AskedSearch) -> JudgedRanking:
+    def search_unguarded(self, asked: EditedSearch) -> JudgedRanking:
         """What the system finds."""
         if asked.name not in self._alone:
             self._alone[asked.name] = self.judge_ranking(
@@ -82,43 +82,43 @@ class GuardBench:
             )
         return self._alone[asked.name]
 
-    def judge_ranking(self, ranked: Ranked) -> JudgedRanking:
+    def judge_ranking(self, ranked: RankedCandidates) -> JudgedRanking:
         """With its nDCG."""
         return JudgedRanking(ranked, ndcg(self._gains, ranked.indices[:, :K], self._ideal, self.context))
 
-    def take_time(self, guard: str, work: Callable[[], T]) -> T:
+    def time_guard(self, guard: str, work: Callable[[], T]) -> T:
         """What the work gives; its time counts for the guard."""
         begun = time.perf_counter()
         result = work()
         self.seconds.setdefault(guard, []).append(time.perf_counter() - begun)
         return result
 
-    def count_times(self) -> dict[str, int]:
+    def count_microseconds(self) -> dict[str, int]:
         """Microseconds for a question, by guard."""
         per_search = {guard: sum(spent) / len(spent) for guard, spent in self.seconds.items()}
         return {f"{TIME}{guard}": round(1e6 * spent / len(self.data)) for guard, spent in per_search.items()}
 
 
-def clean_texts(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
+def clean_texts(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
     """What comes in is cleaned: the questions, or the documents."""
-    cleanup = Cleanup(bench.options.guard_clean)
+    cleanup = TextCleanup(bench.options.guard_clean)
     queries, corpus = asked.queries, asked.corpus
     cleanup("Lists are read before the time is taken.")
     if bench.options.guard_side == "queries":
-        queries = bench.take_time("cleaning", lambda: cleanup.afresh(asked.queries))
+        queries = bench.time_guard("cleaning", lambda: cleanup.clean_without_cache(asked.queries))
     else:
-        corpus = bench.take_time("cleaning", lambda: cleanup.afresh(asked.corpus))
+        corpus = bench.time_guard("cleaning", lambda: cleanup.clean_without_cache(asked.corpus))
     return bench.judge_ranking(bench.system.search(queries, corpus, DEPTH))
 
 
-def fuse_searches(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
+def fuse_searches(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
     """A second system searches too, and both rankings are one by reciprocal ranks."""
     other = open_system(
         bench.options.guard_hybrid, tokenizer=bench.context.tokenizer, seed=bench.context.seed
     )
-    own = bench.search_alone(asked).ranked
+    own = bench.search_unguarded(asked).ranked
 
-    def fuse() -> Ranked:
+    def fuse_rankings() -> RankedCandidates:
         found = other.search(asked.queries, asked.corpus, DEPTH)
         indices, scores = np.full_like(own.indices, -1), np.full_like(own.scores, -np.inf)
         for row, both in enumerate(zip(own.indices.tolist(), found.indices.tolist(), strict=True)):
@@ -126,38 +126,38 @@ def fuse_searches(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
             fused = fuse_by_reciprocal_rank(lists)[: indices.shape[1]]
             indices[row, : len(fused)] = [int(hit.id) for hit in fused]
             scores[row, : len(fused)] = [hit.score for hit in fused]
-        return Ranked(indices, scores)
+        return RankedCandidates(indices, scores)
 
-    return bench.judge_ranking(bench.take_time("hybrid", fuse))
+    return bench.judge_ranking(bench.time_guard("hybrid", fuse_rankings))
 
 
-def rerank_first_documents(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
+def rerank_first_documents(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
     """A reranker orders the first documents anew; equal ones stay in the system's order."""
     reranker = open_reranker(
         bench.options.guard_rerank, tokenizer=bench.context.tokenizer, seed=bench.context.seed
     )
-    own = bench.search_alone(asked).ranked
+    own = bench.search_unguarded(asked).ranked
 
-    def rerank() -> Ranked:
+    def rerank_documents() -> RankedCandidates:
         indices, scores = own.indices.copy(), own.scores.copy()
         for row, query in enumerate(asked.queries):
             places = own.indices[row][own.indices[row] >= 0]
             values = reranker.score(query, [asked.corpus[place] for place in places.tolist()])
             order = np.argsort(-values, kind="stable")
             indices[row, : len(places)], scores[row, : len(places)] = places[order], values[order]
-        return Ranked(indices, scores)
+        return RankedCandidates(indices, scores)
 
-    return bench.judge_ranking(bench.take_time("rerank", rerank))
+    return bench.judge_ranking(bench.time_guard("rerank", rerank_documents))
 
 
-def refuse_unsure(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
+def refuse_unsure_questions(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
     """Questions whose first document is less similar than a threshold are not answered: the lowest with which those
     that are keep enough, and that leaves `LEAST_ANSWERED` of them; found on one half of the questions for the other."""
-    own = bench.search_alone(asked)
-    clean = bench.search_alone(clean_search(bench.data)).ndcg
+    own = bench.search_unguarded(asked)
+    clean = bench.search_unguarded(make_clean_search(bench.data)).ndcg
     # A question is refused by a threshold that it had no part in.
     values, sure = own.ndcg.copy(), own.ranked.scores[:, 0]
-    halves = _split_halves(bench.data, bench.context.seed)
+    halves = _split_questions_in_halves(bench.data, bench.context.seed)
     for half in (False, True):
         here, there = halves == half, halves != half
         wanted = bench.options.guard_keep * float(np.mean(clean[there])) if there.any() else 0.0
@@ -182,40 +182,41 @@ def find_lowest_threshold(sure: Floats, values: Floats, wanted: float) -> float:
     return float(sure[order[start]]) if start else -np.inf
 
 
-def _split_halves(data: RetrievalSet, seed: int) -> NDArray[np.bool_]:
+def _split_questions_in_halves(data: RetrievalSet, seed: int) -> NDArray[np.bool_]:
     """To which half each question belongs, (q,); questions that share a relevant document to one."""
-    groups = find_groups(data)
+    groups = find_item_groups(data)
     names = data.queries.ids if groups is None else [str(label) for label in groups.tolist()]
-    return np.array([random_bytes(1, seed, "half", name)[0] % 2 == 1 for name in names])
+    return np.array([draw_random_bytes(1, seed, "half", name)[0] % 2 == 1 for name in names])
 
 
-GUARDS: Mapping[str, Callable[[GuardBench, AskedSearch], JudgedRanking]] = {
-    "cleaning": clean_texts, "hybrid": fuse_searches, "rerank": rerank_first_documents, "threshold": refuse_unsure
+GUARDS: Mapping[str, Callable[[GuardBench, EditedSearch], JudgedRanking]] = {
+    "cleaning": clean_texts, "hybrid": fuse_searches, "rerank": rerank_first_documents,
+    "threshold": refuse_unsure_questions
 }  # fmt: skip
 """By name; the last is named where no other does."""
 
 
-def clean_search(data: RetrievalSet) -> AskedSearch:
+def make_clean_search(data: RetrievalSet) -> EditedSearch:
     """The questions and documents as they are."""
-    return AskedSearch(CLEAN, data.queries.texts, data.corpus.texts)
+    return EditedSearch(CLEAN, data.queries.texts, data.corpus.texts)
 
 
-def damage_search(data: RetrievalSet, edit: str, context: SageContext) -> AskedSearch:
+def make_damaged_search(data: RetrievalSet, edit: str, context: SageContext) -> EditedSearch:
     """The same with one side under an edit."""
-    damage = with_options(edit, context)
+    damage = apply_run_options(edit, context)
     if context.options.guard_side == "queries":
-        return AskedSearch(edit, damage(data.queries.texts, data.queries.ids), data.corpus.texts)
-    return AskedSearch(edit, data.queries.texts, damage(data.corpus.texts, data.corpus.ids))
+        return EditedSearch(edit, damage(data.queries.texts, data.queries.ids), data.corpus.texts)
+    return EditedSearch(edit, data.queries.texts, damage(data.corpus.texts, data.corpus.ids))
 
 
-def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
+def evaluate_guards(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
     """Measure what a system keeps under every edit, alone and behind every guard."""
     bench = GuardBench(system, data, context)
-    edits = parse_edits(context.options.guard_edits)
-    searches = [clean_search(data), *(damage_search(data, edit, context) for edit in edits)]
+    edits = parse_edit_list(context.options.guard_edits)
+    searches = [make_clean_search(data), *(make_damaged_search(data, edit, context) for edit in edits)]
     columns, reasons = dict[str, Floats](), dict[str, str]()
     for asked in searches:
-        columns[asked.name] = bench.search_alone(asked).ndcg
+        columns[asked.name] = bench.search_unguarded(asked).ndcg
         for name, guard in GUARDS.items():
             try:
                 columns[f"{asked.name}:{name}"] = guard(bench, asked).ndcg
@@ -223,26 +224,28 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
                 reasons[name] = str(error)
     lost = Lost(system, data.queries.ids, "queries")
     for asked in searches:
-        lost.see_texts(asked.queries)
-    if lost.too_many:
-        return lost.without_score(HEADLINE, Items())
+        lost.note_unencoded_texts(asked.queries)
+    if lost.too_many_lost_reason:
+        return lost.make_outcome_without_score(HEADLINE, Items())
     for column in columns.values():
-        column[lost.mask] = np.nan
-    return _make_outcome(columns, reasons, edits, bench, lost)
+        column[lost.lost_mask] = np.nan
+    return _make_guard_outcome(columns, reasons, edits, bench, lost)
 
 
-def _make_outcome(
+def _make_guard_outcome(
     columns: Mapping[str, Floats],
     reasons: Mapping[str, str],
     edits: Sequence[str],
     bench: GuardBench,
     lost: Lost,
 ) -> TaskOutcome:
-    over = GuardShares(bench.context, find_groups(bench.data))
-    whole = over.share_kept(columns[CLEAN], np.mean([columns[edit] for edit in edits], axis=0), most=1.0)
+    over = GuardShares(bench.context, find_item_groups(bench.data))
+    whole = over.estimate_share_kept(
+        columns[CLEAN], np.mean([columns[edit] for edit in edits], axis=0), most=1.0
+    )
     items, scores = Items(), [whole.score(HEADLINE)]
     for variant, column in columns.items():
-        scores.append(over.mean_value(column).score(f"ndcg@{K}", variant=variant))
+        scores.append(over.estimate_mean(column).score(f"ndcg@{K}", variant=variant))
         items.add(bench.data.queries.ids, column, f"ndcg@{K}", variant)
     for name in GUARDS:
         if name in reasons:
@@ -251,28 +254,34 @@ def _make_outcome(
             ]  # fmt: skip
             continue
         change = columns[f"{CLEAN}:{name}"] - columns[CLEAN]
-        scores.append(over.mean_value(change).score(PRICE, variant=name))
+        scores.append(over.estimate_mean(change).score(PRICE, variant=name))
     for edit in edits:
-        scores.append(over.share_kept(columns[CLEAN], columns[edit]).score(HEADLINE, variant=edit))
+        scores.append(over.estimate_share_kept(columns[CLEAN], columns[edit]).score(HEADLINE, variant=edit))
         known = [name for name in GUARDS if name not in reasons]
-        scores += [score for name in known for score in _guard_scores(columns, edit, name, over)]
+        scores += [score for name in known for score in _make_guard_scores(columns, edit, name, over)]
     return TaskOutcome(
-        tuple(scores), {HEADLINE: whole.component()}, items.columns, lost.skipped, counts=bench.count_times()
+        tuple(scores),
+        {HEADLINE: whole.component()},
+        items.columns,
+        lost.skipped,
+        counts=bench.count_microseconds(),
     )
 
 
-def _guard_scores(columns: Mapping[str, Floats], edit: str, name: str, over: GuardShares) -> Iterator[Score]:
+def _make_guard_scores(
+    columns: Mapping[str, Floats], edit: str, name: str, over: GuardShares
+) -> Iterator[Score]:
     variant = f"{edit}:{name}"
     clean, damaged, guarded = columns[CLEAN], columns[edit], columns[variant]
-    yield over.share_kept(clean, guarded).score(HEADLINE, variant=variant)
-    restored = over.share_restored(clean, damaged, guarded)
+    yield over.estimate_share_kept(clean, guarded).score(HEADLINE, variant=variant)
+    restored = over.estimate_share_restored(clean, damaged, guarded)
     # False for NaN alone.
     if restored.value > 0 or restored.value <= 0:
         yield restored.score(RESTORED, variant=variant)
     else:
         yield make_undefined_score(RESTORED, restored.n, "the edit costs nothing", variant=variant)
     if name == "threshold":
-        yield over.mean_value((~np.isnan(guarded)).astype(float), is_share=True).score(
+        yield over.estimate_mean((~np.isnan(guarded)).astype(float), is_share=True).score(
             ANSWERED, variant=variant
         )
 
@@ -284,24 +293,26 @@ class GuardShares:
     context: SageContext
     groups: Labels | None
 
-    def mean_value(self, column: Floats, *, is_share: bool = False) -> Estimate:
+    def estimate_mean(self, column: Floats, *, is_share: bool = False) -> Estimate:
         """The mean of the questions' values."""
-        return self._estimate([column], lambda means: means[..., 0], is_share=is_share)
+        return self._estimate_statistic([column], lambda means: means[..., 0], is_share=is_share)
 
-    def share_kept(self, clean: Floats, kept: Floats, *, most: float = np.inf) -> Estimate:
+    def estimate_share_kept(self, clean: Floats, kept: Floats, *, most: float = np.inf) -> Estimate:
         """How much of the clean mean is kept."""
-        return self._estimate([clean, kept], lambda means: np.minimum(means[..., 1] / means[..., 0], most))
+        return self._estimate_statistic(
+            [clean, kept], lambda means: np.minimum(means[..., 1] / means[..., 0], most)
+        )
 
-    def share_restored(self, clean: Floats, damaged: Floats, guarded: Floats) -> Estimate:
+    def estimate_share_restored(self, clean: Floats, damaged: Floats, guarded: Floats) -> Estimate:
         """How much of what the damage took comes back; NaN where it took nothing."""
 
-        def back(means: Floats) -> Floats:
+        def compute_share_restored(means: Floats) -> Floats:
             loss = np.where(means[..., 0] > means[..., 1], means[..., 0] - means[..., 1], np.nan)
             return np.asarray((means[..., 2] - means[..., 1]) / loss)
 
-        return self._estimate([clean, damaged, guarded], back)
+        return self._estimate_statistic([clean, damaged, guarded], compute_share_restored)
 
-    def _estimate(
+    def _estimate_statistic(
         self, columns: Sequence[Floats], statistic: Callable[[Floats], Floats], *, is_share: bool = False
     ) -> Estimate:
         table = np.column_stack(columns)
@@ -317,21 +328,27 @@ class GuardShares:
         return Estimate(value, n, values, method, is_share and self.groups is None, units)
 
 
-def guard_table(records: Sequence[CellRecord], rows: Sequence[Result], keep: float) -> Iterator[ColumnTable]:
+def make_guard_table(
+    records: Sequence[CellRecord], rows: Sequence[Result], keep: float
+) -> Iterator[ColumnTable]:
     """For every system and damage what is kept alone and behind each guard, and the cheapest that keeps enough."""
-    lines = [line for record in records if record.task == TASK for line in _guard_lines(record, rows, keep)]
+    lines = [
+        line for record in records if record.task == TASK for line in _list_guard_rows(record, rows, keep)
+    ]
     if not lines:
         return
     yield ColumnTable.of(
         "sage_guards", f"Guards that keep {keep:.0%} of the clean nDCG@{K}", lines, text("dataset"), text("system"),
-        text("damage"), text("guard"), number(HEADLINE, "kept.value", 3), number("low", "kept.ci_low", 3),
-        number("high", "kept.ci_high", 3), number("ms per question", "milliseconds", 3), text("cheapest"),
+        text("damage"), text("guard"), make_number_column(HEADLINE, "kept.value", 3),
+        make_number_column("low", "kept.ci_low", 3),
+        make_number_column("high", "kept.ci_high", 3), make_number_column("ms per question", "milliseconds", 3),
+        text("cheapest"),
         note=("kept: share of the unguarded system's clean nDCG. cheapest: the fastest guard that answers every "
             "question and keeps enough, or otherwise a threshold that does; sure if the whole interval is high enough.")
     )  # fmt: skip
 
 
-class GuardLine(NamedTuple):
+class GuardTableRow(NamedTuple):
     """What one guard keeps (`guard` empty: the system alone), and whether it is the cheapest that keeps enough."""
 
     dataset: str
@@ -343,7 +360,7 @@ class GuardLine(NamedTuple):
     cheapest: str
 
 
-def _guard_lines(record: CellRecord, rows: Sequence[Result], keep: float) -> Iterator[GuardLine]:
+def _list_guard_rows(record: CellRecord, rows: Sequence[Result], keep: float) -> Iterator[GuardTableRow]:
     own = {
         row.variant: row
         for row in rows
@@ -357,7 +374,7 @@ def _guard_lines(record: CellRecord, rows: Sequence[Result], keep: float) -> Ite
                 spent = record.counts.get(f"{TIME}{name}")
                 mark = "" if name != chosen else "sure" if (kept.ci_low or 0.0) >= keep else "likely"
                 time_of = None if spent is None else spent / 1000
-                yield GuardLine(record.dataset, record.system, edit, name, kept, time_of, mark)
+                yield GuardTableRow(record.dataset, record.system, edit, name, kept, time_of, mark)
 
 
 def find_cheapest_guard(

@@ -86,9 +86,9 @@ class SageOptions:
                 "delete10 of 2024 has its own rule for spaces.",
                 mend="Leave --delete-next-if-space out, or --edits 2024.",
             )
-        object.__setattr__(self, "further_edits", ",".join(parse_edits(self.further_edits)))
+        object.__setattr__(self, "further_edits", ",".join(parse_edit_names(self.further_edits)))
         if self.retrieval_edits != ALL:
-            object.__setattr__(self, "retrieval_edits", _normalize_edits(self.retrieval_edits))
+            object.__setattr__(self, "retrieval_edits", _normalize_edit_names(self.retrieval_edits))
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest and in the keys of cells; what leaves documents or edits
@@ -125,10 +125,10 @@ _BEYOND = {
 """Options of tasks beyond the paper's, by default left out of manifests and keys."""
 
 
-def parse_edits(names: str) -> tuple[str, ...]:
+def parse_edit_names(names: str) -> tuple[str, ...]:
     """The edits of a list, each once, in one order. UsageError for a name that is none of them.
 
-    >>> parse_edits("facts, synonyms")
+    >>> parse_edit_names("facts, synonyms")
     ('synonyms', 'facts')
     """
     from embassay.text import FURTHER
@@ -149,11 +149,11 @@ def read_needle(path: str) -> str:
     return read_needle(path)
 
 
-def _normalize_edits(names: str) -> str:
+def _normalize_edit_names(names: str) -> str:
     """A choice of edits in the one way it is written."""
-    from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, parse_edits
+    from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, parse_edit_list
 
-    chosen = parse_edits(names)
+    chosen = parse_edit_list(names)
     return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)
 
 

@@ -24,21 +24,28 @@ from embassay.protocols.kernel.estimates import (
     estimate,
     make_undefined_score,
 )
-from embassay.protocols.kernel.groups import describe_bootstrap, find_groups
+from embassay.protocols.kernel.groups import describe_bootstrap, find_item_groups
 from embassay.protocols.kernel.inputs import Columns
 from embassay.protocols.sage.tasks import SageContext
-from embassay.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
+from embassay.records import (
+    HeadlineComponent,
+    Score,
+    SkippedItems,
+    SummaryComparisons,
+    SummaryRatings,
+    TaskOutcome,
+)
 
 HEADLINE = "human_preference"
 CHOICES = ("accuracy", "precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
-class Preferences:
+class HumanPreferences:
     """What a dataset knows of people's preferences: choices, ratings or both."""
 
-    comparisons: Comparisons | None
-    ratings: Ratings | None
+    comparisons: SummaryComparisons | None
+    ratings: SummaryRatings | None
 
 
 @dataclass(frozen=True)
@@ -46,12 +53,12 @@ class _TaskHalf:
     """One half of the task: its rows, and its mean as a component (value None when undefined)."""
 
     scores: tuple[Score, ...]
-    component: Component
+    component: HeadlineComponent
     whole: Estimate | None
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
 
 
-def evaluate_system(system: Similarity, data: Preferences, context: SageContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: HumanPreferences, context: SageContext) -> TaskOutcome:
     """Score one system on one dataset's comparisons, ratings or both."""
     items = Items()
     parts: dict[str, _TaskHalf] = {}
@@ -60,7 +67,7 @@ def evaluate_system(system: Similarity, data: Preferences, context: SageContext)
     if data.ratings is not None and len(data.ratings):
         parts["ratings"] = _score_ratings(system, data.ratings, context, items)
     return TaskOutcome(
-        scores=(_headline_score(parts), *(score for part in parts.values() for score in part.scores)),
+        scores=(_make_headline_score(parts), *(score for part in parts.values() for score in part.scores)),
         components={name: part.component for name, part in parts.items()},
         items=items.columns,
         skipped=tuple(skip for part in parts.values() for skip in part.skipped),
@@ -68,7 +75,7 @@ def evaluate_system(system: Similarity, data: Preferences, context: SageContext)
     )
 
 
-def choice_figures(means: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_choice_scores(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Accuracy, precision, recall, F1 from the means of (correct, true positive, predicted, actual): (..., 4).
 
     Precision and recall are 0 when nothing is predicted or nothing is positive, F1 when both are.
@@ -81,7 +88,7 @@ def choice_figures(means: NDArray[np.float64]) -> NDArray[np.float64]:
     )
 
 
-def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """(r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN where x or y does not vary."""
     x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
     # Rounding may leave the variance of a resample of equal values a little below 0.
@@ -90,7 +97,9 @@ def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(0.5 * (np.clip(r, -1, 1) + 1), dtype=np.float64)
 
 
-def _score_choices(system: Similarity, data: Comparisons, context: SageContext, items: Items) -> _TaskHalf:
+def _score_choices(
+    system: Similarity, data: SummaryComparisons, context: SageContext, items: Items
+) -> _TaskHalf:
     similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
     # Six decimals: float32 gives equal texts similarities that differ in their last bits, and would break ties by
     # chance.
@@ -101,13 +110,13 @@ def _score_choices(system: Similarity, data: Comparisons, context: SageContext, 
     if context.options.preference_ties == "half":
         predicted[tied == 1] = credit[tied == 1] = 0.5
     lost = Lost(system, data.ids, "comparisons")
-    lost.see(first, data.sources, data.first)
-    lost.see(second, data.sources, data.second)
+    lost.note_undefined_similarities(first, data.sources, data.first)
+    lost.note_undefined_similarities(second, data.sources, data.second)
     credit[lost.rows] = tied[lost.rows] = np.nan
     items.add(data.ids, first, "similarity", "first")
     items.add(data.ids, second, "similarity", "second")
     items.add(data.ids, credit, "correct")
-    if lost.too_many:
+    if lost.too_many_lost_reason:
         return _make_undefined_half(CHOICES, lost, len(data))
 
     actual = data.choice.astype(np.float64)
@@ -115,42 +124,42 @@ def _score_choices(system: Similarity, data: Comparisons, context: SageContext, 
     if context.options.positive == "first":
         predicted, actual = 1 - predicted, 1 - actual
     columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)
-    groups = find_groups(data)
-    method = describe_bootstrap("comparisons", Comparisons, groups)
+    groups = find_item_groups(data)
+    method = describe_bootstrap("comparisons", SummaryComparisons, groups)
 
-    def over_comparisons(columns: Columns, statistic: Statistic, *, share: bool) -> Estimate:
+    def estimate_over_comparisons(columns: Columns, statistic: Statistic, *, share: bool) -> Estimate:
         return estimate(columns, statistic, context, "comparisons", method, share=share, groups=groups)
 
     figures = [
-        over_comparisons(columns, partial(_choose_figure, i), share=name == "accuracy")
+        estimate_over_comparisons(columns, partial(_select_choice_score, i), share=name == "accuracy")
         for i, name in enumerate(CHOICES)
     ]
     whole = average_estimates(figures, method)
-    ties = over_comparisons(tied[:, None], lambda means: means[..., 0], share=True)
+    ties = estimate_over_comparisons(tied[:, None], lambda means: means[..., 0], share=True)
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
     return _TaskHalf((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
 
 
-def _choose_figure(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(choice_figures(means)[..., place])
+def _select_choice_score(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(compute_choice_scores(means)[..., place])
 
 
-def _score_ratings(system: Similarity, data: Ratings, context: SageContext, items: Items) -> _TaskHalf:
+def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContext, items: Items) -> _TaskHalf:
     similarity = system.pairs(data.sources, data.summaries).astype(np.float64)
     items.add(data.ids, similarity, "similarity", "rating")
     lost = Lost(system, data.ids, "rated summaries")
-    lost.see(similarity, data.sources, data.summaries)
-    if lost.too_many:
+    lost.note_undefined_similarities(similarity, data.sources, data.summaries)
+    if lost.too_many_lost_reason:
         return _make_undefined_half(("score",), lost, len(data), *data.axes)
     # Standardised first, so that sums of squares of values around 0.99 lose no digits.
     standard = _standardise(similarity)
-    scores, axes, skipped, groups = [], [], [*lost.skipped], find_groups(data)
-    method = describe_bootstrap("ratings", Ratings, groups)
+    scores, axes, skipped, groups = [], [], [*lost.skipped], find_item_groups(data)
+    method = describe_bootstrap("ratings", SummaryRatings, groups)
     for axis, ratings in data.axes.items():
         rated = np.isfinite(ratings)
         items.add(data.ids, ratings, axis, "human")
         if missing := int((~rated).sum()):
-            skipped.append(Skipped(f"no rating on {axis}", missing))
+            skipped.append(SkippedItems(f"no rating on {axis}", missing))
         x, y = standard[rated], _standardise(ratings[rated])
         kept = ~np.isnan(x)
         if kept.sum() < 2 or not x[kept].any() or not y[kept].any():
@@ -159,28 +168,32 @@ def _score_ratings(system: Similarity, data: Ratings, context: SageContext, item
             continue
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
         strata = None if groups is None else np.unique(groups[rated], return_inverse=True)[1]
-        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata)
+        figure = estimate(
+            columns, compute_mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata
+        )
         scores.append(figure.score("score", variant=axis))
         axes.append(figure)
     if len(axes) < len(data.axes):
         reason = next(score.reason for score in scores if score.value is None)
-        return _TaskHalf(tuple(scores), Component(None, len(data), reason=reason), None, tuple(skipped))
+        return _TaskHalf(
+            tuple(scores), HeadlineComponent(None, len(data), reason=reason), None, tuple(skipped)
+        )
     whole = average_estimates(axes, method)
     return _TaskHalf(tuple(scores), whole.component(), whole, tuple(skipped))
 
 
 def _make_undefined_half(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _TaskHalf:
     """A half that lost too many of its rows."""
-    reason, left = lost.too_many, n - len(lost.rows)
+    reason, left = lost.too_many_lost_reason, n - len(lost.rows)
     rows = [
         make_undefined_score(measure, left, reason, variant=variant)
         for measure in measures
         for variant in variants or ("",)
     ]
-    return _TaskHalf(tuple(rows), Component(None, left, reason=reason), None, lost.skipped)
+    return _TaskHalf(tuple(rows), HeadlineComponent(None, left, reason=reason), None, lost.skipped)
 
 
-def _headline_score(parts: dict[str, _TaskHalf]) -> Score:
+def _make_headline_score(parts: dict[str, _TaskHalf]) -> Score:
     n = sum(part.component.n for part in parts.values())
     if not parts:
         return make_undefined_score(HEADLINE, 0, "no usable comparison or rating")

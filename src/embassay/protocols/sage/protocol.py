@@ -13,28 +13,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from embassay.data.corpus import lies_in_file
+from embassay.data.corpus import is_read_from_file
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.evaluation import Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import Conclusion, Session, SilentListener, system_kinds
+from embassay.protocols.kernel.session import CellSession, Conclusion, SilentListener, system_kinds
 from embassay.protocols.kernel.tables import RunTable
-from embassay.protocols.sage.guards import guard_table
+from embassay.protocols.sage.guards import make_guard_table
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
-from embassay.protocols.sage.tables import best_table, group_table, make_tables
+from embassay.protocols.sage.tables import make_best_systems_table, make_group_table, make_tables
 from embassay.protocols.sage.tasks import (
     PAIR_CORPUS,
     TASK_NAMES,
     TASKS,
     SageContext,
-    corpora_length,
+    compute_versions_length,
     estimate_memory,
-    parse_edits,
+    parse_edit_list,
 )
 from embassay.records import Result, RetrievalSet
 from embassay.runs.execution import Workers
-from embassay.runs.folder import CellRecord, RunFolder, is_whole_parquet, write_columns
+from embassay.runs.folder import CellRecord, RunFolder, is_whole_parquet, write_parquet_columns
 from embassay.search.exact import SHARD
 from embassay.systems.remote import Ledger
 
@@ -59,7 +59,7 @@ def run(
     Arguments are those of `TaskProtocol.run`: spec strings or objects of your own as systems, names, paths or frames as
     datasets.
     """
-    return Sage().run(
+    return SageProtocol().run(
         systems, datasets=datasets, tasks=tasks, out=out, workers=workers, cache=cache, listener=listener,
         max_usd=max_usd, **arguments
     )  # fmt: skip
@@ -68,10 +68,10 @@ def run(
 def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
     """The plan of a run that is not begun: its systems, datasets and cells. Raises what a run would raise before any
     work."""
-    return Sage().plan(request, cache, ledger)
+    return SageProtocol().plan_run(request, cache, ledger)
 
 
-class Sage(TaskProtocol):
+class SageProtocol(TaskProtocol):
     """Five tasks; robustness, sensitivity and retrieval edit the texts they are given."""
 
     name = "sage"
@@ -86,25 +86,25 @@ class Sage(TaskProtocol):
     order_alone = frozenset({"preference", "robustness", "retrieval"})
     needed = staticmethod(estimate_memory)
 
-    def item_limit(self, task: str, request: Request) -> int | None:
+    def find_item_limit(self, task: str, request: Request) -> int | None:
         """Tasks that edit whole documents have a cap of their own."""
         return request.options.item_limit(task, request.limit)
 
     def texts(self, task: Task, data: Any, options: SageOptions) -> int:
         """Retrieval sees a document once for every edit that is asked for."""
         chosen = task.name == "retrieval" and options.retrieval_edits != ALL
-        copies = 1 + len(parse_edits(options.retrieval_edits)) if chosen else task.texts_per_item
+        copies = 1 + len(parse_edit_list(options.retrieval_edits)) if chosen else task.texts_per_item
         return task.size(data) * copies
 
-    def length(self, task: str, context: SageContext) -> float:
+    def estimate_length_factor(self, task: str, context: SageContext) -> float:
         """As long as the versions that the task's edits make."""
-        return corpora_length(context) if task == "retrieval" else _LENGTHS.get(task, 1.0)
+        return compute_versions_length(context) if task == "retrieval" else _LENGTHS.get(task, 1.0)
 
     def units(self, system: PlannedSystem, task: PlannedTask) -> int:
         """An encoder tells of its texts, every other system of a corpus's shards."""
         return task.texts if system.kind == "embedding" or task.task == "retrieval" else 0
 
-    def own_key(self, system: PlannedSystem, task: PlannedTask) -> dict[str, Any]:
+    def list_extra_key_fields(self, system: PlannedSystem, task: PlannedTask) -> dict[str, Any]:
         """How a corpus of more than one shard is cut: an encoder's vectors depend on it in their last bits."""
         cut = task.task == "retrieval" and task.n > SHARD and system.kind == "embedding"
         return {"shard": SHARD} if cut else {}
@@ -113,20 +113,20 @@ class Sage(TaskProtocol):
         """The texts that each task judges."""
         for dataset in plan.datasets:
             for task in dataset.tasks:
-                self.folder.keep_texts(
-                    task.task, dataset.name, partial(_shown_texts, plan, dataset.source, task.task)
+                self.folder.write_texts_once(
+                    task.task, dataset.name, partial(_list_shown_texts, plan, dataset.source, task.task)
                 )
 
-    def work(self, session: Session, listener: SilentListener) -> None:
+    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
         """The cells, and then what they have found."""
         session.do(listener)
-        _keep_found(session.plan, self.folder)
+        _keep_found_documents(session.plan, self.folder)
 
-    def leaves_out(self, task: str) -> bool:
+    def is_mean_of_defined_datasets(self, task: str) -> bool:
         """Retention of nothing found is undefined."""
         return task == "retrieval"
 
-    def harmonic(self, task: str, options: SageOptions) -> bool:
+    def is_mean_harmonic(self, task: str, options: SageOptions) -> bool:
         """Of retrieval, where that is chosen [A20]."""
         return task == "retrieval" and options.dataset_mean == "harmonic"
 
@@ -134,20 +134,25 @@ class Sage(TaskProtocol):
         """The paper's, and ours."""
         return make_tables(rows, system_kinds(plan))
 
-    def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """And embedding models beside classical metrics as groups."""
-        conclusion = super().conclude(plan, records, rows)
+        conclusion = super().draw_conclusions(plan, records, rows)
         of_system = system_kinds(plan)
-        groups = (*group_table(conclusion.standings, of_system), *best_table(conclusion.standings, of_system))
+        groups = (
+            *make_group_table(conclusion.standings, of_system),
+            *make_best_systems_table(conclusion.standings, of_system),
+        )
         ranked = [record for record in records if of_system.get(record.system) != "reference"]
-        guarded = guard_table(ranked, rows, plan.request.options.guard_keep)
+        guarded = make_guard_table(ranked, rows, plan.request.options.guard_keep)
         return replace(conclusion, tables=(*conclusion.tables, *groups, *guarded))
 
 
 Columns = dict[str, list[str]]
 
 
-def _keep_found(plan: Plan, folder: RunFolder) -> None:
+def _keep_found_documents(plan: Plan, folder: RunFolder) -> None:
     """Add the documents of large corpora that systems have found since."""
     for dataset in plan.datasets:
         for task in dataset.tasks:
@@ -155,25 +160,25 @@ def _keep_found(plan: Plan, folder: RunFolder) -> None:
                 folder.items_path(task.task, dataset.name, system.name, ".rankings")
                 for system in plan.systems
             )
-            hits = {str(doc) for path in paths for doc in _ranked_documents(path)}
+            hits = {str(doc) for path in paths for doc in _read_ranked_documents(path)}
             path = folder.texts_path(task.task, dataset.name)
-            if not hits <= _edited_documents(path) or (path.exists() and not is_whole_parquet(path)):
-                write_columns(path, _shown_texts(plan, dataset.source, task.task, hits))
+            if not hits <= _read_edited_documents(path) or (path.exists() and not is_whole_parquet(path)):
+                write_parquet_columns(path, _list_shown_texts(plan, dataset.source, task.task, hits))
 
 
-def _shown_texts(plan: Plan, source: str, name: str, hits: Iterable[str] = ()) -> Columns:
-    data = Sage().loaded(plan.request, source, name).data
-    wanted = {*hits, *_judged_documents(data)}
+def _list_shown_texts(plan: Plan, source: str, name: str, hits: Iterable[str] = ()) -> Columns:
+    data = SageProtocol().load_task_data(plan.request, source, name).data
+    wanted = {*hits, *_list_judged_documents(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
     for field, (ids, texts) in TASKS.build(name).fields(data).items():
-        kept_ids, kept = select_texts(ids, texts, wanted) if lies_in_file(texts) else (ids, texts)
+        kept_ids, kept = select_wanted_texts(ids, texts, wanted) if is_read_from_file(texts) else (ids, texts)
         columns["item_id"] += kept_ids
         columns["field"] += [field] * len(kept_ids)
         columns["text"] += kept
     return columns
 
 
-def select_texts(
+def select_wanted_texts(
     ids: Sequence[str], texts: Sequence[str], wanted: Container[str]
 ) -> tuple[list[str], list[str]]:
     """The wanted ids and their texts, in the order of the corpus; the ids are read once, of the texts only those."""
@@ -181,16 +186,16 @@ def select_texts(
     return list(places), [texts[place] for place in places.values()]
 
 
-def _judged_documents(data: Any) -> Iterable[str]:
+def _list_judged_documents(data: Any) -> Iterable[str]:
     qrels: Mapping[str, Mapping[str, float]] = data.qrels if isinstance(data, RetrievalSet) else {}
     return (doc for grades in qrels.values() for doc in grades)
 
 
-def _ranked_documents(path: Path) -> Iterable[Any]:
+def _read_ranked_documents(path: Path) -> Iterable[Any]:
     return read_parquet(path, ["doc_id"])["doc_id"].unique().to_list() if is_whole_parquet(path) else ()
 
 
-def _edited_documents(path: Path) -> set[str]:
+def _read_edited_documents(path: Path) -> set[str]:
     if not is_whole_parquet(path):
         return set()
     frame = read_parquet(path, ["item_id", "field"])

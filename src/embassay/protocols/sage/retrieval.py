@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked, Similarity
+from embassay.contracts import RankedCandidates, Similarity
 from embassay.measures import ndcg_arrays
 from embassay.protocols.kernel.estimates import (
     Estimate,
@@ -31,19 +31,19 @@ from embassay.protocols.kernel.estimates import (
     estimate,
     make_undefined_score,
 )
-from embassay.protocols.kernel.groups import describe_bootstrap, find_groups
+from embassay.protocols.kernel.groups import describe_bootstrap, find_item_groups
 from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
     Edit,
     SageContext,
+    apply_run_options,
     find_unchanged,
     make_unchanged_skip,
     retrieval_edits,
-    with_options,
 )
-from embassay.records import Component, Documents, RetrievalSet, Score, Skipped, TaskOutcome
+from embassay.records import Documents, HeadlineComponent, RetrievalSet, Score, SkippedItems, TaskOutcome
 from embassay.search import merge
-from embassay.search.exact import SHARD, cut_shards, run_over_shards
+from embassay.search.exact import SHARD, cut_corpus_into_shards, run_over_shards
 
 HEADLINE = "retention"
 
@@ -54,31 +54,35 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
     A document that lost a version is left out of every corpus and of the judgements, a lost query, and one without
     a judged document left, of the means.
     """
-    corpora, items = Corpora(data.corpus, context), Items()
+    corpora, items = CorpusVersions(data.corpus, context), Items()
     if not corpora.edits:
         row = make_undefined_score(HEADLINE, len(data), "no edit changed any document")
-        part = Component(None, len(data), reason=row.reason)
-        return TaskOutcome((row,), {HEADLINE: part}, items.columns, corpora.left_alone())
-    over = _OverQueries(context, find_groups(data), corpora.edits)
-    own_rows = _find_own_rows(data) if context.options.exclude_self else None
+        part = HeadlineComponent(None, len(data), reason=row.reason)
+        return TaskOutcome((row,), {HEADLINE: part}, items.columns, corpora.list_unchanged_copies())
+    over = _QueryEstimates(context, find_item_groups(data), corpora.edits)
+    own_rows = _find_own_document_rows(data) if context.options.exclude_self else None
     # Queries of which only their own document is relevant have nothing to find once it is left out.
     data, selfish = _drop_lost_judgements(data, frozenset(), own=own_rows is not None)
     # One deeper than the cut, to see whether its border is a tie.
     ranked = _drop_documents(
         _search_versions(system, data, corpora, K + 1 + (own_rows is not None), context), (), own_rows
     )
-    documents, queries = _find_lost(system, data, corpora)
+    documents, queries = _find_lost_texts(system, data, corpora)
     for lost in (documents, queries):
-        if lost.too_many:
-            return lost.without_score(HEADLINE, items)
+        if lost.too_many_lost_reason:
+            return lost.make_outcome_without_score(HEADLINE, items)
     if not (documents or queries):
         outcome = _score_rankings(
-            _drop_unchanged_copies(ranked, corpora), data, queries.mask | selfish, items, over
+            _drop_unchanged_copies(ranked, corpora), data, queries.lost_mask | selfish, items, over
         )
-        scores = (*outcome.scores, *corpora.without_value(len(data)))
-        return replace(outcome, scores=scores, skipped=(*_list_orphans(data, selfish), *corpora.left_alone()))
-    clean = ndcg(list_gains(data), ranked.apart[0].indices[:, :K], ideal_gains(data), context)
-    clean[queries.mask | selfish] = np.nan
+        scores = (*outcome.scores, *corpora.score_idle_edits(len(data)))
+        return replace(
+            outcome,
+            scores=scores,
+            skipped=(*_list_orphaned_queries(data, selfish), *corpora.list_unchanged_copies()),
+        )
+    clean = ndcg(list_query_gains(data), ranked.apart[0].indices[:, :K], list_ideal_gains(data), context)
+    clean[queries.lost_mask | selfish] = np.nan
     whole = over.mean(clean)
     rest, orphans = _drop_lost_judgements(data, {data.corpus.ids[row] for row in documents.rows})
     if documents:
@@ -88,67 +92,68 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
             _search_versions(system, data, corpora, depth, context), documents.rows, own_rows
         )
     outcome = _score_rankings(
-        _drop_unchanged_copies(ranked, corpora), rest, queries.mask | orphans | selfish, items, over
+        _drop_unchanged_copies(ranked, corpora), rest, queries.lost_mask | orphans | selfish, items, over
     )
     left_out = [
         *documents.skipped,
         *queries.skipped,
-        *_list_orphans(data, orphans | selfish),
-        *corpora.left_alone(),
+        *_list_orphaned_queries(data, orphans | selfish),
+        *corpora.list_unchanged_copies(),
     ]
     whole_row = whole.score(f"ndcg@{K}", variant="original:all")
-    scores = (*outcome.scores, *corpora.without_value(len(data)), whole_row)
+    scores = (*outcome.scores, *corpora.score_idle_edits(len(data)), whole_row)
     return replace(outcome, scores=scores, skipped=tuple(left_out))
 
 
 class _VersionRankings(NamedTuple):
     """The rankings in every version of the corpus, the clean one first: each searched by itself, and all as one."""
 
-    apart: Sequence[Ranked]
-    together: Sequence[Ranked]
+    apart: Sequence[RankedCandidates]
+    together: Sequence[RankedCandidates]
 
 
 def _search_versions(
-    system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, context: SageContext
+    system: Similarity, data: RetrievalSet, corpora: CorpusVersions, k: int, context: SageContext
 ) -> _VersionRankings:
     """The best k of every version of the corpus, each merged as its shards come in."""
-    own: Callable[..., Iterator[Ranked]] | None = getattr(system, "search_corpora", None)
-    search: Callable[..., Iterator[Ranked]] = own or system.search_shards
+    own: Callable[..., Iterator[RankedCandidates]] | None = getattr(system, "search_corpora", None)
+    search: Callable[..., Iterator[RankedCandidates]] = own or system.search_shards
     # A system of another package may not know of machines to spread over.
     spread = {"spread": context.spread} if "spread" in signature(search).parameters else {}
-    shares = (corpora.shards,) if own else ()
+    shares = (corpora.shards_per_version,) if own else ()
     shards = iter(search(data.queries.texts, corpora, *shares, k, **spread))
 
-    def each() -> list[Ranked]:
+    def search_each_version() -> list[RankedCandidates]:
         return [
-            _merge_shards(islice(shards, corpora.shards), corpora.offsets, k) for _ in range(corpora.versions)
+            _merge_shards(islice(shards, corpora.shards_per_version), corpora.offsets, k)
+            for _ in range(corpora.versions)
         ]
 
-    apart = each()
-    return _VersionRankings(apart, each() if own else apart)
+    apart = search_each_version()
+    return _VersionRankings(apart, search_each_version() if own else apart)
 
 
-def _merge_shards(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> Ranked:
+def _merge_shards(shards: Iterable[RankedCandidates], offsets: Sequence[int], k: int) -> RankedCandidates:
     """The best k of a corpus from those of its shards; what there is of them at once is two."""
-    best: Ranked | None = None
+    best: RankedCandidates | None = None
     for shard, offset in zip(shards, offsets, strict=True):
         best = shard if best is None else merge([best, shard], [0, offset], k)
     assert best is not None  # a corpus of nothing is a shard too
     return best
 
 
-def _find_lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[Lost, Lost]:
+def _find_lost_texts(system: Similarity, data: RetrievalSet, corpora: CorpusVersions) -> tuple[Lost, Lost]:
     """Documents of which the system lost a version, and queries that it lost."""
     documents = Lost(system, data.corpus.ids, "documents")
     queries = Lost(system, data.queries.ids, "queries")
     # Versions are made again only where there is something to look for.
     for place, texts in enumerate(corpora if getattr(system, "failures", None) else ()):
-        documents.see_texts(texts, corpora.offsets[place % corpora.shards])
-    queries.see_texts(data.queries.texts)
+        documents.note_unencoded_texts(texts, corpora.offsets[place % corpora.shards_per_version])
+    queries.note_unencoded_texts(data.queries.texts)
     return documents, queries
 
 
-def _find_own_rows(data: RetrievalSet) -> NDArray[np.int64]:
+def _find_own_document_rows(data: RetrievalSet) -> NDArray[np.int64]:
     """The row of the document that has the query's id, (queries,); -2, which no ranking holds, where there is none."""
     asked = set(data.queries.ids)
     row_of = {key: row for row, key in enumerate(data.corpus.ids) if key in asked}
@@ -174,10 +179,10 @@ def _drop_lost_judgements(
     return replace(data, qrels=qrels), np.array(had) & ~np.array(has)
 
 
-def _list_orphans(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[Skipped]:
+def _list_orphaned_queries(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[SkippedItems]:
     if orphans.any():
         ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans).tolist())
-        yield Skipped("query whose relevant documents are all left out", len(ids), ids[:5])
+        yield SkippedItems("query whose relevant documents are all left out", len(ids), ids[:5])
 
 
 def _drop_documents(
@@ -187,17 +192,17 @@ def _drop_documents(
     if own_rows is None and not len(documents):
         return found
 
-    def rest(ranked: Ranked) -> Ranked:
+    def drop_from_ranking(ranked: RankedCandidates) -> RankedCandidates:
         out = np.isin(ranked.indices, documents)
         if own_rows is not None:
             out |= ranked.indices == own_rows[:, None]
-        kept = Ranked(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
+        kept = RankedCandidates(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
         return merge([kept], [0], K + 1)
 
-    return _VersionRankings(*([rest(ranking) for ranking in ranked] for ranked in found))
+    return _VersionRankings(*([drop_from_ranking(ranking) for ranking in ranked] for ranked in found))
 
 
-def _drop_unchanged_copies(ranked: _VersionRankings, corpora: Corpora) -> _VersionRankings:
+def _drop_unchanged_copies(ranked: _VersionRankings, corpora: CorpusVersions) -> _VersionRankings:
     """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
     score of its original, which stands in its place."""
     copies = [
@@ -208,7 +213,7 @@ def _drop_unchanged_copies(ranked: _VersionRankings, corpora: Corpora) -> _Versi
 
 
 @dataclass(frozen=True)
-class _OverQueries:
+class _QueryEstimates:
     """Estimates over the queries, drawn by `groups` of those that share a relevant document."""
 
     context: SageContext
@@ -216,7 +221,7 @@ class _OverQueries:
     edits: tuple[str, ...]
 
     @property
-    def of_edits(self) -> str:
+    def edit_names_note(self) -> str:
         """Which edits a number rests on, where they are not all."""
         if self.edits == RETRIEVAL_EDITS:
             return ""
@@ -240,14 +245,14 @@ def _score_rankings(
     data: RetrievalSet,
     lost: NDArray[np.bool_],
     items: Items,
-    over: _OverQueries,
+    over: _QueryEstimates,
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""
     context, ranked = over.context, searched.apart
-    gains = list_gains(data)
-    ideal = ideal_gains(data)
+    gains = list_query_gains(data)
+    ideal = list_ideal_gains(data)
     versions = np.stack([ndcg(gains, ranking.indices[:, :K], ideal, context) for ranking in ranked], axis=1)
-    shard, index, score = merge_versions(
+    shard, index, score = merge_version_rankings(
         searched.together, K + 1, copies_first=context.options.ties == "worst"
     )
     # A perturbed copy has no gain: it takes a place of the ranking, and that is all that is measured.
@@ -271,17 +276,17 @@ def _score_rankings(
     )
     copies = make_ranking_columns(data, over.edits, gains, "augmented", shard, index, score)
     counts = {"queries": len(data), "documents": len(data.corpus), "texts": len(ranked) * len(data.corpus)}
-    outcome = _make_outcome(columns, tied, items, over, counts)
+    outcome = _make_retrieval_outcome(columns, tied, items, over, counts)
     return replace(outcome, rankings={name: relevant[name] + copies[name] for name in relevant})
 
 
-def retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Share of the clean nDCG kept, from the means of (perturbed, clean): (..., 2) -> (...); NaN if clean is 0."""
     kept, clean = means[..., 0], means[..., 1]
     return np.divide(kept, clean, out=np.full_like(clean, np.nan), where=clean > 0)
 
 
-def harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Harmonic mean of the shares kept under each perturbation, from means of (perturbed ..., clean); 0 if one is 0."""
     clean = means[..., -1:]
     shares = np.divide(means[..., :-1], clean, out=np.full_like(means[..., :-1], np.nan), where=clean > 0)
@@ -290,38 +295,40 @@ def harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(shares.shape[-1] / (1 / shares).sum(axis=-1))
 
 
-def _make_outcome(
+def _make_retrieval_outcome(
     columns: NDArray[np.float64],
     tied: NDArray[np.float64],
     items: Items,
-    over: _OverQueries,
+    over: _QueryEstimates,
     counts: dict[str, int],
 ) -> TaskOutcome:
     clean, augmented = columns[:, [0]], columns[:, [-1]]
     original = over.mean(columns[:, 0])
     rows = [
         original.score(f"ndcg@{K}", variant="original"),
-        over.mean(columns[:, -1], over.of_edits).score(f"ndcg@{K}", variant="augmented"),
-        over.mean(tied, over.of_edits).score("tie_share", variant="augmented"),
+        over.mean(columns[:, -1], over.edit_names_note).score(f"ndcg@{K}", variant="augmented"),
+        over.mean(tied, over.edit_names_note).score("tie_share", variant="augmented"),
     ]
     if original.value == 0:
         reason = f"the clean nDCG@{K} is 0, so no share of it is defined"
         headline = make_undefined_score(HEADLINE, len(columns), reason)
         return TaskOutcome(
             (headline, *rows),
-            {HEADLINE: Component(None, len(columns), reason=reason)},
+            {HEADLINE: HeadlineComponent(None, len(columns), reason=reason)},
             items.columns,
             counts=counts,
         )
-    kept = {"augmented": over.share(np.column_stack([augmented, clean]), retention, over.of_edits)}
+    kept = {
+        "augmented": over.share(np.column_stack([augmented, clean]), compute_retention, over.edit_names_note)
+    }
     kept["replaced"] = over.share(
         np.column_stack([columns[:, 1:-1], clean]),
-        harmonic_retention,
-        f"{over.of_edits}harmonic mean of {len(over.edits)} shares, ",
+        compute_harmonic_retention,
+        f"{over.edit_names_note}harmonic mean of {len(over.edits)} shares, ",
     )
     rows += [part.score(HEADLINE, variant=name) for name, part in kept.items()]
     for i, edit in enumerate(over.edits, start=1):
-        one = over.share(np.column_stack([columns[:, i], clean]), retention)
+        one = over.share(np.column_stack([columns[:, i], clean]), compute_retention)
         rows.append(one.score(HEADLINE, variant=f"replaced:{edit}"))
     whole = _clip_headline(kept[over.context.options.retrieval_headline])
     return TaskOutcome(
@@ -335,7 +342,7 @@ def _clip_headline(share: Estimate) -> Estimate:
 
 
 @dataclass(frozen=True)
-class Shard(Sequence[str]):
+class CorpusShard(Sequence[str]):
     """Some documents under one edit, or as they are. It holds its texts from the first look on, and pickles without
     them; `told` hears then which of them the edit left as they were."""
 
@@ -349,16 +356,16 @@ class Shard(Sequence[str]):
         return len(self.ids)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._texts[index]
+        return self._edited_texts[index]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
+        return iter(self._edited_texts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Shard, (self.ids, self.originals, self.edit, self.langs)
+        return CorpusShard, (self.ids, self.originals, self.edit, self.langs)
 
     @cached_property
-    def _texts(self) -> Sequence[str]:
+    def _edited_texts(self) -> Sequence[str]:
         if self.edit is None:
             return self.originals
         edited = self.edit(self.originals, self.ids, self.langs)
@@ -367,18 +374,18 @@ class Shard(Sequence[str]):
         return edited
 
 
-def _find_unchanged_rows(shard: Shard) -> NDArray[np.int64]:
+def _find_unchanged_rows(shard: CorpusShard) -> NDArray[np.int64]:
     return find_unchanged(shard.originals, list(shard))
 
 
-class Corpora(Sequence[Shard]):
+class CorpusVersions(Sequence[CorpusShard]):
     """The shards of the clean corpus, then those of each perturbed version of it; `idle` are the edits that change no
     document, and make no version."""
 
     def __init__(self, corpus: Documents, context: SageContext) -> None:
-        self._corpus, self._cuts, self._spread = corpus, cut_shards(len(corpus)), context.spread
-        edits = {edit: with_options(edit, context) for edit in retrieval_edits(context)}
-        self.idle = tuple(name for name, edit in edits.items() if not _edit_changes_any(edit, corpus))
+        self._corpus, self._cuts, self._spread = corpus, cut_corpus_into_shards(len(corpus)), context.spread
+        edits = {edit: apply_run_options(edit, context) for edit in retrieval_edits(context)}
+        self.idle = tuple(name for name, edit in edits.items() if not _has_edit_effect(edit, corpus))
         self.edits = tuple(name for name in edits if name not in self.idle)
         self._made = (None, *(edits[name] for name in self.edits))
         self._advance = context.advance
@@ -393,7 +400,7 @@ class Corpora(Sequence[Shard]):
         return len(self._made)
 
     @property
-    def shards(self) -> int:
+    def shards_per_version(self) -> int:
         """Of each version."""
         return len(self._cuts)
 
@@ -403,41 +410,41 @@ class Corpora(Sequence[Shard]):
         return [part.start for part in self._cuts]
 
     def __len__(self) -> int:
-        return self.versions * self.shards
+        return self.versions * self.shards_per_version
 
-    def __iter__(self) -> Iterator[Shard]:
+    def __iter__(self) -> Iterator[CorpusShard]:
         """Each shard in turn; when the next is asked for, the one before is done."""
         for index in range(len(self)):
             yield self[index]
             self._advance(len(self[index]))
 
-    def __getitem__(self, index: int) -> Shard:  # type: ignore[override]
+    def __getitem__(self, index: int) -> CorpusShard:  # type: ignore[override]
         if not 0 <= index < len(self):
             raise IndexError(index)
-        version, place = divmod(index, self.shards)
+        version, place = divmod(index, self.shards_per_version)
         part, corpus = self._cuts[place], self._corpus
         langs = None if corpus.langs is None else corpus.langs[part]
         told = partial(self._left.__setitem__, index)
-        return Shard(corpus.ids[part], corpus.texts[part], self._made[version], langs, told)
+        return CorpusShard(corpus.ids[part], corpus.texts[part], self._made[version], langs, told)
 
     def unchanged(self) -> list[NDArray[np.int64]]:
         """For each of the edits the rows of the documents that it left as they were. They are noted where texts are
         made; a shard whose texts were made on another machine, or by nobody, is looked at there."""
-        there = [index for index in range(self.shards, len(self)) if index not in self._left]
+        there = [index for index in range(self.shards_per_version, len(self)) if index not in self._left]
         masks = run_over_shards(_find_unchanged_rows, map(self.__getitem__, there), self._spread)
         self._left.update(zip(there, masks, strict=True))
         places = list(enumerate(self.offsets))
-        firsts = range(self.shards, len(self), self.shards)
+        firsts = range(self.shards_per_version, len(self), self.shards_per_version)
         return [np.concatenate([self._left[at + place] + row for place, row in places]) for at in firsts]
 
-    def left_alone(self) -> tuple[Skipped, ...]:
+    def list_unchanged_copies(self) -> tuple[SkippedItems, ...]:
         """How many copies are none, by edit."""
         ids, everything = self._corpus.ids, range(len(self._corpus))
         rows: dict[str, Sequence[int]] = dict.fromkeys(self.idle, everything)
         rows |= {name: same.tolist() for name, same in zip(self.edits, self.unchanged(), strict=True)}
         return tuple(make_unchanged_skip(name, same, ids, "copies") for name, same in rows.items() if same)
 
-    def without_value(self, n: int) -> tuple[Score, ...]:
+    def score_idle_edits(self, n: int) -> tuple[Score, ...]:
         """A row for each edit that changed nothing, over n queries."""
         reason = "the edit changed no document"
         return tuple(
@@ -445,7 +452,7 @@ class Corpora(Sequence[Shard]):
         )
 
 
-def _edit_changes_any(edit: Edit, corpus: Documents) -> bool:
+def _has_edit_effect(edit: Edit, corpus: Documents) -> bool:
     """Whether an edit changes a document: a few are looked at, then twice as many, until one is found."""
     start, size = 0, 8
     # Eight at first: only an edit that changes no document has to look at all of them.
@@ -461,8 +468,8 @@ def _edit_changes_any(edit: Edit, corpus: Documents) -> bool:
 K = 10
 
 
-def merge_versions(
-    ranked: Sequence[Ranked], k: int, *, copies_first: bool = False
+def merge_version_rankings(
+    ranked: Sequence[RankedCandidates], k: int, *, copies_first: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """The best k over the clean corpus (first) and its versions: shard, index in it and score, each (queries, k).
 
@@ -476,7 +483,7 @@ def merge_versions(
     return shard, np.where(best.indices < 0, -1, index), best.scores
 
 
-def list_gains(data: RetrievalSet) -> list[dict[int, float]]:
+def list_query_gains(data: RetrievalSet) -> list[dict[int, float]]:
     """For each query the gains above 0 by row of the corpus."""
     # Rows of relevant documents alone: a corpus of millions has few.
     judged = {doc for query in data.queries.ids for doc, gain in data.qrels[query].items() if gain > 0}
@@ -487,7 +494,7 @@ def list_gains(data: RetrievalSet) -> list[dict[int, float]]:
     ]
 
 
-def ideal_gains(data: RetrievalSet) -> NDArray[np.float64]:
+def list_ideal_gains(data: RetrievalSet) -> NDArray[np.float64]:
     """The best K gains that each query has, descending, (queries, K)."""
     ideal = np.zeros((len(data), K))
     for row, query in enumerate(data.queries.ids):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.sage.options import parse_edits
+from embassay.protocols.sage.options import parse_edit_names
 from embassay.protocols.sage.tasks import (
     EDITS,
     SageContext,
@@ -23,7 +23,7 @@ from embassay.protocols.sage.tasks import (
     find_unchanged,
     make_unchanged_skip,
 )
-from embassay.records import Documents, Score, Skipped, TaskOutcome
+from embassay.records import Documents, Score, SkippedItems, TaskOutcome
 from embassay.text import FURTHER_SUPERFICIAL, SEMANTIC, SUPERFICIAL
 
 HEADLINE = "robustness"
@@ -38,7 +38,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     if data.summaries is None:
         raise ValueError("robustness needs summaries")
     variants = {"original": tuple(data.texts), "summary": tuple(data.summaries)}
-    further = parse_edits(context.options.further_edits)
+    further = parse_edit_names(context.options.further_edits)
     variants |= {name: tuple(edit_documents(name, data, context)) for name in (*EDITS, *further)}
     # A call per version: for a batch-normalised metric one dataset and one version are one batch [A3]. Float noise (a
     # cosine of 1.0000001) must not decide a strict comparison.
@@ -47,16 +47,18 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     }
     items, lost = Items(), Lost(system, data.ids, "documents")
     for name, texts in variants.items():
-        lost.see(similarity[name], data.texts, texts)
-    if lost.too_many:
-        return lost.without_score(HEADLINE, items)
+        lost.note_undefined_similarities(similarity[name], data.texts, texts)
+    if lost.too_many_lost_reason:
+        return lost.make_outcome_without_score(HEADLINE, items)
 
     left = {name: find_unchanged(data.texts, variants[name]) for name in (*EDITS, *further)}
     for name, rows in left.items():
         similarity[name][rows] = np.nan
-    names, columns = _make_columns(similarity, further, extremes=context.options.robustness_edits == "all")
+    names, columns = _make_robustness_columns(
+        similarity, further, extremes=context.options.robustness_edits == "all"
+    )
     columns[lost.rows] = np.nan
-    columns[_find_unedited(left, len(data)), : 2 + len(RELATIONS)] = np.nan
+    columns[_find_unedited_documents(left, len(data)), : 2 + len(RELATIONS)] = np.nan
     for place, name in enumerate((*EDITS, *further), start=2 + len(RELATIONS)):
         columns[left[name], place] = np.nan
     for (measure, variant), column in zip(names, columns.T, strict=True):
@@ -76,30 +78,32 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
         tuple(scores),
         {HEADLINE: estimates[0].component()},
         items.columns,
-        (*lost.skipped, *_list_skipped(left, data.ids)),
+        (*lost.skipped, *_list_unchanged_skips(left, data.ids)),
         counts={"documents": estimates[0].n, "pairs": len(variants) * len(data)},
     )
 
 
-def _make_columns(
+def _make_robustness_columns(
     similarity: dict[str, NDArray[np.float64]], further: Sequence[str], *, extremes: bool
 ) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
     """Measure and variant of every column, and the columns, (n, m): the score and the relations, each edit's side of
     the summary, the similarities."""
-    holds = find_relations(similarity, extremes=extremes)
+    holds = judge_similarity_relations(similarity, extremes=extremes)
     names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
-    names += [(_edit_measure(name), name) for name in (*EDITS, *further)]
+    names += [(_name_edit_measure(name), name) for name in (*EDITS, *further)]
     names += [("similarity", name) for name in similarity]
-    joint, sides = holds.all(axis=1), _relations_per_edit(similarity, further)
+    joint, sides = holds.all(axis=1), _judge_relations_per_edit(similarity, further)
     columns = np.column_stack([holds.mean(axis=1), holds, joint, *sides, *similarity.values()])
     return names, columns.astype(np.float64)
 
 
-def _list_skipped(left: Mapping[str, NDArray[np.int64]], ids: Sequence[str]) -> Iterator[Skipped]:
+def _list_unchanged_skips(
+    left: Mapping[str, NDArray[np.int64]], ids: Sequence[str]
+) -> Iterator[SkippedItems]:
     return (make_unchanged_skip(name, rows.tolist(), ids) for name, rows in left.items() if len(rows))
 
 
-def _find_unedited(left: Mapping[str, NDArray[np.int64]], n: int) -> NDArray[np.bool_]:
+def _find_unedited_documents(left: Mapping[str, NDArray[np.int64]], n: int) -> NDArray[np.bool_]:
     """The documents that no edit of one of the two kinds changed, (n,): they have no relation to judge."""
     none = np.zeros(n, dtype=bool)
     for kind in (SUPERFICIAL, SEMANTIC):
@@ -108,7 +112,9 @@ def _find_unedited(left: Mapping[str, NDArray[np.int64]], n: int) -> NDArray[np.
     return none
 
 
-def find_relations(similarity: dict[str, NDArray[np.float64]], *, extremes: bool = True) -> NDArray[np.bool_]:
+def judge_similarity_relations(
+    similarity: dict[str, NDArray[np.float64]], *, extremes: bool = True
+) -> NDArray[np.bool_]:
     """The three relations per document, (n, 3), all strict: an unchanged text equals the original and beats nothing.
 
     With `extremes` the least similar superficial and the most similar semantic edit count [A14], else the averages;
@@ -117,12 +123,12 @@ def find_relations(similarity: dict[str, NDArray[np.float64]], *, extremes: bool
     superficial = np.stack([similarity[name] for name in SUPERFICIAL])
     semantic = np.stack([similarity[name] for name in SEMANTIC])
     summary = similarity["summary"]
-    low = np.fmin.reduce(superficial, axis=0) if extremes else _mean_over_edits(superficial)
-    high = np.fmax.reduce(semantic, axis=0) if extremes else _mean_over_edits(semantic)
+    low = np.fmin.reduce(superficial, axis=0) if extremes else _average_over_edits(superficial)
+    high = np.fmax.reduce(semantic, axis=0) if extremes else _average_over_edits(semantic)
     return np.stack([summary > high, low > summary, low > high], axis=1)
 
 
-def _mean_over_edits(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
+def _average_over_edits(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean over the edits that count, (edits, n) -> (n,); NaN where none does."""
     counted = ~np.isnan(similarity)
     n = counted.sum(axis=0)
@@ -130,7 +136,7 @@ def _mean_over_edits(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
-def _relations_per_edit(
+def _judge_relations_per_edit(
     similarity: dict[str, NDArray[np.float64]], further: Sequence[str]
 ) -> list[NDArray[np.bool_]]:
     """Whether each edit alone stands on its side of the summary: noise above it, changed meaning below it."""
@@ -141,5 +147,5 @@ def _relations_per_edit(
     ]
 
 
-def _edit_measure(name: str) -> str:
+def _name_edit_measure(name: str) -> str:
     return "above_summary" if name in ABOVE else "below_summary"

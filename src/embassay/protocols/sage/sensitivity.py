@@ -31,7 +31,7 @@ from embassay.protocols.sage.tasks import (
     shorten_documents,
 )
 from embassay.randomness import make_generator
-from embassay.records import Documents, Score, Skipped, TaskOutcome
+from embassay.records import Documents, Score, SkippedItems, TaskOutcome
 
 HEADLINE = "sensitivity"
 METHOD = "bootstrap over documents"
@@ -46,7 +46,9 @@ class _EditKind(NamedTuple):
 KINDS = (_EditKind("insertion", INSERTIONS, INSERTED), _EditKind("removal", REMOVALS, REMOVED))
 
 
-def expected_similarity(size: NDArray[np.float64] | float, curve: str = "hyperbolic") -> NDArray[np.float64]:
+def compute_expected_similarity(
+    size: NDArray[np.float64] | float, curve: str = "hyperbolic"
+) -> NDArray[np.float64]:
     """Expected similarity when a share `size` of the tokens is inserted or removed: 1/(1+p), or 1-p [A15]."""
     p = np.asarray(size, dtype=np.float64)
     return 1 - p if curve == "linear" else 1 / (1 + p)
@@ -60,15 +62,15 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     documents, skipped = _select_long_documents(shorten_documents(data, context), context)
     items, scores, wholes = Items(), [], []
     lost = Lost(system, documents.ids, "documents")
-    similar = {kind: _measure_similarity(system, kind, documents, lost, context) for kind in KINDS}
+    similar = {kind: _measure_version_similarity(system, kind, documents, lost, context) for kind in KINDS}
     for kind, similarity in similar.items():
         for variant, column in zip(kind.variants, similarity.T, strict=True):
             items.add(documents.ids, column, "similarity", variant)
-    if lost.too_many:
-        return lost.without_score(HEADLINE, items, skipped)
+    if lost.too_many_lost_reason:
+        return lost.make_outcome_without_score(HEADLINE, items, skipped)
     for kind, similarity in similar.items():
         similarity[lost.rows] = np.nan
-        whole, rows = _score_kind(kind, similarity, context)
+        whole, rows = _score_edit_kind(kind, similarity, context)
         wholes.append(whole)
         scores += rows
     both = average_estimates(wholes, METHOD)
@@ -81,7 +83,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     )
 
 
-def _measure_similarity(
+def _measure_version_similarity(
     system: Similarity, kind: _EditKind, documents: Documents, lost: Lost, context: SageContext
 ) -> NDArray[np.float64]:
     """Similarity of every document and its versions of one kind: (documents, variants)."""
@@ -90,7 +92,7 @@ def _measure_similarity(
         texts = edit_documents(variant, documents, context)
         # A call per variant: for a batch-normalised metric one dataset and one setting are one batch [A3].
         columns.append(system.pairs(documents.texts, texts).astype(np.float64))
-        lost.see(columns[-1], documents.texts, texts)
+        lost.note_undefined_similarities(columns[-1], documents.texts, texts)
     return np.stack(columns, axis=1)
 
 
@@ -98,11 +100,11 @@ FALLS = 1
 """Which of its columns is a share of the documents."""
 
 
-def _score_kind(
+def _score_edit_kind(
     kind: _EditKind, similarity: NDArray[np.float64], context: SageContext
 ) -> tuple[Estimate, list[Score]]:
     """The score of one kind and its rows, from similarities (documents, variants)."""
-    target = np.repeat(expected_similarity(np.array(kind.sizes), context.options.curve), POSITIONS)
+    target = np.repeat(compute_expected_similarity(np.array(kind.sizes), context.options.curve), POSITIONS)
     closeness = 1 - np.abs(similarity - target)
     by_size = similarity.reshape(len(similarity), len(kind.sizes), POSITIONS).mean(axis=2)
     # Rounded: what float32 cannot tell apart is no fall.
@@ -164,11 +166,13 @@ def fit_isotonic(
     return curve
 
 
-def _select_long_documents(data: Documents, context: SageContext) -> tuple[Documents, tuple[Skipped, ...]]:
+def _select_long_documents(
+    data: Documents, context: SageContext
+) -> tuple[Documents, tuple[SkippedItems, ...]]:
     keep = [len(tokens) > 1 for tokens in context.tokenizer.encode_batch(data.texts)]
     if all(keep):
         return data, ()
     short = [data.ids[i] for i, kept in enumerate(keep) if not kept]
     rows = [i for i, kept in enumerate(keep) if kept]
     kept_documents = Documents(tuple(data.ids[i] for i in rows), tuple(data.texts[i] for i in rows))
-    return kept_documents, (Skipped("under two tokens", len(short), tuple(short[:5])),)
+    return kept_documents, (SkippedItems("under two tokens", len(short), tuple(short[:5])),)

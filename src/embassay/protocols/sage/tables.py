@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from embassay.contracts import Kind
-from embassay.protocols.kernel.comparisons import Headline, Standing
+from embassay.protocols.kernel.comparisons import Standing, SystemHeadline
 from embassay.protocols.kernel.tables import (
     ColumnTable,
-    Field,
+    ComputedColumn,
     First,
     PrintedTable,
     RunTable,
     Style,
     format_csv,
-    number,
+    make_number_column,
     text,
 )
 from embassay.protocols.sage.attack import BY_CHANCE, FLIPPED
@@ -63,7 +63,7 @@ class SageTable(RunTable):
             [["kind", "system", *self.columns], *([kind, system, *v] for kind, system, v in self.rows)]
         )
 
-    def printed(self, first: First | None = None) -> PrintedTable:
+    def format_for_printing(self, first: First | None = None) -> PrintedTable:
         """Three decimals, `n/a` where there is no value, systems under their group as in the paper."""
         body: list[Sequence[str] | str] = []
         best = set()
@@ -139,26 +139,26 @@ def make_tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Sage
     overall = table(
         "sage_table1",
         "SAGE table 1: overall",
-        [(title, _headline_cell(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
+        [(title, _make_headline_cell(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
     )
     yield replace(overall, tasks=tuple(task for _, task in TABLE_1))
     if "preference" in tasks:
-        yield from _task_tables("preference", _preference_tables(look, table))
+        yield from _mark_task_tables("preference", _make_preference_tables(look, table))
     if "robustness" in tasks:
-        yield from _task_tables("robustness", _robustness_tables(look, table))
+        yield from _mark_task_tables("robustness", _make_robustness_tables(look, table))
     if "sensitivity" in tasks:
-        yield from _task_tables("sensitivity", _sensitivity_tables(look, table))
+        yield from _mark_task_tables("sensitivity", _make_sensitivity_tables(look, table))
     if "clustering" in tasks:
         names = look.datasets("clustering", "v_measure")
-        columns = [(name, _dataset_cell(look, "clustering", "v_measure", name)) for name in names]
+        columns = [(name, _make_dataset_cell(look, "clustering", "v_measure", name)) for name in names]
         yield replace(table("clustering_by_dataset", "V-measure by dataset", columns), task="clustering")
     if "retrieval" in tasks:
-        yield from _task_tables("retrieval", _retrieval_tables(look, table))
+        yield from _mark_task_tables("retrieval", _make_retrieval_tables(look, table))
     if "attack" in tasks:
-        yield from _task_tables("attack", _attack_tables(look, table))
+        yield from _mark_task_tables("attack", _make_attack_tables(look, table))
 
 
-def _task_tables(task: str, made: Iterator[SageTable]) -> Iterator[SageTable]:
+def _mark_task_tables(task: str, made: Iterator[SageTable]) -> Iterator[SageTable]:
     """The tables of a task, which they name."""
     return (replace(table, task=task) for table in made)
 
@@ -166,36 +166,38 @@ def _task_tables(task: str, made: Iterator[SageTable]) -> Iterator[SageTable]:
 Make = Callable[[str, str, Sequence[tuple[str, Cell]]], SageTable]
 
 
-def _preference_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_preference_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     if look.datasets("preference", "accuracy"):
-        columns = [(name.capitalize(), _mean_cell(look, "preference", name)) for name in CHOICES]
+        columns = [(name.capitalize(), _make_mean_cell(look, "preference", name)) for name in CHOICES]
         yield table("sage_table2", "SAGE table 2: comparisons", columns)
     if look.axes:
-        columns = [(axis.capitalize(), _mean_cell(look, "preference", "score", axis)) for axis in look.axes]
+        columns = [
+            (axis.capitalize(), _make_mean_cell(look, "preference", "score", axis)) for axis in look.axes
+        ]
         yield table("sage_table3", "SAGE table 3: ratings, (r + 1) / 2", columns)
 
 
-def _robustness_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_robustness_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("robustness", "robustness")
     yield table(
         "sage_table4",
         "SAGE table 4: robustness",
-        [(name, _dataset_cell(look, "robustness", "robustness", name)) for name in names],
+        [(name, _make_dataset_cell(look, "robustness", "robustness", name)) for name in names],
     )
-    shares = [(name, _mean_cell(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)]
+    shares = [(name, _make_mean_cell(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)]
     yield table("robustness_shares", "Share of documents for which each relation holds", shares)
     further = [name for name in FURTHER if name in look.side_of_summary]
     edits = ("original", *EDITS, *further, "summary")
     yield table(
         "robustness_by_edit",
         "Mean similarity to the original, by edit",
-        [(name, _mean_cell(look, "robustness", "similarity", name)) for name in edits],
+        [(name, _make_mean_cell(look, "robustness", "similarity", name)) for name in edits],
     )
     measure_of = look.side_of_summary
     columns = [
         (
             f"{edit} {measure_of[edit].replace('_', ' ')}",
-            _mean_cell(look, "robustness", measure_of[edit], edit),
+            _make_mean_cell(look, "robustness", measure_of[edit], edit),
         )
         for edit in (*EDITS, *further)
         if edit in measure_of
@@ -207,20 +209,20 @@ def _robustness_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     )
 
 
-def _sensitivity_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_sensitivity_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     for place, kind in ((5, "insertion"), (6, "removal")):
         names = look.datasets("sensitivity", "sensitivity", kind)
         yield table(
             f"sage_table{place}",
             f"SAGE table {place}: sensitivity to {kind}",
-            [(name, _dataset_cell(look, "sensitivity", "sensitivity", name, kind)) for name in names],
+            [(name, _make_dataset_cell(look, "sensitivity", "sensitivity", name, kind)) for name in names],
         )
     variants = (*INSERTIONS, *REMOVALS)
     for measure, title in (("similarity", "Mean similarity"), ("sensitivity", "Sensitivity")):
-        columns = [(variant, _mean_cell(look, "sensitivity", measure, variant)) for variant in variants]
+        columns = [(variant, _make_mean_cell(look, "sensitivity", measure, variant)) for variant in variants]
         yield table(f"sensitivity_{measure}_by_variant", f"{title} by size and position", columns)
     extra = [
-        (f"{kind}: {measure.replace('_', ' ')}", _mean_cell(look, "sensitivity", measure, kind))
+        (f"{kind}: {measure.replace('_', ' ')}", _make_mean_cell(look, "sensitivity", measure, kind))
         for measure in ("falls_at_every_step", "sensitivity_calibrated")
         for kind in ("insertion", "removal")
     ]
@@ -229,55 +231,61 @@ def _sensitivity_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     )
 
 
-def _retrieval_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_retrieval_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("retrieval", "retention")
     for variant, title in (
         ("augmented", "augmented corpus"),
         ("replaced", "replaced corpora, harmonic mean"),
     ):
-        columns = [(name, _dataset_cell(look, "retrieval", "retention", name, variant)) for name in names]
+        columns = [
+            (name, _make_dataset_cell(look, "retrieval", "retention", name, variant)) for name in names
+        ]
         yield table(f"retrieval_{variant}", f"Share of nDCG@10 kept: {title}", columns)
     yield table(
         "retrieval_ndcg",
         "nDCG@10 on the clean corpus",
-        [(name, _dataset_cell(look, "retrieval", "ndcg@10", name, "original")) for name in names],
+        [(name, _make_dataset_cell(look, "retrieval", "ndcg@10", name, "original")) for name in names],
     )
     edits = (
         *RETRIEVAL_EDITS,
         *(edit for edit in FURTHER if look.datasets("retrieval", "retention", f"replaced:{edit}")),
     )
-    columns = [(edit, _mean_cell(look, "retrieval", "retention", f"replaced:{edit}")) for edit in edits]
+    columns = [(edit, _make_mean_cell(look, "retrieval", "retention", f"replaced:{edit}")) for edit in edits]
     yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
 
 
-def _attack_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_attack_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     sizes = [name for name in look.variants if name.startswith("changes=")]
-    columns = [(name, _mean_cell(look, "attack", name)) for name in ("right", WITHSTOOD, "median changes")]
-    columns += [(f"{FLIPPED}, {size}", _mean_cell(look, "attack", FLIPPED, size)) for size in sizes]
-    columns += [(f"{BY_CHANCE}, {size}", _mean_cell(look, "attack", BY_CHANCE, size)) for size in sizes[-1:]]
+    columns = [
+        (name, _make_mean_cell(look, "attack", name)) for name in ("right", WITHSTOOD, "median changes")
+    ]
+    columns += [(f"{FLIPPED}, {size}", _make_mean_cell(look, "attack", FLIPPED, size)) for size in sizes]
+    columns += [
+        (f"{BY_CHANCE}, {size}", _make_mean_cell(look, "attack", BY_CHANCE, size)) for size in sizes[-1:]
+    ]
     yield table("sage_attack", "Pair orders flipped, by words changed", columns)
 
 
-def _headline_cell(look: _SageRows, task: str, measure: str) -> Cell:
+def _make_headline_cell(look: _SageRows, task: str, measure: str) -> Cell:
     return lambda system: look.value(system, task, measure)
 
 
-def _dataset_cell(look: _SageRows, task: str, measure: str, dataset: str, variant: str = "") -> Cell:
+def _make_dataset_cell(look: _SageRows, task: str, measure: str, dataset: str, variant: str = "") -> Cell:
     return lambda system: look.value(system, task, measure, dataset, variant)
 
 
-def _mean_cell(look: _SageRows, task: str, measure: str, variant: str = "") -> Cell:
+def _make_mean_cell(look: _SageRows, task: str, measure: str, variant: str = "") -> Cell:
     return lambda system: look.mean(system, task, measure, variant)
 
 
-class TaskGroups(NamedTuple):
+class TaskGroupValues(NamedTuple):
     """Value and interval of each group and of their difference on a task."""
 
     task: str
     values: tuple[tuple[float | None, ...], ...]
 
 
-def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
+def make_group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
     """Embedding models against classical metrics as groups: the mean of either, task by task, and the first minus the
     second, with 95% intervals of paired draws. Nothing where a group has no member."""
     members = {
@@ -291,39 +299,39 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
     for title, task in TABLE_1:
         # A run may be of some of the tasks.
         if task in present:
-            both = [_mean_headline([known[task, name] for name in names]) for names in members.values()]
-            shown = (*both, _headline_difference(*both))
-            rows.append(TaskGroups(title, tuple((mean.value, *mean.interval) for mean in shown)))
+            both = [_average_headlines([known[task, name] for name in names]) for names in members.values()]
+            shown = (*both, _subtract_headlines(*both))
+            rows.append(TaskGroupValues(title, tuple((mean.value, *mean.interval) for mean in shown)))
     first, second = (f"{kind} ({len(own)})" for kind, own in members.items())
     yield ColumnTable.of(
         "sage_groups", "Embedding models and classical metrics as groups", rows, text("task"),
-        *_group_fields(first, 0), *_group_fields(second, 1), *_group_fields("difference", 2, "signed"),
+        *_make_group_fields(first, 0), *_make_group_fields(second, 1), *_make_group_fields("difference", 2, "signed"),
         note=("Means over the systems of a group with 95% intervals; a task without a value for one of "
             "them has none."),
     )  # fmt: skip
 
 
-def _group_fields(name: str, group: int, style: Style = "number") -> Iterator[Field]:
+def _make_group_fields(name: str, group: int, style: Style = "number") -> Iterator[ComputedColumn]:
     for place, end in enumerate(("", " low", " high")):
-        yield number(name + end, partial(_find_in_group, group, place), 3, style)
+        yield make_number_column(name + end, partial(_read_group_value, group, place), 3, style)
 
 
-def _find_in_group(group: int, place: int, row: TaskGroups) -> float | None:
+def _read_group_value(group: int, place: int, row: TaskGroupValues) -> float | None:
     return row.values[group][place]
 
 
-class BestPair(NamedTuple):
+class BestSystemsOfGroups(NamedTuple):
     """The best system of each group on a task; the first divided by the second, with its interval."""
 
     task: str
-    embedding: Headline
-    classical: Headline
+    embedding: SystemHeadline
+    classical: SystemHeadline
     times: float | None
     low: float | None
     high: float | None
 
 
-def best_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
+def make_best_systems_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
     """The best embedding model against the best classical metric, task by task, as SAGE states it: how many times as
     high, with the 95% interval of paired draws, and how much higher in percent. Nothing where a group has no member."""
     whole = [row for row in standings if not row.dataset and row.headline.value is not None]
@@ -334,24 +342,29 @@ def best_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterato
     for title, task in TABLE_1:
         embedding, classical = best.get((task, "embedding")), best.get((task, "classical"))
         if embedding and classical:
-            rows.append(BestPair(title, embedding, classical, *_headline_ratio(embedding, classical)))
+            rows.append(
+                BestSystemsOfGroups(title, embedding, classical, *_divide_headlines(embedding, classical))
+            )
     if rows:
         yield ColumnTable.of(
             "sage_best", "The best embedding model and the best classical metric", rows, text("task"),
-            text("embedding", "embedding.system"), number("value", "embedding.value", 3),
-            text("classical", "classical.system"), number("classical value", "classical.value", 3), number("times"),
-            number("times low", "low"), number("times high", "high"),
-            number("percent higher", _percent_higher, 1, "signed"),
+            text("embedding", "embedding.system"), make_number_column("value", "embedding.value", 3),
+            text("classical", "classical.system"), make_number_column("classical value", "classical.value", 3),
+            make_number_column("times"),
+            make_number_column("times low", "low"), make_number_column("times high", "high"),
+            make_number_column("percent higher", _compute_percent_higher, 1, "signed"),
             note="Times: the first divided by the second, with the 95% interval from paired draws. Both were chosen "
                 "as the best on these items, so each is slightly too high.",
         )  # fmt: skip
 
 
-def _percent_higher(row: BestPair) -> float | None:
+def _compute_percent_higher(row: BestSystemsOfGroups) -> float | None:
     return None if row.times is None else 100 * (row.times - 1)
 
 
-def _headline_ratio(one: Headline, other: Headline) -> tuple[float | None, float | None, float | None]:
+def _divide_headlines(
+    one: SystemHeadline, other: SystemHeadline
+) -> tuple[float | None, float | None, float | None]:
     """One divided by the other, drawn together; no interval where a draw of the other is 0 or below."""
     if not one.value or not other.value:
         return None, None, None
@@ -363,11 +376,11 @@ def _headline_ratio(one: Headline, other: Headline) -> tuple[float | None, float
     return times, min(low, times), max(high, times)
 
 
-def _mean_headline(systems: Sequence[Headline]) -> Headline:
+def _average_headlines(systems: Sequence[SystemHeadline]) -> SystemHeadline:
     """The mean of systems, drawn together."""
     lacking = next((system for system in systems if system.value is None), None)
     if lacking is not None:
-        return Headline.none("", lacking.reason)
+        return SystemHeadline.none("", lacking.reason)
     first = systems[0]
     drawn = {len(system.replicates) for system in systems}
     replicates = (
@@ -377,10 +390,10 @@ def _mean_headline(systems: Sequence[Headline]) -> Headline:
     return replace(first, system="", value=value, replicates=replicates)
 
 
-def _headline_difference(one: Headline, other: Headline) -> Headline:
+def _subtract_headlines(one: SystemHeadline, other: SystemHeadline) -> SystemHeadline:
     """One minus the other, drawn together."""
     if one.value is None or other.value is None:
-        return Headline.none("", one.reason or other.reason)
+        return SystemHeadline.none("", one.reason or other.reason)
     paired = len(one.replicates) == len(other.replicates)
     replicates = one.replicates - other.replicates if paired else np.empty(0)
     return replace(one, value=one.value - other.value, replicates=replicates, bounds=(-1.0, 1.0))

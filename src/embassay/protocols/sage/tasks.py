@@ -26,9 +26,9 @@ from embassay.protocols.kernel.forecast import (
     vector_bytes,
 )
 from embassay.protocols.sage.options import ALL, SageOptions, read_needle
-from embassay.records import Documents, LabelledTexts, Loaded, RetrievalSet, Skipped
+from embassay.records import Documents, LabelledTexts, LoadedDataset, RetrievalSet, SkippedItems
 from embassay.registry import Registry
-from embassay.runs.memory import Footprint
+from embassay.runs.memory import MemoryFootprint
 from embassay.search.exact import SHARD
 from embassay.text import (
     FURTHER,
@@ -83,15 +83,15 @@ class Edit:
     ) -> list[str]:
         """The texts edited; the language that a row states comes before that of the dataset."""
         if langs is None or self.name.partition(":")[0] != "negate":
-            return perturb_all(self._built(self.name), texts, ids, self.seed)
+            return perturb_all(self._build_perturbation(self.name), texts, ids, self.seed)
         names = [self.name if lang in _SEVERAL else f"negate:lang={lang}" for lang in langs]
-        built = {name: self._built(name) for name in dict.fromkeys(names)}
+        built = {name: self._build_perturbation(name) for name in dict.fromkeys(names)}
         return [
             perturb(built[name], text, seed=self.seed, text_id=key)
             for name, text, key in zip(names, texts, ids, strict=True)
         ]
 
-    def _built(self, name: str) -> Perturbation:
+    def _build_perturbation(self, name: str) -> Perturbation:
         return PERTURBATIONS.build(name, tokenizer=self.tokenizer, needle_text=self.needle)
 
 
@@ -101,17 +101,19 @@ def find_unchanged(texts: Sequence[str], edited: Sequence[str]) -> NDArray[np.in
     return np.fromiter(same, dtype=np.int64)
 
 
-def make_unchanged_skip(name: str, rows: Sequence[int], ids: Sequence[str], what: str = "texts") -> Skipped:
+def make_unchanged_skip(
+    name: str, rows: Sequence[int], ids: Sequence[str], what: str = "texts"
+) -> SkippedItems:
     """What is said of the texts that an edit left as they were."""
-    return Skipped(f"{name}: {what} left unchanged", len(rows), tuple(ids[i] for i in rows[:5]))
+    return SkippedItems(f"{name}: {what} left unchanged", len(rows), tuple(ids[i] for i in rows[:5]))
 
 
 def edit_documents(variant: str, documents: Documents, context: SageContext) -> list[str]:
     """Every document under one edit; options of the run that change an edit are applied here."""
-    return with_options(variant, context)(documents.texts, documents.ids, documents.langs)
+    return apply_run_options(variant, context)(documents.texts, documents.ids, documents.langs)
 
 
-def with_options(variant: str, context: SageContext) -> Edit:
+def apply_run_options(variant: str, context: SageContext) -> Edit:
     """The edit as the options of the run have it."""
     if context.options.edits == "2024":
         variant = OF_2024.get(variant, variant)
@@ -136,14 +138,14 @@ def shorten_documents(documents: Documents, context: SageContext) -> Documents:
 def retrieval_edits(context: SageContext) -> tuple[str, ...]:
     """The edits whose corpora task 5 searches."""
     named = context.options.retrieval_edits
-    return RETRIEVAL_EDITS if named == ALL else parse_edits(named)
+    return RETRIEVAL_EDITS if named == ALL else parse_edit_list(named)
 
 
-def parse_edits(names: str) -> tuple[str, ...]:
+def parse_edit_list(names: str) -> tuple[str, ...]:
     """The edits of a list such as `capitalize,insertion:p=0.15,q=0`, each once, in the order of the paper, further ones
     behind; `insertion` and `removal` alone are their six. UsageError for an empty list and for another name.
 
-    >>> parse_edits("removal:p=0.5,q=1, capitalize")
+    >>> parse_edit_list("removal:p=0.5,q=1, capitalize")
     ('capitalize', 'removal:p=0.5,q=1')
     """
     known = (*RETRIEVAL_EDITS, *FURTHER)
@@ -161,19 +163,19 @@ def parse_edits(names: str) -> tuple[str, ...]:
     return tuple(edit for edit in known if edit in chosen)
 
 
-def corpora_length(context: SageContext) -> float:
+def compute_versions_length(context: SageContext) -> float:
     """The tokens of all versions of a document in task 5 together, in units of the original's."""
-    return 1.0 + sum(map(_edit_length, retrieval_edits(context)))
+    return 1.0 + sum(map(_compute_edit_length, retrieval_edits(context)))
 
 
-def _edit_length(edit: str) -> float:
+def _compute_edit_length(edit: str) -> float:
     kind, _, parameters = edit.partition(":")
     share = float(parameters.partition(",")[0].removeprefix("p=") or 0)
     return {"insertion": 1 + share, "removal": 1 - share}.get(kind, 1.0)
 
 
 @dataclass(frozen=True)
-class SageContext(evaluation.Context):
+class SageContext(evaluation.TaskContext):
     """With the options of SAGE."""
 
     options: SageOptions = field(default_factory=SageOptions)
@@ -181,15 +183,15 @@ class SageContext(evaluation.Context):
 
 def preference() -> Task:
     """Does similarity follow human choices and ratings?"""
-    from embassay.protocols.sage.preference import HEADLINE, Preferences, evaluate_system
+    from embassay.protocols.sage.preference import HEADLINE, HumanPreferences, evaluate_system
 
-    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
+    def load_preferences(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[Any]:
         halves = [
             dataset.load(shape, limit=limit, seed=seed) if not dataset.missing(shape) else None
             for shape in ("comparisons", "ratings")
         ]
         present = [half for half in halves if half is not None]
-        data = Preferences(*(half.data if half else None for half in halves))
+        data = HumanPreferences(*(half.data if half else None for half in halves))
         return replace(
             present[0],
             data=data,
@@ -197,7 +199,7 @@ def preference() -> Task:
             warnings=tuple(dict.fromkeys(warning for half in present for warning in half.warnings)),
         )
 
-    def fields(data: Preferences) -> Fields:
+    def collect_text_fields(data: HumanPreferences) -> Fields:
         kept: Fields = {}
         if data.comparisons is not None:
             rows = data.comparisons
@@ -215,11 +217,12 @@ def preference() -> Task:
             }
         return kept
 
-    def size(data: Preferences) -> int:
+    def count_preferences(data: HumanPreferences) -> int:
         return len(data.comparisons or ()) + len(data.ratings or ())
 
     return Task(
-        "preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate_system, load, fields, size
+        "preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate_system,
+        load_preferences, collect_text_fields, count_preferences
     )  # fmt: skip
 
 
@@ -265,7 +268,7 @@ def clustering() -> Task:
     )  # fmt: skip
 
 
-def _searched_texts(data: RetrievalSet) -> Fields:
+def _collect_searched_texts(data: RetrievalSet) -> Fields:
     return {
         "query": (data.queries.ids, data.queries.texts),
         "document": (data.corpus.ids, data.corpus.texts),
@@ -278,16 +281,16 @@ def retrieval() -> Task:
 
     return Task(
         "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate_system, loader("retrieval"),
-        _searched_texts, lambda data: len(data.corpus)
+        _collect_searched_texts, lambda data: len(data.corpus)
     )  # fmt: skip
 
 
 def attack() -> Task:
     """How many small errors flip an order that the system has right?"""
-    from embassay.protocols.sage.attack import HEADLINE, SHAPES, evaluate_system, load_orders
+    from embassay.protocols.sage.attack import HEADLINE, SHAPES, evaluate_word_attack, load_pair_orders
 
     return Task(
-        "attack", "Attack", SHAPES, HEADLINE, 4, evaluate_system, load_orders,
+        "attack", "Attack", SHAPES, HEADLINE, 4, evaluate_word_attack, load_pair_orders,
         lambda data: {
             "text": (data.ids, data.first), "text2": (data.ids, data.second),
             "lower": (data.ids, data.lower_first), "lower2": (data.ids, data.lower_second),
@@ -297,15 +300,15 @@ def attack() -> Task:
 
 def guards() -> Task:
     """Which guard restores a search of damaged text?"""
-    from embassay.protocols.sage.guards import HEADLINE, evaluate_system
+    from embassay.protocols.sage.guards import HEADLINE, evaluate_guards
 
     return Task(
-        "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate_system, loader("retrieval"),
-        _searched_texts, lambda data: len(data.corpus)
+        "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate_guards, loader("retrieval"),
+        _collect_searched_texts, lambda data: len(data.corpus)
     )  # fmt: skip
 
 
-TASKS: Registry[Task] = Registry("task", advice="embassay.protocols.kernel.evaluation:advise_protocol")
+TASKS: Registry[Task] = Registry("task", advice="embassay.protocols.kernel.evaluation:advise_other_protocol")
 for _factory in (preference, robustness, sensitivity, clustering, retrieval, attack, guards):
     TASKS.register(_factory.__name__)(_factory)
 TASK_NAMES = ("preference", "robustness", "sensitivity", "clustering", "retrieval")
@@ -317,7 +320,9 @@ _BATCHES = {"preference": 3, "robustness": 2, "sensitivity": 2}
 """Texts of an item that are compared in one call."""
 
 
-def estimate_memory(task: str, system: Similarity, data: Any, fields: Any, options: SageOptions) -> Footprint:
+def estimate_memory(
+    task: str, system: Similarity, data: Any, fields: Any, options: SageOptions
+) -> MemoryFootprint:
     """The estimate for one system on one dataset; `fields` are the task's texts (`Task.fields`)."""
     if isinstance(data, RetrievalSet):
         return (
@@ -330,17 +335,19 @@ def estimate_memory(task: str, system: Similarity, data: Any, fields: Any, optio
     texts = max((column for _, column in fields.values()), key=len)
     n = len(texts) * _BATCHES.get(task, 8)
     parts = {"texts": text_bytes(texts, n), "replicates": replicate_bytes(len(texts), 40, options.resamples)}
-    parts |= _count_compared(system, texts, n)
+    parts |= _count_compared_texts(system, texts, n)
     return sum_memory(parts, "Use fewer items (--limit).")
 
 
-def _count_compared(system: Similarity, texts: Any, n: int) -> dict[str, int]:
+def _count_compared_texts(system: Similarity, texts: Any, n: int) -> dict[str, int]:
     """What `n` of the texts are while they are compared in pairs."""
     dim = count_dimensions(system)
     return {"vectors": vector_bytes(2 * n, dim)} if dim else {"tokens": token_bytes(texts, 2 * n)}
 
 
-def _estimate_clustering_memory(system: Similarity, data: LabelledTexts, options: SageOptions) -> Footprint:
+def _estimate_clustering_memory(
+    system: Similarity, data: LabelledTexts, options: SageOptions
+) -> MemoryFootprint:
     largest = max(Counter(data.sets).values(), default=0)
     embedding = system.kind == "embedding"
     n = min(largest, options.embedding_cap if embedding else options.string_cap)
@@ -352,9 +359,9 @@ def _estimate_clustering_memory(system: Similarity, data: LabelledTexts, options
     )
 
 
-def _estimate_guard_memory(system: Similarity, data: RetrievalSet, options: SageOptions) -> Footprint:
+def _estimate_guard_memory(system: Similarity, data: RetrievalSet, options: SageOptions) -> MemoryFootprint:
     """The whole corpus at once, and once more as it is damaged or cleaned; its words for the second search."""
-    edits = len(parse_edits(options.guard_edits))
+    edits = len(parse_edit_list(options.guard_edits))
     texts, queries, dim = data.corpus.texts, len(data), count_dimensions(system)
     n = len(texts)
     parts = {
@@ -366,10 +373,12 @@ def _estimate_guard_memory(system: Similarity, data: RetrievalSet, options: Sage
     return sum_memory(parts, "Search a smaller corpus (--limit)")
 
 
-def _estimate_retrieval_memory(system: Similarity, data: RetrievalSet, options: SageOptions) -> Footprint:
+def _estimate_retrieval_memory(
+    system: Similarity, data: RetrievalSet, options: SageOptions
+) -> MemoryFootprint:
     """One shard is held at a time, and the best of every version."""
     chosen = options.retrieval_edits
-    versions = 19 if chosen == ALL else 1 + len(parse_edits(chosen))
+    versions = 19 if chosen == ALL else 1 + len(parse_edit_list(chosen))
     shard, queries, texts = min(SHARD, len(data.corpus)), len(data), data.corpus.texts
     dim = count_dimensions(system)
     parts = {

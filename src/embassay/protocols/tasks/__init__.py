@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, make_undefined_score
 from embassay.protocols.tasks.task import ParaphrasedData, PtebContext, PtebOptions, Task, Wording
-from embassay.records import Loaded, TaskOutcome
+from embassay.records import LoadedDataset, TaskOutcome
 from embassay.registry import Registry
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _TASKS = {
 _VECTORS = ("classification", "clustering")
 TASK_NAMES = tuple(_TASKS)
 TASKS: Registry[Task] = Registry(
-    "task", group="embassay.pteb_tasks", advice="embassay.protocols.kernel.evaluation:advise_protocol"
+    "task", group="embassay.pteb_tasks", advice="embassay.protocols.kernel.evaluation:advise_other_protocol"
 )
 
 
@@ -51,22 +51,23 @@ def _make_task_factory(name: str, title: str, shape: str) -> Callable[[], Task]:
     def make() -> Task:
         module: Any = import_module(f"{__name__}.{name}")
 
-        def evaluate(system: Similarity, data: Any, context: PtebContext) -> TaskOutcome:
+        def evaluate_task(system: Similarity, data: Any, context: PtebContext) -> TaskOutcome:
             if len(data):
                 outcome: TaskOutcome = module.evaluate_system(system, data, context)
                 return outcome
             nothing = make_undefined_score(module.HEADLINE, 0, "nothing is left to evaluate")
             return TaskOutcome((nothing,), {}, Items().columns)
 
-        def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
+        def load_task_data(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[Any]:
             return dataset.load(shape, limit=limit, seed=seed)
 
-        def unworded(options: PtebOptions) -> tuple[str, ...]:
+        def list_unworded_places(options: PtebOptions) -> tuple[str, ...]:
             return ("train:",) if options.classification_texts == "test" and name == "classification" else ()
 
         return Task(
-            name, title, (shape,), module.HEADLINE, evaluate, load, module.list_texts, module.replace_texts,
-            vectors=name in _VECTORS, unworded=unworded
+            name, title, (shape,), module.HEADLINE, evaluate_task, load_task_data, module.list_texts,
+            module.replace_texts,
+            vectors=name in _VECTORS, unworded=list_unworded_places
         )  # fmt: skip
 
     return make

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
-    Embedding,
     ParaphrasedData,
     Place,
     PtebContext,
+    VectorSimilarity,
     Wording,
-    item_places,
-    make_outcome,
+    list_item_places,
+    make_task_outcome,
     replace_row_texts,
     reword_texts,
 )
@@ -45,15 +45,15 @@ def evaluate_system(system: Similarity, data: Classification, context: PtebConte
         Lost(system, data.train.ids, "training texts"),
         Lost(system, data.test.ids, "test texts"),
     )
-    train.see_texts(data.train.texts)
-    test.see_texts(data.test.texts)
+    train.note_unencoded_texts(data.train.texts)
+    test.note_unencoded_texts(data.test.texts)
     for lost in (train, test):
-        if lost.too_many:
-            return lost.without_score(HEADLINE, Items())
-    learnt, asked = ~train.mask, ~test.mask
+        if lost.too_many_lost_reason:
+            return lost.make_outcome_without_score(HEADLINE, Items())
+    learnt, asked = ~train.lost_mask, ~test.lost_mask
     labels = np.array(data.train.labels)[learnt]
     if len(set(labels.tolist())) < 2:
-        return make_outcome(HEADLINE, ONE_LABEL, Items(), n=int(asked.sum()), counts={})
+        return make_task_outcome(HEADLINE, ONE_LABEL, Items(), n=int(asked.sum()), counts={})
     notes: list[str] = []
     if vectors is None:
         how = f"{context.options.neighbours} nearest neighbours"
@@ -69,7 +69,7 @@ def evaluate_system(system: Similarity, data: Classification, context: PtebConte
     items.add(data.test.ids, correct, "correct")
     method = f"{how}, bootstrap over test texts"
     share = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
-    return make_outcome(
+    return make_task_outcome(
         HEADLINE, share, items, n=share.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
         counts={"train": len(labels), "test": share.n}
     )  # fmt: skip
@@ -106,8 +106,8 @@ def classify_by_neighbours(system: Similarity, data: Classification, k: int) -> 
 
 def list_texts(data: Classification) -> Iterator[Place]:
     """The training texts at `train:ID`, the test texts at `test:ID`."""
-    yield from item_places("train", data.train.ids, data.train.texts)
-    yield from item_places("test", data.test.ids, data.test.texts)
+    yield from list_item_places("train", data.train.ids, data.train.texts)
+    yield from list_item_places("test", data.test.ids, data.test.texts)
 
 
 def replace_texts(data: Classification, wording: Wording) -> ParaphrasedData:
@@ -115,7 +115,7 @@ def replace_texts(data: Classification, wording: Wording) -> ParaphrasedData:
     train, test = (
         _reword_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test))
     )
-    whole = train.whole and test.whole
+    whole = train.is_whole and test.is_whole
     return ParaphrasedData(
         data if whole else Classification(train.original, test.original),
         Classification(train.paraphrased, test.paraphrased),
@@ -126,7 +126,7 @@ def replace_texts(data: Classification, wording: Wording) -> ParaphrasedData:
 
 
 def _reword_side(side: LabelledTexts, name: str, wording: Wording) -> ParaphrasedData:
-    texts = reword_texts(item_places(name, side.ids, side.texts), wording)
+    texts = reword_texts(list_item_places(name, side.ids, side.texts), wording)
     rows = [row for row, text in enumerate(texts) if text is not None]
     return replace_row_texts(
         side, {"texts": texts}, rows, "training texts" if name == "train" else "test texts"
@@ -135,6 +135,6 @@ def _reword_side(side: LabelledTexts, name: str, wording: Wording) -> Paraphrase
 
 def _encode_sides(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:
     """Of the training and of the test texts; None for a system that has none."""
-    if not isinstance(system, Embedding):
+    if not isinstance(system, VectorSimilarity):
         return None
     return system.vectors(data.train.texts), system.vectors(data.test.texts)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import complete_linkage, order_of_contents, restore_item_order
+from embassay.measures.clusters import complete_linkage, restore_item_order, sort_positions_by_text
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
@@ -27,17 +27,17 @@ from embassay.protocols.kernel.estimates import (
     bootstrap_single_set,
 )
 from embassay.protocols.tasks.task import (
-    Embedding,
     ParaphrasedData,
     Place,
     PtebContext,
+    VectorSimilarity,
     Wording,
-    item_places,
-    make_outcome,
+    list_item_places,
+    make_task_outcome,
     replace_row_texts,
     reword_texts,
 )
-from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
+from embassay.records import LabelledTexts, Score, SkippedItems, TaskOutcome
 
 HEADLINE = "v_measure"
 # batch_size as in the paper (spec pteb 5).
@@ -58,22 +58,22 @@ def evaluate_system(
     `MOST_GROUPS`, whose clusters have the highest mean silhouette, of equals the smallest.
     """
     items = Items()
-    if isinstance(system, Embedding):
-        how, clustered = "k-means", _by_vectors(system, data, context.seed, give_k)
+    if isinstance(system, VectorSimilarity):
+        how, clustered = "k-means", _make_vector_clusterer(system, data, context.seed, give_k)
     else:
-        how, clustered = "complete linkage", _by_distances(system, data, context, give_k)
+        how, clustered = "complete linkage", _make_distance_clusterer(system, data, context, give_k)
     if not give_k:
         how += ", number of clusters by silhouette"
     lost = Lost(system, data.ids, "texts")
-    lost.see_texts(data.texts)
-    if lost.too_many:
-        return lost.without_score(HEADLINE, items)
+    lost.note_unencoded_texts(data.texts)
+    if lost.too_many_lost_reason:
+        return lost.make_outcome_without_score(HEADLINE, items)
     scores: list[Score] = []
     first: tuple[str, dict[int, int]] = "", {}
     skipped, notes = [*lost.skipped], []
-    for name, kept in sorted(_rows_of_sets(data, ~lost.mask).items()):
+    for name, kept in sorted(_group_rows_by_set(data, ~lost.lost_mask).items()):
         if len({data.labels[row] for row in kept}) < 2:
-            skipped.append(Skipped("sets with a single label", 1, (name,)))
+            skipped.append(SkippedItems("sets with a single label", 1, (name,)))
             continue
         drawn, clusters = clustered(kept)
         if len(drawn) < len(kept):
@@ -88,12 +88,12 @@ def evaluate_system(
             first = name, dict(zip(drawn, clusters.tolist(), strict=True))
     alone = len(scores) == 1
     estimate = bootstrap_single_set(data, *first, context) if alone else average_over_sets(scores, context)
-    return _mean_outcome(how, estimate, scores, items, skipped, notes)
+    return _make_mean_outcome(how, estimate, scores, items, skipped, notes)
 
 
 def list_texts(data: LabelledTexts) -> Iterator[Place]:
     """Every text."""
-    return item_places("text", data.ids, data.texts)
+    return list_item_places("text", data.ids, data.texts)
 
 
 def replace_texts(data: LabelledTexts, wording: Wording) -> ParaphrasedData:
@@ -114,7 +114,7 @@ def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Cluster
         return np.asarray(model.fit_predict(vectors), dtype=np.int64)
 
 
-def find_clusters(
+def cluster_by_best_silhouette(
     n: int, cluster: Callable[[int], Clusters], space: NDArray[np.float32], metric: str
 ) -> Clusters:
     """The clusters of `n` texts, `cluster(k)`, of the highest mean silhouette in `space`: vectors (n, dim), or with the
@@ -132,29 +132,33 @@ def find_clusters(
     return best
 
 
-def _by_vectors(system: Embedding, data: LabelledTexts, seed: int, give_k: bool) -> Clusterer:
+def _make_vector_clusterer(
+    system: VectorSimilarity, data: LabelledTexts, seed: int, give_k: bool
+) -> Clusterer:
     """k-means on vectors, which are made once however many sets a text is in."""
     place = {text: row for row, text in enumerate(dict.fromkeys(data.texts))}
     vectors = system.vectors(list(place))
 
-    def clustered(rows: list[int]) -> tuple[list[int], Clusters]:
+    def cluster_by_vectors(rows: list[int]) -> tuple[list[int], Clusters]:
         own = vectors[[place[data.texts[row]] for row in rows]]
         if give_k:
             return rows, k_means(own, len({data.labels[row] for row in rows}), seed)
-        return rows, find_clusters(len(rows), lambda k: k_means(own, k, seed), own, "euclidean")
+        return rows, cluster_by_best_silhouette(len(rows), lambda k: k_means(own, k, seed), own, "euclidean")
 
-    return clustered
+    return cluster_by_vectors
 
 
-def _by_distances(system: Similarity, data: LabelledTexts, context: PtebContext, give_k: bool) -> Clusterer:
+def _make_distance_clusterer(
+    system: Similarity, data: LabelledTexts, context: PtebContext, give_k: bool
+) -> Clusterer:
     """Complete linkage of at most as many texts as the cap allows, drawn by label: the same ones for every system and
     wording."""
 
-    def clustered(rows: list[int]) -> tuple[list[int], Clusters]:
+    def cluster_by_distances(rows: list[int]) -> tuple[list[int], Clusters]:
         labels = [data.labels[row] for row in rows]
         cap = context.options.clustering_cap
         drawn = [rows[i] for i in draw_stratified([data.ids[row] for row in rows], labels, cap, context.seed)]
-        order, n = order_of_contents([data.texts[row] for row in drawn]), len(drawn)
+        order, n = sort_positions_by_text([data.texts[row] for row in drawn]), len(drawn)
         distances = system.distances([data.texts[drawn[place]] for place in order.tolist()])
         if give_k:
             k = len({data.labels[row] for row in drawn})
@@ -163,13 +167,15 @@ def _by_distances(system: Similarity, data: LabelledTexts, context: PtebContext,
 
         # Linkage overwrites what it is given.
         space = squareform(np.clip(distances, 0, None), checks=False)
-        clusters = find_clusters(n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed")
+        clusters = cluster_by_best_silhouette(
+            n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed"
+        )
         return drawn, restore_item_order(order, clusters)
 
-    return clustered
+    return cluster_by_distances
 
 
-def _rows_of_sets(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:
+def _group_rows_by_set(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:
     """The kept rows of every set."""
     rows: dict[str, list[int]] = {}
     for row in np.flatnonzero(kept).tolist():
@@ -177,21 +183,21 @@ def _rows_of_sets(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, lis
     return rows
 
 
-def _mean_outcome(
+def _make_mean_outcome(
     how: str,
     estimate: Estimate | None,
     scores: list[Score],
     items: Items,
-    skipped: list[Skipped],
+    skipped: list[SkippedItems],
     notes: list[str],
 ) -> TaskOutcome:
     """The mean over the sets."""
     if estimate is None:
-        return make_outcome(
+        return make_task_outcome(
             HEADLINE, "no set with two or more labels", items, n=0, skipped=skipped, counts={}
         )
     n = sum(score.n for score in scores)
-    return make_outcome(
+    return make_task_outcome(
         HEADLINE, replace(estimate, method=f"{how}, {estimate.method}"), items, n=n,
         scores=() if len(scores) == 1 else scores, skipped=skipped, warnings=notes,
         counts={"texts": n, "sets": len(scores)}

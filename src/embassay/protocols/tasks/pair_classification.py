@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.measures.summary import counted_average_precision
+from embassay.measures.summary import average_precision_on_resamples
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     PtebContext,
-    draw_statistic,
     list_pair_texts,
-    make_outcome,
-    pair_similarity,
+    make_task_outcome,
+    measure_pair_similarity,
     replace_pair_texts,
+    resample_statistic,
 )
 from embassay.records import LabelledPairs, TaskOutcome
 
@@ -31,17 +31,17 @@ list_texts, replace_texts = list_pair_texts, replace_pair_texts
 def evaluate_system(system: Similarity, data: LabelledPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
     items = Items()
-    similar = pair_similarity(system, data.first, data.second)
+    similar = measure_pair_similarity(system, data.first, data.second)
     lost = Lost(system, data.ids, "pairs")
-    lost.see(similar, data.first, data.second)
+    lost.note_undefined_similarities(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
     items.add(data.ids, data.labels, "gold")
-    if lost.too_many:
-        return lost.without_score(HEADLINE, items)
+    if lost.too_many_lost_reason:
+        return lost.make_outcome_without_score(HEADLINE, items)
     n = len(data) - len(lost.rows)
-    groups = context.grouped(data.ids)
-    precision = average_precision(similar, data.labels, lost.mask, context, groups)
-    return make_outcome(HEADLINE, precision, items, n=n, skipped=lost.skipped, counts={"pairs": n})
+    groups = context.number_item_groups(data.ids)
+    precision = average_precision(similar, data.labels, lost.lost_mask, context, groups)
+    return make_task_outcome(HEADLINE, precision, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 
 
 def average_precision(
@@ -56,10 +56,10 @@ def average_precision(
     if len(set(labels[~lost].tolist())) < 2:
         return "all remaining pairs have the same label"
 
-    def statistic(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return counted_average_precision(labels, similar, counts)
+    def compute_average_precision(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return average_precision_on_resamples(labels, similar, counts)
 
-    value = float(statistic((~lost)[None, :].astype(np.int64))[0])
-    draws = draw_statistic(statistic, context, "pairs", lost=lost, groups=groups)
+    value = float(compute_average_precision((~lost)[None, :].astype(np.int64))[0])
+    draws = resample_statistic(compute_average_precision, context, "pairs", lost=lost, groups=groups)
     method = describe_bootstrap("pairs", LabelledPairs, groups)
     return Estimate(value, int((~lost).sum()), draws.replicates, method, units=draws.units)

@@ -23,11 +23,11 @@ from embassay.protocols.tasks.task import (
     PtebContext,
     TextGroups,
     Wording,
-    list_left_out,
-    make_outcome,
+    list_left_out_rows,
+    list_numbered_places,
+    make_task_outcome,
     measure_nearest_anchor,
     number_texts,
-    several_places,
 )
 from embassay.records import RerankingSet, TaskOutcome
 
@@ -60,30 +60,32 @@ def score_similarities(
 ) -> TaskOutcome:
     """`evaluate_system` where the similarity of every query's candidates, (candidates,) each, is known already."""
     items = Items()
-    queries, candidates = _lost_texts(system, data)
+    queries, candidates = _find_lost_texts(system, data)
     for lost in (queries, candidates):
-        if lost.too_many:
-            return lost.without_score(HEADLINE, items)
-    values = _query_precisions(data, similar, precision or average_precision_of_worst_order)
+        if lost.too_many_lost_reason:
+            return lost.make_outcome_without_score(HEADLINE, items)
+    values = _compute_query_precisions(data, similar, precision or average_precision_of_worst_order)
     items.add(data.ids, values, "ap")
-    left = list_left_out(ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.mask).tolist())
+    left = list_left_out_rows(
+        ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.lost_mask).tolist()
+    )
     n = int((~np.isnan(values)).sum())
     counts = {"queries": n, "candidates": sum(map(len, data.candidates)) - len(candidates.rows)}
     skipped = (*queries.skipped, *candidates.skipped, *left)
     if not n:
         reason = "no query has both a relevant and an irrelevant candidate"
-        return make_outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
+        return make_task_outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
     mean = estimate(
         values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
     )
-    return make_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
+    return make_task_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
 def list_texts(data: RerankingSet) -> Iterator[Place]:
     """Every query's texts, then its candidates."""
     for row, key in enumerate(data.ids):
-        yield from several_places("query", (key,), (data.queries[row],))
-        yield from several_places("candidate", (key,), (data.candidates[row],))
+        yield from list_numbered_places("query", (key,), (data.queries[row],))
+        yield from list_numbered_places("candidate", (key,), (data.candidates[row],))
 
 
 def replace_texts(data: RerankingSet, wording: Wording) -> ParaphrasedData:
@@ -95,10 +97,10 @@ def replace_texts(data: RerankingSet, wording: Wording) -> ParaphrasedData:
     rows = [
         row
         for row, gains in enumerate(data.relevance)
-        if queries[row] and _has_both_kinds(gains[candidates[row]])
+        if queries[row] and _has_both_relevances(gains[candidates[row]])
     ]
     kept = _KeptQueries(rows, queries, candidates)
-    lost = (*asked.lost(), *offered.lost(), *list_left_out(ONE_SIDED, data.ids, rows))
+    lost = (*asked.lost(), *offered.lost(), *list_left_out_rows(ONE_SIDED, data.ids, rows))
     original = kept.of(data, data.queries, data.candidates) if lost else data
     return ParaphrasedData(original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost)
 
@@ -121,25 +123,25 @@ class _KeptQueries:
         )
 
 
-def _lost_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
+def _find_lost_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     """The queries of which no text could be encoded, and the candidates that could not."""
     failures = getattr(system, "failures", {})
     queries = Lost(system, data.ids, "queries")
     # A query with a text that was encoded is not lost, so it is shown as that text.
-    queries.see_texts(
+    queries.note_unencoded_texts(
         [next((text for text in group if text not in failures), group[0]) for group in data.queries]
     )
     candidates = Lost(system, number_texts(data.ids, data.candidates), "candidates")
-    candidates.see_texts([text for group in data.candidates for text in group])
+    candidates.note_unencoded_texts([text for group in data.candidates for text in group])
     return queries, candidates
 
 
-def _query_precisions(data: RerankingSet, similar: Sequence[Values], precision: Precision) -> Values:
+def _compute_query_precisions(data: RerankingSet, similar: Sequence[Values], precision: Precision) -> Values:
     """The average precision of every query, (queries,); NaN where no relevant or no irrelevant candidate is left."""
     values = np.full(len(data.relevance), np.nan)
     for row, (scores, gains) in enumerate(zip(similar, data.relevance, strict=True)):
         known = ~np.isnan(scores)
-        if _has_both_kinds(gains[known]):
+        if _has_both_relevances(gains[known]):
             values[row] = precision(gains[known], scores[known])
     return values
 
@@ -163,6 +165,6 @@ def average_precision_by_steps(gains: Values, scores: Values) -> float:
     return pair_average_precision(gains > 0, scores)
 
 
-def _has_both_kinds(gains: Values) -> bool:
+def _has_both_relevances(gains: Values) -> bool:
     """Whether there is a relevant and an irrelevant candidate."""
     return bool((gains > 0).any() and (gains == 0).any())

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from embassay.contracts import Ranked, Similarity
+from embassay.contracts import RankedCandidates, Similarity
 from embassay.measures import ndcg
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.kernel.groups import describe_bootstrap
@@ -22,12 +22,12 @@ from embassay.protocols.tasks.task import (
     Place,
     PtebContext,
     Wording,
-    item_places,
-    list_left_out,
-    make_outcome,
+    list_item_places,
+    list_left_out_rows,
+    make_task_outcome,
     reword_texts,
     select_rows,
-    without_wording,
+    skip_rows_without_wording,
 )
 from embassay.records import RetrievalSet, TaskOutcome
 
@@ -45,46 +45,50 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
     A document that could not be encoded is left out of the judgements too, and a query with it that has no other
     relevant one.
     """
-    items, own = Items(), excludes_own(context)
+    items, own = Items(), is_own_document_excluded(context)
     # One more than is scored, because the query's own document may be left out.
     ranked = system.search(data.queries.texts, data.corpus.texts, K + 1)
     documents, queries = (
         Lost(system, data.corpus.ids, "documents"),
         Lost(system, data.queries.ids, "queries"),
     )
-    documents.see_texts(data.corpus.texts)
-    queries.see_texts(data.queries.texts)
+    documents.note_unencoded_texts(data.corpus.texts)
+    queries.note_unencoded_texts(data.queries.texts)
     for lost in (documents, queries):
-        if lost.too_many:
-            return lost.without_score(HEADLINE, items)
-    judged = _findable_judgements(data, {data.corpus.ids[row] for row in documents.rows}, own)
+        if lost.too_many_lost_reason:
+            return lost.make_outcome_without_score(HEADLINE, items)
+    judged = _keep_findable_judgements(data, {data.corpus.ids[row] for row in documents.rows}, own)
     first = K if own and context.options.own_document == "after" else K + 1
-    values = np.asarray(ndcg(judged, _first_documents(data, ranked, first, own), K))
-    answerable = np.flatnonzero(~np.isnan(values) | queries.mask).tolist()
-    values[queries.mask] = np.nan
+    values = np.asarray(ndcg(judged, _list_first_documents(data, ranked, first, own), K))
+    answerable = np.flatnonzero(~np.isnan(values) | queries.lost_mask).tolist()
+    values[queries.lost_mask] = np.nan
     items.add(data.queries.ids, values, HEADLINE)
-    skipped = (*documents.skipped, *queries.skipped, *list_left_out(ORPHANS, data.queries.ids, answerable))
+    skipped = (
+        *documents.skipped,
+        *queries.skipped,
+        *list_left_out_rows(ORPHANS, data.queries.ids, answerable),
+    )
     n = int((~np.isnan(values)).sum())
     counts = {"queries": n, "documents": len(data.corpus) - len(documents.rows)}
     if not n:
-        return make_outcome(
+        return make_task_outcome(
             HEADLINE, "no query has a relevant document", items, n=0, skipped=skipped, counts=counts
         )
-    groups = context.grouped(data.queries.ids)
+    groups = context.number_item_groups(data.queries.ids)
     method = describe_bootstrap("queries", RetrievalSet, groups)
     method += f", own document left out {context.options.own_document}" if own else ""
     mean = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
-    return make_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
+    return make_task_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
-def excludes_own(context: PtebContext) -> bool:
+def is_own_document_excluded(context: PtebContext) -> bool:
     """Whether the document whose id is the query's is left out of its ranking."""
     return context.options.exclude_own or "arguana" in context.dataset.casefold()
 
 
 def list_texts(data: RetrievalSet) -> Iterator[Place]:
     """The queries."""
-    return item_places("query", data.queries.ids, data.queries.texts)
+    return list_item_places("query", data.queries.ids, data.queries.texts)
 
 
 def replace_texts(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
@@ -93,21 +97,21 @@ def replace_texts(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
     rows = [row for row, text in enumerate(wordings) if text is not None]
     queries = data.queries if len(rows) == len(data) else select_rows(data.queries, rows)
     paraphrased = replace(queries, texts=tuple(wordings[row] for row in rows))
-    original = data if queries is data.queries else _with_queries(data, queries)
+    original = data if queries is data.queries else _replace_queries(data, queries)
     return ParaphrasedData(
         original,
-        _with_queries(data, paraphrased),
+        _replace_queries(data, paraphrased),
         len(rows),
         len(data),
-        without_wording("queries", data.queries.ids, rows),
+        skip_rows_without_wording("queries", data.queries.ids, rows),
     )
 
 
-def _with_queries(data: RetrievalSet, queries: Any) -> RetrievalSet:
+def _replace_queries(data: RetrievalSet, queries: Any) -> RetrievalSet:
     return replace(data, queries=queries, qrels={query: data.qrels[query] for query in queries.ids})
 
 
-def _findable_judgements(data: RetrievalSet, gone: set[str], own: bool) -> Judgements:
+def _keep_findable_judgements(data: RetrievalSet, gone: set[str], own: bool) -> Judgements:
     """The judgements of documents that can be found."""
     return {
         query: {
@@ -119,7 +123,7 @@ def _findable_judgements(data: RetrievalSet, gone: set[str], own: bool) -> Judge
     }
 
 
-def _first_documents(data: RetrievalSet, ranked: Ranked, first: int, own: bool) -> Found:
+def _list_first_documents(data: RetrievalSet, ranked: RankedCandidates, first: int, own: bool) -> Found:
     """The ids of the `first` documents of every query, best first, without its own if that is left out."""
     lists = {}
     for query, hits in zip(data.queries.ids, ranked.indices[:, :first].tolist(), strict=True):

@@ -10,10 +10,10 @@ from embassay.protocols.kernel.estimates import Items, Lost
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     PtebContext,
-    correlate_estimate,
+    estimate_correlation,
     list_pair_texts,
-    make_outcome,
-    pair_similarity,
+    make_task_outcome,
+    measure_pair_similarity,
     replace_pair_texts,
 )
 from embassay.records import ScoredPairs, TaskOutcome
@@ -26,15 +26,15 @@ list_texts, replace_texts = list_pair_texts, replace_pair_texts
 def evaluate_system(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
     items = Items()
-    similar = pair_similarity(system, data.first, data.second)
+    similar = measure_pair_similarity(system, data.first, data.second)
     lost = Lost(system, data.ids, "pairs")
-    lost.see(similar, data.first, data.second)
+    lost.note_undefined_similarities(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
     items.add(data.ids, data.scores, "gold")
-    if lost.too_many:
-        return lost.without_score(HEADLINE, items)
-    groups = context.grouped(data.ids)
+    if lost.too_many_lost_reason:
+        return lost.make_outcome_without_score(HEADLINE, items)
+    groups = context.number_item_groups(data.ids)
     method = describe_bootstrap("pairs", ScoredPairs, groups)
-    rho = correlate_estimate(similar, data.scores, context, "pairs", groups=groups, method=method)
+    rho = estimate_correlation(similar, data.scores, context, "pairs", groups=groups, method=method)
     n = len(data) - len(lost.rows)
-    return make_outcome(HEADLINE, rho, items, n=n, skipped=lost.skipped, counts={"pairs": n})
+    return make_task_outcome(HEADLINE, rho, items, n=n, skipped=lost.skipped, counts={"pairs": n})

@@ -25,14 +25,14 @@ from embassay.protocols.tasks.task import (
     PtebContext,
     TextGroups,
     Wording,
-    correlate_estimate,
-    list_left_out,
-    make_outcome,
+    estimate_correlation,
+    list_left_out_rows,
+    list_numbered_places,
+    make_task_outcome,
     measure_nearest_anchor,
     number_texts,
-    several_places,
 )
-from embassay.records import JudgedSummaries, Skipped, TaskOutcome
+from embassay.records import JudgedSummaries, SkippedItems, TaskOutcome
 
 HEADLINE = "spearman"
 BARE = "texts left without a reference or a summary"
@@ -48,32 +48,35 @@ def evaluate_system(system: Similarity, data: JudgedSummaries, context: PtebCont
     items = Items()
     similar = measure_nearest_anchor(system, data.references, data.summaries)
     flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
-    people, machines = _lost_summaries(system, data, "references"), _lost_summaries(system, data, "summaries")
+    people, machines = (
+        _find_lost_summaries(system, data, "references"),
+        _find_lost_summaries(system, data, "summaries"),
+    )
     ids = number_texts(data.ids, data.summaries)
     items.add(ids, flat, "similarity")
     items.add(ids, gold, "gold")
     for lost in (people, machines):
-        if lost.too_many:
-            return lost.without_score(HEADLINE, items)
+        if lost.too_many_lost_reason:
+            return lost.make_outcome_without_score(HEADLINE, items)
     bare = [row for row, values in enumerate(similar) if np.isnan(values).all()]
     left = [row for row in range(len(data)) if row not in set(bare)]
-    skipped = [*people.skipped, *machines.skipped, *list_left_out(BARE, data.ids, left)]
+    skipped = [*people.skipped, *machines.skipped, *list_left_out_rows(BARE, data.ids, left)]
     if context.options.summaries == "per-text":
-        rho = _mean_text_correlation(similar, data, left, context, skipped)
+        rho = _average_text_correlations(similar, data, left, context, skipped)
     else:
         of_text = np.repeat(np.arange(len(data)), [len(group) for group in data.summaries])
         method = f"pooled, cluster bootstrap over {len(left)} texts"
-        rho = correlate_estimate(flat, gold, context, "texts", groups=of_text, method=method)
+        rho = estimate_correlation(flat, gold, context, "texts", groups=of_text, method=method)
     n = int((~np.isnan(flat)).sum())
     counts = {"texts": len(left), "summaries": n}
-    return make_outcome(HEADLINE, rho, items, n=n, skipped=skipped, counts=counts)
+    return make_task_outcome(HEADLINE, rho, items, n=n, skipped=skipped, counts=counts)
 
 
 def list_texts(data: JudgedSummaries) -> Iterator[Place]:
     """People's summaries of every text, then the machines'."""
     for row, key in enumerate(data.ids):
-        yield from several_places("reference", (key,), (data.references[row],))
-        yield from several_places("summary", (key,), (data.summaries[row],))
+        yield from list_numbered_places("reference", (key,), (data.references[row],))
+        yield from list_numbered_places("summary", (key,), (data.summaries[row],))
 
 
 def replace_texts(data: JudgedSummaries, wording: Wording) -> ParaphrasedData:
@@ -84,7 +87,7 @@ def replace_texts(data: JudgedSummaries, wording: Wording) -> ParaphrasedData:
     references, summaries = people.rewritten_places, machines.rewritten_places
     rows = [row for row in range(len(data)) if references[row] and summaries[row]]
     kept = _KeptTexts(rows, references, summaries)
-    lost = (*people.lost(), *machines.lost(), *list_left_out(BARE, data.ids, rows))
+    lost = (*people.lost(), *machines.lost(), *list_left_out_rows(BARE, data.ids, rows))
     original = kept.of(data, data.references, data.summaries) if lost else data
     return ParaphrasedData(original, kept.of(data, people.after, machines.after), len(rows), len(data), lost)
 
@@ -108,20 +111,20 @@ class _KeptTexts:
         )
 
 
-def _lost_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
+def _find_lost_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
     """The `references` or `summaries` that could not be encoded."""
     groups: tuple[tuple[str, ...], ...] = getattr(data, kind)
     lost = Lost(system, number_texts(data.ids, groups), kind)
-    lost.see_texts([text for group in groups for text in group])
+    lost.note_unencoded_texts([text for group in groups for text in group])
     return lost
 
 
-def _mean_text_correlation(
+def _average_text_correlations(
     similar: Sequence[Values],
     data: JudgedSummaries,
     rows: Sequence[int],
     context: PtebContext,
-    skipped: list[Skipped],
+    skipped: list[SkippedItems],
 ) -> Estimate | str:
     """The mean of one correlation per text of `rows`; where ratings or similarities do not vary there is none, which
     is added to `skipped`."""
@@ -132,7 +135,7 @@ def _mean_text_correlation(
     constant = tuple(data.ids[row] for row in rows if np.isnan(values[row]))
     if constant:
         skipped.append(
-            Skipped("texts whose ratings or similarities do not vary", len(constant), constant[:5])
+            SkippedItems("texts whose ratings or similarities do not vary", len(constant), constant[:5])
         )
     if np.isnan(values).all():
         return "no text has ratings and similarities that vary"

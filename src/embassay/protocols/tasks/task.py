@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Similarity
 from embassay.errors import UsageError
-from embassay.measures.summary import counted_spearman
+from embassay.measures.summary import spearman_on_resamples
 from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import (
     MOST_LOST,
@@ -32,9 +32,17 @@ from embassay.protocols.kernel.forecast import (
     vector_bytes,
 )
 from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, check_options, option
-from embassay.records import Component, LabelledTexts, Loaded, RetrievalSet, Score, Skipped, TaskOutcome
-from embassay.runs.memory import Footprint
-from embassay.stats.resampling import count_rows, draw_resamples
+from embassay.records import (
+    HeadlineComponent,
+    LabelledTexts,
+    LoadedDataset,
+    RetrievalSet,
+    Score,
+    SkippedItems,
+    TaskOutcome,
+)
+from embassay.runs.memory import MemoryFootprint
+from embassay.stats.resampling import count_drawn_rows, draw_resamples
 
 if TYPE_CHECKING:
     from embassay.data import Dataset
@@ -95,10 +103,10 @@ class ParaphrasedData:
     paraphrased: Any
     kept: int
     items: int
-    lost: tuple[Skipped, ...] = ()
+    lost: tuple[SkippedItems, ...] = ()
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether nothing was left out, so that `original` is all of the data."""
         return not self.lost
 
@@ -121,7 +129,7 @@ class Task:
     shapes: tuple[str, ...]
     headline: str
     evaluate: Callable[[Similarity, Any, PtebContext], TaskOutcome]
-    load: Callable[[Dataset, int | None, int], Loaded[Any]]
+    load: Callable[[Dataset, int | None, int], LoadedDataset[Any]]
     texts: Callable[[Any], Iterator[tuple[str, str]]]
     reword: Callable[[Any, Wording], ParaphrasedData]
     size: Callable[[Any], int] = len
@@ -138,12 +146,12 @@ Place = tuple[str, str]
 """A place and its text."""
 
 
-def item_places(kind: str, ids: Sequence[str], texts: Sequence[str]) -> Iterator[Place]:
+def list_item_places(kind: str, ids: Sequence[str], texts: Sequence[str]) -> Iterator[Place]:
     """The place `KIND:ID` of each text."""
     return ((f"{kind}:{key}", text) for key, text in zip(ids, texts, strict=True))
 
 
-def several_places(kind: str, ids: Sequence[str], texts: Sequence[Sequence[str]]) -> Iterator[Place]:
+def list_numbered_places(kind: str, ids: Sequence[str], texts: Sequence[Sequence[str]]) -> Iterator[Place]:
     """The place `KIND:ID:NUMBER` of each of the texts that an item has."""
     for key, group in zip(ids, texts, strict=True):
         yield from ((f"{kind}:{key}:{number}", text) for number, text in enumerate(group))
@@ -174,7 +182,7 @@ class TextGroups:
     ) -> TextGroups:
         """The texts at the places `KIND:ID:NUMBER`, called `noun` in the plural, with their wordings."""
         said = [
-            reword_texts(several_places(kind, (key,), (group,)), wording)
+            reword_texts(list_numbered_places(kind, (key,), (group,)), wording)
             for key, group in zip(ids, texts, strict=True)
         ]
         return cls(noun, ids, texts, said)
@@ -184,23 +192,23 @@ class TextGroups:
         """The numbers of the texts of each item that have another wording."""
         return [[i for i, text in enumerate(group) if text is not None] for group in self.after]
 
-    def lost(self) -> tuple[Skipped, ...]:
+    def lost(self) -> tuple[SkippedItems, ...]:
         """The texts without one, as left out."""
         flat = [text for group in self.after for text in group]
         kept = [row for row, text in enumerate(flat) if text is not None]
-        return without_wording(self.noun, number_texts(self.ids, self.before), kept)
+        return skip_rows_without_wording(self.noun, number_texts(self.ids, self.before), kept)
 
 
 def list_pair_texts(data: Any) -> Iterator[Place]:
     """Both texts of every pair (`ids`, `first`, `second`)."""
-    yield from item_places("first", data.ids, data.first)
-    yield from item_places("second", data.ids, data.second)
+    yield from list_item_places("first", data.ids, data.first)
+    yield from list_item_places("second", data.ids, data.second)
 
 
 def replace_pair_texts(data: Any, wording: Wording) -> ParaphrasedData:
     """Pairs (`ids`, `first`, `second` and one array more) with both texts paraphrased; a pair needs both."""
-    first = reword_texts(item_places("first", data.ids, data.first), wording)
-    second = reword_texts(item_places("second", data.ids, data.second), wording)
+    first = reword_texts(list_item_places("first", data.ids, data.first), wording)
+    second = reword_texts(list_item_places("second", data.ids, data.second), wording)
     rows = [row for row, pair in enumerate(zip(first, second, strict=True)) if None not in pair]
     return replace_row_texts(data, {"first": first, "second": second}, rows, "pairs")
 
@@ -212,35 +220,35 @@ def replace_row_texts(
     whole = len(rows) == len(data)
     original = data if whole else select_rows(data, rows)
     columns = {name: tuple(column[row] for row in rows) for name, column in texts.items()}
-    lost = without_wording(noun, data.ids, rows)
+    lost = skip_rows_without_wording(noun, data.ids, rows)
     return ParaphrasedData(original, replace(original, **columns), len(rows), len(data), lost)
 
 
 def select_rows(data: Any, rows: Sequence[int]) -> Any:
     """These rows of a record whose fields are tuples or arrays of one length, or None."""
-    return replace(data, **{name: _take_rows(column, rows) for name, column in vars(data).items()})
+    return replace(data, **{name: _select_column_rows(column, rows) for name, column in vars(data).items()})
 
 
-def without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
+def skip_rows_without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[SkippedItems, ...]:
     """The rows that are not kept, as left out for want of a wording."""
-    return list_left_out(f"{noun} {WITHOUT_WORDING}", ids, kept)
+    return list_left_out_rows(f"{noun} {WITHOUT_WORDING}", ids, kept)
 
 
-def list_left_out(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
+def list_left_out_rows(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[SkippedItems, ...]:
     """The rows that are not kept, as left out for a reason; nothing where all are."""
     stays = set(kept)
     gone = [key for row, key in enumerate(ids) if row not in stays]
-    return (Skipped(reason, len(gone), tuple(gone[:_EXAMPLES])),) if gone else ()
+    return (SkippedItems(reason, len(gone), tuple(gone[:_EXAMPLES])),) if gone else ()
 
 
-def _take_rows(column: Any, rows: Sequence[int]) -> Any:
+def _select_column_rows(column: Any, rows: Sequence[int]) -> Any:
     if isinstance(column, np.ndarray):
         return column[list(rows)]
     return None if column is None else tuple(column[row] for row in rows)
 
 
 @dataclass(frozen=True)
-class PtebContext(context.Context):
+class PtebContext(context.EvaluationContext):
     """The seed (of everything but paraphrasing), the run's tokenizer and the options; `dataset` names the random
     streams, and is followed by the language where a dataset has several."""
 
@@ -264,7 +272,7 @@ _KEPT = 2
 """Vectors of the texts as they are are remembered beside those of a run's paraphrases."""
 
 
-def estimate_memory(system: Similarity, data: Any, worded: Sequence[str], resamples: int) -> Footprint:
+def estimate_memory(system: Similarity, data: Any, worded: Sequence[str], resamples: int) -> MemoryFootprint:
     """The estimate for one system on one part of a dataset, of which `worded` are the texts that are reworded."""
     corpus: Sequence[str] = data.corpus.texts if isinstance(data, RetrievalSet) else ()
     n, dim = len(worded) + len(corpus), count_dimensions(system)
@@ -287,30 +295,32 @@ DECIMALS = 6
 
 
 @runtime_checkable
-class Embedding(Protocol):
+class VectorSimilarity(Protocol):
     """A similarity that has vectors: `systems.cosine.Cosine`, and what stands in for it."""
 
     def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors, (n, dim)."""
         ...
 
-    def between(
+    def compare_indexed_pairs(
         self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Similarity of `texts[left[i]]` and `texts[right[i]]`, (n,)."""
         ...
 
 
-def pair_similarity(system: Similarity, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+def measure_pair_similarity(
+    system: Similarity, first: Sequence[str], second: Sequence[str]
+) -> NDArray[np.float64]:
     """Similarity of `first[i]` and `second[i]`, (n,), to 1e-6; NaN where a text could not be encoded.
 
     One call, so one batch to metrics that compare within a batch; an encoder sees every distinct text once.
     """
-    if not isinstance(system, Embedding):
+    if not isinstance(system, VectorSimilarity):
         return _round_similarity(system.pairs(first, second))
     place = {text: row for row, text in enumerate(dict.fromkeys((*first, *second)))}
     left, right = (np.array([place[text] for text in side], dtype=np.int64) for side in (first, second))
-    return _round_similarity(system.between(list(place), left, right))
+    return _round_similarity(system.compare_indexed_pairs(list(place), left, right))
 
 
 def measure_nearest_anchor(
@@ -322,7 +332,7 @@ def measure_nearest_anchor(
     second = [text for group, others in zip(anchors, texts, strict=True) for _ in group for text in others]
     sizes = [(len(group), len(others)) for group, others in zip(anchors, texts, strict=True)]
     cuts = np.cumsum([rows * columns for rows, columns in sizes], dtype=np.int64)
-    parts = np.split(pair_similarity(system, first, second), cuts)[:-1]
+    parts = np.split(measure_pair_similarity(system, first, second), cuts)[:-1]
     # fmax, and not max: an anchor that was lost leaves the others.
     return [np.fmax.reduce(part.reshape(size), axis=0) for part, size in zip(parts, sizes, strict=True)]
 
@@ -335,7 +345,7 @@ def _round_similarity(values: NDArray[np.float32]) -> NDArray[np.float64]:
 NOT_ENCODED = "texts that could not be encoded in the original or rewritten form"
 
 
-def without_failed(task: Task, both: ParaphrasedData, failures: Collection[str]) -> ParaphrasedData:
+def drop_failed_texts(task: Task, both: ParaphrasedData, failures: Collection[str]) -> ParaphrasedData:
     """`both` without the texts of which one wording is among `failures` (the texts that a system could not encode), and
     without what they take along; `both` itself where there are none."""
     after, before = dict(task.texts(both.paraphrased)), dict(task.texts(both.original))
@@ -345,7 +355,7 @@ def without_failed(task: Task, both: ParaphrasedData, failures: Collection[str])
     without = set(gone)
     rest = task.reword(both.original, lambda place, _: None if place in without else after[place])
     taken = tuple(left for left in rest.lost if not left.reason.endswith(WITHOUT_WORDING))
-    lost = (*both.lost, Skipped(NOT_ENCODED, len(gone), tuple(gone[:5])), *taken)
+    lost = (*both.lost, SkippedItems(NOT_ENCODED, len(gone), tuple(gone[:5])), *taken)
     return replace(rest, items=both.items, lost=lost)
 
 
@@ -353,19 +363,19 @@ _LEAST = {"spearman": -1.0, "pearson": -1.0, "skill": -math.inf}
 """The least that a headline can be where that is not 0: probabilities may be worse than the base rate."""
 
 
-def headline_bounds(measure: str) -> tuple[float, float]:
+def find_headline_bounds(measure: str) -> tuple[float, float]:
     """What the headline of a task lies between: a correlation from -1, a share from 0."""
     return _LEAST.get(measure, 0.0), 1.0
 
 
-def make_outcome(
+def make_task_outcome(
     headline: str,
     estimate: Estimate | str,
     items: Items,
     *,
     n: int,
     scores: Iterable[Score] = (),
-    skipped: Iterable[Skipped] = (),
+    skipped: Iterable[SkippedItems] = (),
     warnings: Iterable[str] = (),
     counts: Mapping[str, int],
 ) -> TaskOutcome:
@@ -373,9 +383,9 @@ def make_outcome(
     left_out, noted = sum_skipped(skipped), tuple(warnings)
     if isinstance(estimate, str):
         row = make_undefined_score(headline, n, estimate)
-        component = Component(None, n, reason=estimate)
+        component = HeadlineComponent(None, n, reason=estimate)
     else:
-        row = replace(estimate.score(headline, bounds=headline_bounds(headline)), n=n)
+        row = replace(estimate.score(headline, bounds=find_headline_bounds(headline)), n=n)
         units = estimate.n if estimate.units is None else estimate.units
         component = replace(estimate.component(), n=n, units=None if units == n else units)
     return TaskOutcome((row, *scores), {headline: component}, items.columns, left_out, noted, counts)
@@ -394,9 +404,9 @@ class TaskReplicates:
     units: int
 
 
-def draw_statistic(
+def resample_statistic(
     statistic: OfCounts,
-    context: context.Context,
+    context: context.EvaluationContext,
     purpose: str,
     *,
     lost: NDArray[np.bool_],
@@ -413,16 +423,16 @@ def draw_statistic(
         return TaskReplicates(np.empty(0), units)
     parts = []
     for rows in draw_resamples(many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)):
-        counts = count_rows(rows) if groups is None else count_rows(rows)[:, groups]
+        counts = count_drawn_rows(rows) if groups is None else count_drawn_rows(rows)[:, groups]
         counts[:, lost] = 0
         parts.append(statistic(counts))
     return TaskReplicates(np.concatenate(parts), units)
 
 
-def correlate_estimate(
+def estimate_correlation(
     similar: NDArray[np.float64],
     gold: NDArray[np.float64],
-    context: context.Context,
+    context: context.EvaluationContext,
     purpose: str,
     *,
     groups: NDArray[np.int64] | None = None,
@@ -440,9 +450,9 @@ def correlate_estimate(
         if (values == values[0]).all():
             return f"the {name} does not vary"
 
-    def statistic(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return counted_spearman(similar, gold, counts)
+    def compute_correlations(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return spearman_on_resamples(similar, gold, counts)
 
-    value = float(statistic(kept[None, :].astype(np.int64))[0])
-    draws = draw_statistic(statistic, context, purpose, lost=lost, groups=groups)
+    value = float(compute_correlations(kept[None, :].astype(np.int64))[0])
+    draws = resample_statistic(compute_correlations, context, purpose, lost=lost, groups=groups)
     return Estimate(value, int(kept.sum()), draws.replicates, method, units=draws.units)

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import DataError
-from embassay.limits import record_json
+from embassay.limits import parse_record_json
 from embassay.protocols.kernel.outcome import current_time
 from embassay.protocols.watch.fingerprint import read_fingerprint
 from embassay.runs.embeddings import EmbeddingCache, chunk_key
 from embassay.runs.folder import RunFolder, to_json, write_atomic
-from embassay.runs.spending import Spending
-from embassay.runs.store import PairCache, score_key
+from embassay.runs.spending import RunSpendingJournal
+from embassay.runs.store import RerankScoreCache, score_key
 from embassay.systems.remote import Ledger
 
 if TYPE_CHECKING:
@@ -32,35 +32,35 @@ _MADE = "made"
 Answers = NDArray[np.float32]
 
 
-class KeptAnswers:
+class KeptWatchAnswers:
     """The answers so far, by the `stage` that they belong to: each repeat is an answer of its own. `found` counts those
     that an earlier attempt brought, `ledger` is limited by what all attempts cost."""
 
-    def __init__(self, folder: Path, ledger: Ledger, spending: Spending) -> None:
+    def __init__(self, folder: Path, ledger: Ledger, spending: RunSpendingJournal) -> None:
         self.folder, self.ledger, self.spending = folder, ledger, spending
         self.stage, self.found = "", 0
         self._vectors = EmbeddingCache.open(folder / EmbeddingCache.file)
-        self._scores = PairCache.open(folder / PairCache.file)
+        self._scores = RerankScoreCache.open(folder / RerankScoreCache.file)
         stages = folder / _STAGES
-        self._finished: list[str] = [*record_json(stages.read_bytes())] if stages.is_file() else []
-        self.is_resumed = bool(self._finished or self.spending.by_account())
+        self._finished: list[str] = [*parse_record_json(stages.read_bytes())] if stages.is_file() else []
+        self.is_resumed = bool(self._finished or self.spending.sum_by_account())
 
     @property
     def usd(self) -> float | None:
         """Dollars billed to all attempts; None where a price is not known."""
-        prices = [spent.usd for spent in self.spending.by_account().values()]
+        prices = [spent.usd for spent in self.spending.sum_by_account().values()]
         known = [usd for usd in prices if usd is not None]
         return sum(known) if len(known) == len(prices) else None
 
     def read_vectors(self, identity: str, role: Role, texts: Sequence[str]) -> Answers | None:
         """The vectors (n, dim) of the texts of a request in this stage; None where there are none."""
-        vectors = self._vectors.read(self._key(identity, role, texts), (len(texts), None))
+        vectors = self._vectors.read(self._make_answer_key(identity, role, texts), (len(texts), None))
         self.found += 0 if vectors is None else len(texts)
         return vectors
 
     def write_vectors(self, identity: str, role: Role, texts: Sequence[str], vectors: Answers) -> None:
         """Keep them."""
-        self._vectors.write(self._key(identity, role, texts), identity, vectors)
+        self._vectors.write(self._make_answer_key(identity, role, texts), identity, vectors)
 
     def read_scores(self, identity: str, question: str, others: Sequence[str]) -> Answers | None:
         """The scores (n,) of the others of an item in this stage; None where there are none."""
@@ -73,7 +73,7 @@ class KeptAnswers:
         """Keep them."""
         self._scores.write(identity, {score_key(self._name_stage(identity), question, others): scores})
 
-    def is_finished(self, stage: str) -> bool:
+    def is_stage_finished(self, stage: str) -> bool:
         """Whether an earlier attempt came to the end of the stage."""
         return stage in self._finished
 
@@ -83,7 +83,7 @@ class KeptAnswers:
             self._finished.append(stage)
             write_atomic(self.folder / _STAGES, to_json(self._finished))
 
-    def mark_made(self, digest: str) -> None:
+    def mark_fingerprint_made(self, digest: str) -> None:
         """The answers are in a fingerprint of this digest, which is about to be saved."""
         write_atomic(self.folder / _MADE, digest)
 
@@ -92,7 +92,7 @@ class KeptAnswers:
         self._vectors.close()
         self._scores.close()
 
-    def _key(self, identity: str, role: Role, texts: Sequence[str]) -> bytes:
+    def _make_answer_key(self, identity: str, role: Role, texts: Sequence[str]) -> bytes:
         return chunk_key(self._name_stage(identity), role, texts)
 
     def _name_stage(self, identity: str) -> str:
@@ -100,7 +100,7 @@ class KeptAnswers:
 
 
 @contextmanager
-def stage_of(respondent: Respondent, stage: str) -> Iterator[bool]:
+def enter_stage(respondent: Respondent, stage: str) -> Iterator[bool]:
     """Answers of the block belong to this stage. Whether an earlier attempt has not finished it."""
     kept = respondent.kept
     if kept is None:
@@ -108,30 +108,30 @@ def stage_of(respondent: Respondent, stage: str) -> Iterator[bool]:
         return
     kept.stage = stage
     # What stops the block leaves the stage unfinished.
-    yield not kept.is_finished(stage)
+    yield not kept.is_stage_finished(stage)
     kept.finish(stage)
 
 
-def partial_of(out: Path) -> Path:
+def find_partial_folder(out: Path) -> Path:
     """Where the answers are kept until the fingerprint is written.
 
-    >>> partial_of(Path("watch/minilm.json")).as_posix()
+    >>> find_partial_folder(Path("watch/minilm.json")).as_posix()
     'watch/minilm.partial'
     """
     return out.with_name(out.name.removesuffix(".json") + ENDING)
 
 
 @contextmanager
-def keep_answers(out: Path, max_usd: float | None = None) -> Iterator[KeptAnswers]:
+def keep_answers(out: Path, max_usd: float | None = None) -> Iterator[KeptWatchAnswers]:
     """What is kept for a recording to the file `out`, for as long as the block runs. The folder goes once the file
     is there; after an error or a kill it stays. UsageError while another process records to that file."""
-    folder = partial_of(out)
+    folder = find_partial_folder(out)
     # A kill may have come between the file and the removal.
     _drop_finished(folder, out)
-    with RunFolder(folder).locked():
-        spending = Spending(RunFolder(folder).spending, current_time("milliseconds"))
+    with RunFolder(folder).hold_lock():
+        spending = RunSpendingJournal(RunFolder(folder).spending_path, current_time("milliseconds"))
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
-        with closing(spending), closing(KeptAnswers(folder, ledger, spending)) as kept:
+        with closing(spending), closing(KeptWatchAnswers(folder, ledger, spending)) as kept:
             yield kept
     _drop_finished(folder, out)
 

@@ -13,16 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
+from embassay.protocols.watch.distances import (
+    FLOOR,
+    compute_cosine_distances,
+    compute_relative_distances,
+    find_lost_answers,
+    measure_answer_form,
+)
 from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
-from embassay.protocols.watch.impact import check_thresholds, golden_effect, measure_impact, panel_effect
-from embassay.protocols.watch.kinds import FEW, MOST, NamedChange, contrasts_of, name_changes
+from embassay.protocols.watch.impact import (
+    check_calibrated_thresholds,
+    measure_golden_effect,
+    measure_list_impact,
+    measure_panel_effect,
+)
+from embassay.protocols.watch.kinds import FEW, MOST, NamedChange, make_answer_contrasts, name_vector_changes
 from embassay.protocols.watch.options import CheckRequest
-from embassay.protocols.watch.recording import moment, money_of
-from embassay.protocols.watch.respondents import Replies, Respondent, longest_request, open_respondent
+from embassay.protocols.watch.recording import find_billed_dollars, format_current_time
+from embassay.protocols.watch.respondents import Replies, Respondent, measure_longest_request, open_respondent
 from embassay.randomness import make_generator
-from embassay.stats.repeats import find_exceeding, outlier_p, window_p
+from embassay.stats.repeats import find_beyond_repeats, outlier_p, window_exceedance_p
 from embassay.systems.remote import Ledger
 
 WINDOWS = {1: 1 / 3, 7: 1 / 9, 30: 1 / 9}
@@ -70,7 +81,7 @@ class AnswerEvidence:
         return self.outlying if few else self.moved
 
     @property
-    def is_general(self) -> bool:
+    def is_general_change(self) -> bool:
         """Whether it may be of all answers alike: no other form, and not a few of them far off."""
         return not self.forms and (not self.outlying.any() or bool(self.outlying.mean() >= FEW))
 
@@ -96,11 +107,11 @@ def check_fingerprint(
     with tempfile.TemporaryDirectory() as folder:
         respondent = open_respondent(
             fingerprint.kind, request.system or fingerprint.system, ledger=ledger, seed=fingerprint.seed,
-            folder=Path(folder), tokenizer=fingerprint.tokenizer, longest=longest_request(fingerprint.items)
+            folder=Path(folder), tokenizer=fingerprint.tokenizer, longest=measure_longest_request(fingerprint.items)
         )  # fmt: skip
         respondent.listener = listener or SilentListener()
         check = check_respondent(fingerprint, respondent, request, earlier)
-    return replace(check, seconds=time.perf_counter() - begun, usd=money_of(ledger))
+    return replace(check, seconds=time.perf_counter() - begun, usd=find_billed_dollars(ledger))
 
 
 def check_respondent(
@@ -112,11 +123,11 @@ def check_respondent(
     """`check_fingerprint` of something that is open already, after the `earlier` checks of the same fingerprint."""
     level = request.alpha / request.looks
     evidence = _gather_evidence(fingerprint, respondent, earlier, level, until_sure=request.until_sure)
-    check = _conclude(fingerprint, respondent, evidence, level, len(earlier) + 1)
-    return _with_effects(check, fingerprint, respondent, evidence, request)
+    check = _conclude_check(fingerprint, respondent, evidence, level, len(earlier) + 1)
+    return _add_change_effects(check, fingerprint, respondent, evidence, request)
 
 
-def stages_of(fingerprint: Fingerprint, until_sure: bool) -> tuple[tuple[int, ...], ...]:
+def plan_check_stages(fingerprint: Fingerprint, until_sure: bool) -> tuple[tuple[int, ...], ...]:
     """The items of each stage, by their rows: every group early, so that a few items stand for all."""
     rows = range(len(fingerprint.items))
     if not until_sure:
@@ -138,7 +149,7 @@ def _gather_evidence(
     until_sure: bool
 ) -> AnswerEvidence:  # fmt: skip
     """Ask stage by stage, until the verdict stands."""
-    stages = stages_of(fingerprint, until_sure)
+    stages = plan_check_stages(fingerprint, until_sure)
     asked: list[int] = []
     replies: list[Replies] = []
     for number, stage in enumerate(stages):
@@ -149,10 +160,10 @@ def _gather_evidence(
         replies.append(respondent.ask(items, rng))
         asked += stage
         values = np.concatenate([reply.values for reply in replies])
-        evidence = weigh_answers(fingerprint, asked, values, earlier)
+        evidence = run_answer_tests(fingerprint, asked, values, earlier)
         # Each stage is a look of its own, and has its part of the level.
         evidence = replace(evidence, p=min(1.0, evidence.p * len(stages)))
-        if evidence.is_alarm(level) or _stays_equal(fingerprint, evidence, number):
+        if evidence.is_alarm(level) or _has_equal_answers(fingerprint, evidence, number):
             break
     return evidence
 
@@ -161,43 +172,47 @@ def _begin_asking(respondent: Respondent, items: Sequence[WatchItem], again: str
     respondent.listener.stage(f"asking {respondent.name}{again}", respondent.count(items), respondent.unit)
 
 
-def _stays_equal(fingerprint: Fingerprint, evidence: AnswerEvidence, stage: int) -> bool:
+def _has_equal_answers(fingerprint: Fingerprint, evidence: AnswerEvidence, stage: int) -> bool:
     """Whether a system that never varied has given the same answers to the last digit, some of each sort."""
     return (
         stage >= 1
-        and not fingerprint.varies
+        and not fingerprint.has_varied_answers
         and not evidence.lost
         and bool((evidence.distances <= FLOOR).all())
     )
 
 
-def weigh_answers(
+def run_answer_tests(
     fingerprint: Fingerprint,
     asked: Sequence[int],
     values: NDArray[np.float32],
     earlier: Sequence[WatchCheck] = (),
 ) -> AnswerEvidence:
     """All tests of answers (n, width) to the items `asked` (n,). Lost ones, now or when recorded, are left out."""
-    told = ~(find_lost(values) | find_lost(fingerprint.values[list(asked)]))
+    told = ~(find_lost_answers(values) | find_lost_answers(fingerprint.values[list(asked)]))
     rows = tuple(row for row, is_told in zip(asked, told, strict=True) if is_told)
     values, noise = values[told], fingerprint.noise[list(rows)]
     then = fingerprint.values[list(rows)]
     lost = len(asked) - len(rows)
-    forms = form_of(then).differences(form_of(values)) if fingerprint.kind == "vectors" and len(rows) else ()
+    forms = (
+        measure_answer_form(then).list_form_differences(measure_answer_form(values))
+        if fingerprint.kind == "vectors" and len(rows)
+        else ()
+    )
     # Of vectors of two widths no distance is known, and none is needed.
     if values.shape[1] != fingerprint.width:
         every = np.ones(len(rows), dtype=bool)
         far_off = np.full(len(rows), np.inf)
         return AnswerEvidence(rows, values, far_off, far_off, every, ~every, 0.0, ("width",), lost)
-    distances = relative_distances(values, then)
-    moved = find_exceeding(distances, noise, FLOOR)
+    distances = compute_relative_distances(values, then)
+    moved = find_beyond_repeats(distances, noise, FLOOR)
     outlying, far = outlier_p(distances, noise, FLOOR)
-    p = min(far / OUTLIERS, *_window_ps(fingerprint, rows, moved, earlier))
-    shown = angles(values, then) if fingerprint.kind == "vectors" else distances
+    p = min(far / OUTLIERS, *_compute_window_p_values(fingerprint, rows, moved, earlier))
+    shown = compute_cosine_distances(values, then) if fingerprint.kind == "vectors" else distances
     return AnswerEvidence(rows, values, distances, shown, moved, outlying, min(1.0, p), forms, lost)
 
 
-def _window_ps(
+def _compute_window_p_values(
     fingerprint: Fingerprint, rows: Sequence[int], moved: Bools, earlier: Sequence[WatchCheck]
 ) -> list[float]:
     """The p-value of each window, over all items and over those of each group, over its part of the level; of those
@@ -211,22 +226,24 @@ def _window_ps(
         marks.append(told)
     groups = [
         [rows[place] for place in members]
-        for members in tested_groups([fingerprint.items[row] for row in rows])
+        for members in list_tested_groups([fingerprint.items[row] for row in rows])
     ]
     ps = []
     for looks, part in WINDOWS.items():
         if len(marks) < looks:
             break
         totals = {row: sum(told[row] for told in marks[:looks]) for row in rows}
-        ps.append(window_p(sum(totals.values()), len(rows), fingerprint.repeats, looks) / part)
+        ps.append(
+            window_exceedance_p(sum(totals.values()), len(rows), fingerprint.repeat_count, looks) / part
+        )
         for members in groups:
             total = sum(totals[row] for row in members)
-            p = window_p(total, len(members), fingerprint.repeats, looks)
+            p = window_exceedance_p(total, len(members), fingerprint.repeat_count, looks)
             ps.append(p * len(groups) / BY_GROUP)
     return ps
 
 
-def tested_groups(items: Sequence[WatchItem]) -> list[list[int]]:
+def list_tested_groups(items: Sequence[WatchItem]) -> list[list[int]]:
     """The places of each group of items, and of questions, that are enough to be tested by themselves."""
     groups: dict[str, list[int]] = {}
     for place, item in enumerate(items):
@@ -236,24 +253,25 @@ def tested_groups(items: Sequence[WatchItem]) -> list[list[int]]:
     return [members for members in groups.values() if SMALLEST <= len(members) < len(items)]
 
 
-def _conclude(
+def _conclude_check(
     fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence, level: float, look: int
 ) -> WatchCheck:
-    verdict, reason, changes = _verdict(fingerprint, respondent, evidence, level)
+    verdict, reason, changes = _decide_verdict(fingerprint, respondent, evidence, level)
     mask = ["-"] * len(fingerprint.items)
     for row, moved in zip(evidence.rows, evidence.moved, strict=True):
         mask[row] = "1" if moved else "0"
     noise = fingerprint.noise[list(evidence.rows)]
     items = [fingerprint.items[row] for row in evidence.rows]
     return WatchCheck(
-        fingerprint.digest, moment(), look, respondent.name, respondent.identity, verdict, reason, evidence.p, level,
+        fingerprint.digest, format_current_time(), look, respondent.name, respondent.identity, verdict, reason,
+        evidence.p, level,
         len(evidence.rows) + evidence.lost, evidence.lost, int(evidence.moved.sum()),
-        _finite_median(evidence.shown), float(np.median(noise)) if noise.size else 0.0, changes,
-        tuple(group_states(items, evidence.shown, evidence.moved)), "".join(mask), 0.0, None
+        _compute_finite_median(evidence.shown), float(np.median(noise)) if noise.size else 0.0, changes,
+        tuple(summarise_groups(items, evidence.shown, evidence.moved)), "".join(mask), 0.0, None
     )  # fmt: skip
 
 
-def _verdict(
+def _decide_verdict(
     fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence, level: float
 ) -> tuple[Verdict, str, tuple[NamedChange, ...]]:
     n = len(evidence.rows)
@@ -261,16 +279,16 @@ def _verdict(
         return "not comparable", f"{evidence.lost} of {n + evidence.lost} items have no answer", ()
     if not evidence.is_alarm(level):
         return "same", "no test says otherwise", ()
-    if evidence.is_general and _is_noisier(fingerprint, respondent, evidence):
+    if evidence.is_general_change and _is_noisier(fingerprint, respondent, evidence):
         return "noisier", "answers vary more than before, around the recorded ones", ()
     reason = (
         f"{int(evidence.moved.sum())} of {n} answers are further from the recorded ones than any repeat was"
     )
     if fingerprint.kind != "vectors":
         return "changed", reason, ()
-    recurring = _recurs(fingerprint, respondent, evidence)
-    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed, recurring)
-    changes = name_changes(seen, form_of(seen.then), form_of(seen.now))
+    recurring = _is_change_recurring(fingerprint, respondent, evidence)
+    seen = make_answer_contrasts(fingerprint, evidence.rows, evidence.values, evidence.changed, recurring)
+    changes = name_vector_changes(seen, measure_answer_form(seen.then), measure_answer_form(seen.now))
     return "changed", reason, changes
 
 
@@ -282,7 +300,7 @@ def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: Answ
     then = fingerprint.values[[evidence.rows[place] for place in places]].astype(np.float64)
     _begin_asking(respondent, [*items, *items], " twice more")
     first, second = (respondent.ask(items, rng).values.astype(np.float64) - then for _ in range(2))
-    told = ~(find_lost(first) | find_lost(second))
+    told = ~(find_lost_answers(first) | find_lost_answers(second))
     scale = np.maximum(np.einsum("nd,nd->n", then, then), FLOOR)[told]
     own = np.einsum("nd,nd->n", first[told] - second[told], first[told] - second[told]) / (2 * scale)
     shared = np.einsum("nd,nd->n", first[told], second[told]) / scale
@@ -293,7 +311,9 @@ def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: Answ
     return bool(is_more and np.median(shift) < STEADY * np.median(own))
 
 
-def _recurs(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence) -> bool | None:
+def _is_change_recurring(
+    fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence
+) -> bool | None:
     """Where a few texts have changed, ask for these and as many others once more: whether the same ones are off."""
     changed = evidence.changed
     if not 0 < changed.mean() < FEW or evidence.values.shape[1] != fingerprint.width:
@@ -305,14 +325,14 @@ def _recurs(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEv
     items = [fingerprint.items[row] for row in rows]
     _begin_asking(respondent, items, " once more")
     values = respondent.ask(items, rng).values
-    again = weigh_answers(fingerprint, rows, values)
+    again = run_answer_tests(fingerprint, rows, values)
     is_off = np.isin(again.rows, [evidence.rows[place] for place in off])
     # Under noise an answer is now and then beyond its repeats, and hardly ever far off.
     off_again = again.outlying if evidence.outlying.any() else again.moved
     return bool(off_again[is_off].mean() >= MOST and off_again[~is_off].mean() <= 1 - MOST)
 
 
-def group_states(items: Sequence[WatchItem], distances: Floats, moved: Bools) -> list[GroupState]:
+def summarise_groups(items: Sequence[WatchItem], distances: Floats, moved: Bools) -> list[GroupState]:
     """How many items (n,) of each group, role and language have moved, and the median of their distances."""
     by_group: dict[str, list[int]] = {}
     for place, item in enumerate(items):
@@ -320,18 +340,18 @@ def group_states(items: Sequence[WatchItem], distances: Floats, moved: Bools) ->
         for name in names:
             by_group.setdefault(name, []).append(place)
     return [
-        GroupState(name, len(places), int(moved[places].sum()), _finite_median(distances[places]))
+        GroupState(name, len(places), int(moved[places].sum()), _compute_finite_median(distances[places]))
         for name, places in by_group.items()
     ]
 
 
-def _finite_median(values: Floats) -> float:
+def _compute_finite_median(values: Floats) -> float:
     """Below 0 where there is none: another width has no distance."""
     told = values[np.isfinite(values)]
     return float(np.median(told)) if len(told) else -1.0
 
 
-def _with_effects(
+def _add_change_effects(
     check: WatchCheck,
     fingerprint: Fingerprint,
     respondent: Respondent,
@@ -346,27 +366,29 @@ def _with_effects(
         if not is_wanted:
             return check
         answered = fingerprint, evidence.rows, evidence.values
-        return replace(check, panel=panel_effect(*answered), golden=golden_effect(*answered))
+        return replace(check, panel=measure_panel_effect(*answered), golden=measure_golden_effect(*answered))
     documents = [
         place for place, row in enumerate(evidence.rows) if fingerprint.items[row].role == "document"
     ]
     rows = [evidence.rows[place] for place in documents]
     then, now = fingerprint.values[rows], evidence.values[documents]
-    told = check_thresholds(request.calibrations, fingerprint.system, then, now)
+    told = check_calibrated_thresholds(request.calibrations, fingerprint.system, then, now)
     check = replace(check, thresholds=told)
     lists = fingerprint.lists
     if lists is not None and (request.lists == "always" or (is_wanted and request.lists == "changed")):
         place_of = {row: place for place, row in enumerate(evidence.rows)}
         missing = [row for row in lists.questions if row not in place_of]
-        more = dict(zip(missing, _ask_rows(fingerprint, respondent, missing), strict=True))
+        more = dict(zip(missing, _ask_remaining_items(fingerprint, respondent, missing), strict=True))
         questions = np.stack(
             [evidence.values[place_of[row]] if row in place_of else more[row] for row in lists.questions]
         )
-        check = replace(check, impact=measure_impact(fingerprint, lists, questions, respondent))
-    return replace(check, part=_part_to_renew(check, fingerprint, evidence) if is_wanted else "")
+        check = replace(check, impact=measure_list_impact(fingerprint, lists, questions, respondent))
+    return replace(check, part=_describe_part_to_renew(check, fingerprint, evidence) if is_wanted else "")
 
 
-def _ask_rows(fingerprint: Fingerprint, respondent: Respondent, rows: Sequence[int]) -> NDArray[np.float32]:
+def _ask_remaining_items(
+    fingerprint: Fingerprint, respondent: Respondent, rows: Sequence[int]
+) -> NDArray[np.float32]:
     """Answers to items that were not asked, as `--until-sure` leaves some out."""
     if not rows:
         return np.empty((0, fingerprint.width), dtype=np.float32)
@@ -374,7 +396,7 @@ def _ask_rows(fingerprint: Fingerprint, respondent: Respondent, rows: Sequence[i
     return respondent.ask([fingerprint.items[row] for row in rows], rng).values
 
 
-def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: AnswerEvidence) -> str:
+def _describe_part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: AnswerEvidence) -> str:
     """Which passages of an index no longer are what the system would make of them."""
     kinds = {change.kind for change in check.changes}
     moved = evidence.changed
@@ -395,7 +417,7 @@ def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Answer
             for row, is_moved in zip(evidence.rows, moved, strict=True)
             if is_moved
         )
-        share = _share_longer(fingerprint, words)
+        share = _compute_longer_share(fingerprint, words)
         told = "" if share is None else f", {share:.0%} of the passages"
         return f"passages of about {words:,} words or more{told}"
     if (share := float(moved[documents].mean())) < FEW:
@@ -403,7 +425,7 @@ def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Answer
     return "all of it: every passage would be encoded differently"
 
 
-def _share_longer(fingerprint: Fingerprint, words: int) -> float | None:
+def _compute_longer_share(fingerprint: Fingerprint, words: int) -> float | None:
     """The share of the corpus with at least so many words."""
     if fingerprint.corpus is None:
         return None

@@ -13,18 +13,24 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.watch.check import group_states, tested_groups
-from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
+from embassay.protocols.watch.check import list_tested_groups, summarise_groups
+from embassay.protocols.watch.distances import (
+    FLOOR,
+    compute_cosine_distances,
+    compute_relative_distances,
+    find_lost_answers,
+    measure_answer_form,
+)
 from embassay.protocols.watch.fingerprint import DEPTH, WatchItem
 from embassay.protocols.watch.history import GroupState
 from embassay.protocols.watch.impact import estimate_share
-from embassay.protocols.watch.kinds import FEW, Contrasts, NamedChange, name_changes
+from embassay.protocols.watch.kinds import FEW, AnswerContrasts, NamedChange, name_vector_changes
 from embassay.protocols.watch.options import CompareRequest
-from embassay.protocols.watch.own import read_own
-from embassay.protocols.watch.recording import ask_repeatedly, items_for, money_of
+from embassay.protocols.watch.own import read_own_texts
+from embassay.protocols.watch.recording import ask_repeatedly, find_billed_dollars, list_items_to_ask
 from embassay.protocols.watch.respondents import Answers, open_respondent
 from embassay.stats import Estimate
-from embassay.stats.repeats import find_exceeding, outlier_p, window_p
+from embassay.stats.repeats import find_beyond_repeats, outlier_p, window_exceedance_p
 from embassay.systems.cosine import scale_rows
 from embassay.systems.remote import Ledger
 
@@ -66,7 +72,7 @@ def compare_systems(
 ) -> Conformance:
     """Ask both for the same texts several times. UsageError for two systems of different kinds."""
     ledger = ledger or Ledger()
-    own, sides = read_own(request.own), []
+    own, sides = read_own_texts(request.own), []
     with tempfile.TemporaryDirectory() as folder:
         respondents = [
             open_respondent(
@@ -85,7 +91,7 @@ def compare_systems(
                 f"{first.name} answers with {first.kind} and {second.name} with {second.kind}.",
                 mend="Compare two encoders, or two systems without vectors.",
             )
-        items = items_for(first.kind, own, request.own)
+        items = list_items_to_ask(first.kind, own, request.own)
         for respondent in respondents:
             respondent.listener = listener or SilentListener()
             asked = respondent.count(items) * (request.repeats + 1)
@@ -93,40 +99,45 @@ def compare_systems(
             replies, noise = ask_repeatedly(respondent, items, request.repeats, request.own.seed)
             sides.append((replies.values, noise))
     (a, noise_a), (b, noise_b) = sides
-    told = ~(find_lost(a) | find_lost(b))
+    told = ~(find_lost_answers(a) | find_lost_answers(b))
     kept = [item for item, is_told in zip(items, told, strict=True) if is_told]
-    outcome = conformance(
+    outcome = measure_conformance(
         kept, a[told], b[told], noise_a[told], noise_b[told], is_vector=first.kind == "vectors"
     )
-    names = {"first": first.name, "second": second.name, "lost": int((~told).sum()), "usd": money_of(ledger)}
+    names = {
+        "first": first.name,
+        "second": second.name,
+        "lost": int((~told).sum()),
+        "usd": find_billed_dollars(ledger),
+    }
     return Conformance(**{**outcome, **names})
 
 
-def conformance(
+def measure_conformance(
     items: Sequence[WatchItem], a: Answers, b: Answers, noise_a: NDArray[np.float64],
     noise_b: NDArray[np.float64], *, is_vector: bool = True
 ) -> dict[str, Any]:  # fmt: skip
     """All of a Conformance that answers (n, width) and their repeats (n, repeats) tell."""
     same_width = a.shape[1] == b.shape[1]
-    distances = relative_distances(b, a) if same_width else np.full(len(a), np.inf)
+    distances = compute_relative_distances(b, a) if same_width else np.full(len(a), np.inf)
     # The noisier of the two sets the measure for both.
     repeats = np.maximum(noise_a, noise_b)
-    beyond = find_exceeding(distances, repeats, FLOOR)
+    beyond = find_beyond_repeats(distances, repeats, FLOOR)
     outlying, far_p = outlier_p(distances, repeats, FLOOR)
-    p = min(1.0, 3 * min(far_p, *_total_ps(items, beyond, noise_a.shape[1])))
+    p = min(1.0, 3 * min(far_p, *_compute_total_p_values(items, beyond, noise_a.shape[1])))
     is_few = outlying.any() and beyond.mean() < FEW
     overlap, changed = _compare_neighbours(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
     noise = float(np.median(noise_a)), float(np.median(noise_b))
-    shown = angles(b, a) if same_width and is_vector else distances
-    told = group_states(items, shown, beyond)
+    shown = compute_cosine_distances(b, a) if same_width and is_vector else distances
+    told = summarise_groups(items, shown, beyond)
     is_equal = p > ALPHA and not np.isinf(distances).any()
     is_close = float(np.median(shown)) <= CLOSE and overlap >= CLOSE_LISTS
     changes: tuple[NamedChange, ...] = ()
     # What is beyond every repeat of either side is no bad request of one time.
     if is_vector and not is_equal:
         changed_items = outlying if is_few else beyond
-        contrasts = Contrasts(items, b, a, changed_items, max(noise), recurring=True)
-        changes = name_changes(contrasts, form_of(a), form_of(b))
+        contrasts = AnswerContrasts(items, b, a, changed_items, max(noise), recurring=True)
+        changes = name_vector_changes(contrasts, measure_answer_form(a), measure_answer_form(b))
     median = float(np.median(shown))
     return {
         "verdict": "equal" if is_equal else "close" if is_close else "different", "n": len(items),
@@ -136,11 +147,15 @@ def conformance(
     }  # fmt: skip
 
 
-def _total_ps(items: Sequence[WatchItem], beyond: NDArray[np.bool_], repeats: int) -> tuple[float, float]:
+def _compute_total_p_values(
+    items: Sequence[WatchItem], beyond: NDArray[np.bool_], repeats: int
+) -> tuple[float, float]:
     """The chance that so many of all items, and of any group of them, lie beyond their repeats."""
-    groups = tested_groups(items)
-    by_group = [window_p(int(beyond[members].sum()), len(members), repeats, 1) for members in groups]
-    return window_p(int(beyond.sum()), len(items), repeats, 1), min(
+    groups = list_tested_groups(items)
+    by_group = [
+        window_exceedance_p(int(beyond[members].sum()), len(members), repeats, 1) for members in groups
+    ]
+    return window_exceedance_p(int(beyond.sum()), len(items), repeats, 1), min(
         [1.0, *(p * len(groups) for p in by_group)]
     )
 
@@ -151,13 +166,13 @@ def _compare_neighbours(a: Answers, b: Answers) -> tuple[float, int]:
     same = np.array(
         [
             len(set(first) & set(second))
-            for first, second in zip(_neighbours(a, depth), _neighbours(b, depth), strict=True)
+            for first, second in zip(_find_neighbours(a, depth), _find_neighbours(b, depth), strict=True)
         ]
     )
     return float(same.mean() / depth), int((same < depth).sum())
 
 
-def _neighbours(vectors: Answers, depth: int) -> list[list[int]]:
+def _find_neighbours(vectors: Answers, depth: int) -> list[list[int]]:
     units = scale_rows(vectors).astype(np.float64)
     scores = units @ units.T
     # No text is its own neighbour.

@@ -22,7 +22,9 @@ MOST, RARELY = 0.9, 0.5
 """The share of answers from which on a fact of form holds, and below which it does not."""
 
 
-def relative_distances(answers: NDArray[np.floating[Any]], reference: NDArray[np.floating[Any]]) -> Floats:
+def compute_relative_distances(
+    answers: NDArray[np.floating[Any]], reference: NDArray[np.floating[Any]]
+) -> Floats:
     """Half the squared distance of each answer (n, width) from its reference, in units of the reference's squared
     length: 1 - cosine for two unit vectors. (n,); of a zero reference, absolute. NaN where one is lost."""
     a, b = answers.astype(np.float64), reference.astype(np.float64)
@@ -31,30 +33,30 @@ def relative_distances(answers: NDArray[np.floating[Any]], reference: NDArray[np
     return np.asarray(square / (2 * np.where(scale > 0, scale, 1.0)))
 
 
-def directions(answers: Answers) -> Floats:
+def scale_to_unit_length(answers: Answers) -> Floats:
     """Each answer at length 1, (n, width), in double precision; a zero one stays zero."""
     wide = answers.astype(np.float64)
     lengths = np.sqrt(np.einsum("nd,nd->n", wide, wide))
     return np.asarray(wide / np.where(lengths > 0, lengths, 1.0)[:, None])
 
 
-def find_lost(answers: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+def find_lost_answers(answers: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
     """Whether each answer (n, width) is lost, (n,)."""
     return np.asarray(np.isnan(answers).any(axis=1))
 
 
-def angles(answers: Answers, reference: Answers) -> Floats:
+def compute_cosine_distances(answers: Answers, reference: Answers) -> Floats:
     """1 - cosine of each answer and its reference, (n,), also where float32 would round it to 0."""
-    return relative_distances(directions(answers), directions(reference))
+    return compute_relative_distances(scale_to_unit_length(answers), scale_to_unit_length(reference))
 
 
-def cosines(answers: Answers, reference: Answers) -> Floats:
+def compute_cosines(answers: Answers, reference: Answers) -> Floats:
     """The cosine of each answer and its reference, (n,)."""
-    return np.asarray(np.einsum("nd,nd->n", directions(answers), directions(reference)))
+    return np.asarray(np.einsum("nd,nd->n", scale_to_unit_length(answers), scale_to_unit_length(reference)))
 
 
 @dataclass(frozen=True)
-class Form:
+class WatchAnswerForm:
     """What answers look like, whatever they say: their width, the share of them that have length 1, and the coarsest
     set of values that nearly all lie in."""
 
@@ -63,11 +65,11 @@ class Form:
     lattice: Lattice
 
     @property
-    def is_unit(self) -> bool:
+    def has_unit_length(self) -> bool:
         """Whether nearly all have length 1."""
         return self.unit_share >= MOST
 
-    def differences(self, other: Form) -> tuple[str, ...]:
+    def list_form_differences(self, other: WatchAnswerForm) -> tuple[str, ...]:
         """The facts in which two forms differ; lengths only where they are 1 in one and rarely in the other."""
         shares = sorted((self.unit_share, other.unit_share))
         facts = {
@@ -78,31 +80,31 @@ class Form:
         return tuple(name for name, differs in facts.items() if differs)
 
 
-def form_of(answers: Answers) -> Form:
+def measure_answer_form(answers: Answers) -> WatchAnswerForm:
     """The form of answers (n, width), lost and zero ones left out."""
-    told = answers[~find_lost(answers)]
+    told = answers[~find_lost_answers(answers)]
     told = told[told.any(axis=1)]
     if not len(told):
-        return Form(answers.shape[1], 0.0, "float32")
+        return WatchAnswerForm(answers.shape[1], 0.0, "float32")
     share = float((np.abs(row_lengths(told) - 1) < UNIT).mean())
-    return Form(answers.shape[1], share, _lattice_of(told))
+    return WatchAnswerForm(answers.shape[1], share, _find_lattice(told))
 
 
-def _lattice_of(rows: Answers) -> Lattice:
+def _find_lattice(rows: Answers) -> Lattice:
     """Where nearly all rows lie, the coarsest first."""
     magnitudes = np.abs(rows)
-    if _mostly((magnitudes == magnitudes[:, :1]).all(axis=1)):
+    if _holds_for_most_rows((magnitudes == magnitudes[:, :1]).all(axis=1)):
         return "binary"
     steps = rows.astype(np.float64) / magnitudes.max(axis=1, keepdims=True) * 127
-    if _mostly(np.abs(steps - np.rint(steps)).max(axis=1) < 1e-3):
+    if _holds_for_most_rows(np.abs(steps - np.rint(steps)).max(axis=1) < 1e-3):
         return "int8"
     # float32 with the lower half of its bits zero, which is how bfloat16 is widened.
-    if _mostly((np.ascontiguousarray(rows).view(np.uint32) & 0xFFFF == 0).all(axis=1)):
+    if _holds_for_most_rows((np.ascontiguousarray(rows).view(np.uint32) & 0xFFFF == 0).all(axis=1)):
         return "bfloat16"
-    if _mostly((rows.astype(np.float16).astype(np.float32) == rows).all(axis=1)):
+    if _holds_for_most_rows((rows.astype(np.float16).astype(np.float32) == rows).all(axis=1)):
         return "float16"
     return "float32"
 
 
-def _mostly(rows: NDArray[np.bool_]) -> bool:
+def _holds_for_most_rows(rows: NDArray[np.bool_]) -> bool:
     return bool(rows.mean() >= MOST)

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError
-from embassay.limits import read_bounded, record_json
-from embassay.protocols.watch.distances import FLOOR, find_lost
+from embassay.limits import parse_record_json, read_bounded_file
+from embassay.protocols.watch.distances import FLOOR, find_lost_answers
 from embassay.protocols.watch.texts import VERSION as TEXTS
-from embassay.runs.folder import check_versioned_record, digest_json, to_json, write_atomic
+from embassay.runs.folder import build_versioned_dataclass, digest_json, to_json, write_atomic
 
 FORMAT, VERSION = "embassay-watch", 1
 Kind = Literal["vectors", "scores", "reranker", "judge"]
@@ -33,7 +33,7 @@ _STRICT = {"extra": "forbid"}
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedArray:
     """Numbers as a file holds them: little-endian in base64, with their type and shape."""
 
     __pydantic_config__ = _STRICT
@@ -43,7 +43,7 @@ class Packed:
     data: str
 
     @classmethod
-    def of(cls, values: Any, kind: Literal["f4", "f2", "i4"] = "f4") -> Packed:
+    def of(cls, values: Any, kind: Literal["f4", "f2", "i4"] = "f4") -> PackedArray:
         """An array, (any shape)."""
         array = np.ascontiguousarray(values, dtype=_TYPES[kind])
         return cls(kind, tuple(array.shape), base64.b64encode(array.tobytes()).decode("ascii"))
@@ -91,7 +91,7 @@ class WatchItem:
 
 
 @dataclass(frozen=True)
-class OwnLists:
+class OwnTopLists:
     """The top lists of own questions among the corpus, and what is asked to see whether they change.
 
     The `pool` are passages (texts, and vectors (p, d)): the first 20 of each question and all labelled ones; `others`
@@ -103,13 +103,13 @@ class OwnLists:
     __pydantic_config__ = _STRICT
 
     pool: tuple[str, ...]
-    pool_vectors: Packed
+    pool_vectors: PackedArray
     others: tuple[str, ...]
-    other_vectors: Packed
+    other_vectors: PackedArray
     outside: int
     questions: tuple[int, ...]
-    lists: Packed
-    scores: Packed
+    lists: PackedArray
+    scores: PackedArray
     relevant: tuple[tuple[int, int, float], ...]
     best_gains: tuple[tuple[float, ...], ...]
     """Of each question the ten largest gains that there are, largest first: what a perfect list has."""
@@ -140,7 +140,7 @@ class GoldenLabels:
     questions: int
     passages: int
     rows: tuple[int, ...]
-    grades: Packed
+    grades: PackedArray
 
 
 @dataclass(frozen=True)
@@ -162,11 +162,11 @@ class Fingerprint:
     tokens: int
     tokenizer: str
     items: tuple[WatchItem, ...]
-    answers: Packed
-    distances: Packed
+    answers: PackedArray
+    distances: PackedArray
     failed: Mapping[str, str]
     corpus: CorpusFacts | None = None
-    lists: OwnLists | None = None
+    lists: OwnTopLists | None = None
     golden: GoldenLabels | None = None
 
     @cached_property
@@ -180,12 +180,12 @@ class Fingerprint:
         return np.asarray(self.distances.unpack(), dtype=np.float64)
 
     @property
-    def repeats(self) -> int:
+    def repeat_count(self) -> int:
         """How often each item was asked again."""
         return self.distances.shape[1]
 
     @property
-    def varies(self) -> bool:
+    def has_varied_answers(self) -> bool:
         """Whether any answer differed when it was asked for again."""
         return bool(np.nan_to_num(self.noise).max(initial=0.0) > FLOOR)
 
@@ -214,7 +214,7 @@ def read_fingerprint(path: str | Path) -> Fingerprint:
     if not file.is_file():
         raise DataError("There is no such file", path=file, mend=MEND)
     try:
-        return _parse_fingerprint(record_json(read_bounded(file)))
+        return _parse_fingerprint(parse_record_json(read_bounded_file(file)))
     except (OSError, ValueError) as error:
         raise DataError(
             "This is not a fingerprint", path=file, expected=f"{FORMAT} {VERSION}",
@@ -225,41 +225,41 @@ def read_fingerprint(path: str | Path) -> Fingerprint:
 def _parse_fingerprint(plain: Any) -> Fingerprint:
     """A fingerprint from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
     no fingerprint has: a file may have been edited."""
-    made = check_versioned_record(Fingerprint, plain, FORMAT, VERSION)
-    _check_answers(made)
+    made = build_versioned_dataclass(Fingerprint, plain, FORMAT, VERSION)
+    _check_answer_shapes(made)
     if made.lists is not None:
-        _check_lists(made, made.lists)
+        _check_own_lists(made, made.lists)
     if made.golden is not None:
-        _check_golden(made, made.golden)
+        _check_golden_labels(made, made.golden)
     return made
 
 
-def _check_answers(made: Fingerprint) -> None:
+def _check_answer_shapes(made: Fingerprint) -> None:
     """ValueError for answers that do not belong to the items."""
     n = len(made.items)
     if made.texts != TEXTS:
         raise ValueError(f"texts of version {made.texts}, but this is version {TEXTS}")
     if not n or len({(item.id, item.role) for item in made.items}) < n:
         raise ValueError("items: there are none, or one appears twice")
-    _check_shape("answers", made.answers, "f4", (n, made.width))
-    _check_shape("distances", made.distances, "f4", (n, made.distances.shape[-1]))
-    lost = find_lost(made.values)
+    _check_packed_shape("answers", made.answers, "f4", (n, made.width))
+    _check_packed_shape("distances", made.distances, "f4", (n, made.distances.shape[-1]))
+    lost = find_lost_answers(made.values)
     if not np.isfinite(made.values[~lost]).all():
         raise ValueError("answers: a value that is not a number")
     noise = made.noise[~lost]
-    if made.repeats < 1 or not np.isfinite(noise).all() or (noise < 0).any():
+    if made.repeat_count < 1 or not np.isfinite(noise).all() or (noise < 0).any():
         raise ValueError("distances: a number that is not a distance")
     if made.usd_per_million is not None and made.usd_per_million < 0:
         raise ValueError(f"usd_per_million: {made.usd_per_million}")
 
 
-def _check_lists(made: Fingerprint, lists: OwnLists) -> None:
+def _check_own_lists(made: Fingerprint, lists: OwnTopLists) -> None:
     """ValueError for lists that name what is not there."""
     asked, pool, width = len(lists.questions), len(lists.pool), made.width
-    _check_shape("lists.pool_vectors", lists.pool_vectors, "f2", (pool, width))
-    _check_shape("lists.other_vectors", lists.other_vectors, "f2", (len(lists.others), width))
-    _check_shape("lists.lists", lists.lists, "i4", (asked, DEPTH))
-    _check_shape("lists.scores", lists.scores, "f4", (asked, DEPTH + 1))
+    _check_packed_shape("lists.pool_vectors", lists.pool_vectors, "f2", (pool, width))
+    _check_packed_shape("lists.other_vectors", lists.other_vectors, "f2", (len(lists.others), width))
+    _check_packed_shape("lists.lists", lists.lists, "i4", (asked, DEPTH))
+    _check_packed_shape("lists.scores", lists.scores, "f4", (asked, DEPTH + 1))
     for name, packed in (("pool_vectors", lists.pool_vectors), ("other_vectors", lists.other_vectors)):
         if not np.isfinite(packed.unpack().astype(np.float32)).all():
             raise ValueError(f"lists.{name}: a value that is not a number")
@@ -275,9 +275,9 @@ def _check_lists(made: Fingerprint, lists: OwnLists) -> None:
             raise ValueError(f"lists.relevant: {question}, {place}, {gain}")
 
 
-def _check_golden(made: Fingerprint, golden: GoldenLabels) -> None:
+def _check_golden_labels(made: Fingerprint, golden: GoldenLabels) -> None:
     """ValueError for labels of what is not asked."""
-    _check_shape("golden.grades", golden.grades, "i4", (len(golden.rows), made.width))
+    _check_packed_shape("golden.grades", golden.grades, "i4", (len(golden.rows), made.width))
     if made.kind != "judge" or not all(0 <= row < len(made.items) for row in golden.rows):
         raise ValueError("golden.rows: a row that does not exist")
     grades = golden.grades.unpack()
@@ -285,7 +285,7 @@ def _check_golden(made: Fingerprint, golden: GoldenLabels) -> None:
         raise ValueError("golden.grades: a number that is not a grade")
 
 
-def _check_shape(name: str, packed: Packed, kind: str, shape: Sequence[int]) -> None:
+def _check_packed_shape(name: str, packed: PackedArray, kind: str, shape: Sequence[int]) -> None:
     if packed.type != kind or tuple(packed.shape) != tuple(shape):
         raise ValueError(
             f"{name}: {packed.type} of shape {list(packed.shape)}, expected {kind} of {list(shape)}"

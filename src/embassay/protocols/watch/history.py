@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import DataError
-from embassay.limits import read_bounded, record_json
-from embassay.protocols.watch.impact import GoldenEffect, Impact, PanelEffect, ThresholdState
+from embassay.limits import parse_record_json, read_bounded_file
+from embassay.protocols.watch.impact import GoldenEffect, ListImpact, PanelEffect, ThresholdState
 from embassay.protocols.watch.kinds import NamedChange
-from embassay.runs.folder import check_record, make_record, to_json
+from embassay.runs.folder import build_checked_dataclass, build_dataclass, to_json
 
 SCHEMA = 1
 ENDING = ".checks.jsonl"
@@ -58,7 +58,7 @@ class WatchCheck:
     mask: str
     seconds: float
     usd: float | None
-    impact: Impact | None = None
+    impact: ListImpact | None = None
     thresholds: tuple[ThresholdState, ...] = ()
     panel: PanelEffect | None = None
     part: str = ""
@@ -66,7 +66,7 @@ class WatchCheck:
     schema: int = SCHEMA
 
     @property
-    def lists_change(self) -> bool | None:
+    def has_changed_lists(self) -> bool | None:
         """Whether any of the lists changes, with all made anew, or any first passage or label; None where there are
         none."""
         if self.panel is not None:
@@ -82,10 +82,10 @@ class WatchCheck:
         return asdict(self)
 
 
-def history_of(fingerprint: Path) -> Path:
+def find_history_file(fingerprint: Path) -> Path:
     """Where the checks of a fingerprint are kept by default.
 
-    >>> history_of(Path("watch/minilm.json")).as_posix()
+    >>> find_history_file(Path("watch/minilm.json")).as_posix()
     'watch/minilm.checks.jsonl'
     """
     return fingerprint.with_name(fingerprint.name.removesuffix(".json") + ENDING)
@@ -134,24 +134,24 @@ def read_events(path: Path) -> tuple[dict[str, Any], ...]:
 def _read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
     if not path.exists():
         return []
-    lines = read_bounded(path).split(b"\n")
+    lines = read_bounded_file(path).split(b"\n")
     told = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            plain = record_json(line)
+            plain = parse_record_json(line)
         except ValueError as error:
-            if _is_torn(lines, number):
+            if _is_torn_line(lines, number):
                 continue
-            raise _no_check(path, number, str(error)) from None
+            raise _make_no_check_error(path, number, str(error)) from None
         if not isinstance(plain, dict):
-            raise _no_check(path, number, type(plain).__name__)
+            raise _make_no_check_error(path, number, type(plain).__name__)
         told.append((number, plain))
     return told
 
 
-def _is_torn(lines: Sequence[bytes], number: int) -> bool:
+def _is_torn_line(lines: Sequence[bytes], number: int) -> bool:
     """Whether a kill ended the line: it is no whole object."""
     return lines[number - 1].startswith(b"{") and not lines[number - 1].rstrip().endswith(b"}")
 
@@ -160,21 +160,21 @@ def _parse_check(path: Path, line: int, plain: Mapping[str, Any]) -> WatchCheck:
     try:
         if plain["schema"] != SCHEMA:
             raise ValueError(f"schema {plain['schema']}")
-        check = make_record(WatchCheck, plain)
+        check = build_dataclass(WatchCheck, plain)
         _check_types(check)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise _no_check(path, line, str(error)) from None
+        raise _make_no_check_error(path, line, str(error)) from None
     return check
 
 
 def _check_types(check: WatchCheck) -> None:
     """ValueError for values that no check has."""
-    check_record(WatchCheck, check.as_dict())
+    build_checked_dataclass(WatchCheck, check.as_dict())
     if set(check.mask) - set("01-") or not 0 <= check.p <= 1 or check.look < 1:
         raise ValueError("mask, p or look")
 
 
-def _no_check(path: Path, line: int, found: str) -> DataError:
+def _make_no_check_error(path: Path, line: int, found: str) -> DataError:
     return DataError(
         "This line is not a check", path=path, line=line, expected=f"schema {SCHEMA}", found=found,
         mend="Remove the line, or give another file with --history."

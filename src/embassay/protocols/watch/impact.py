@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.watch.distances import directions
-from embassay.protocols.watch.fingerprint import DEPTH, Fingerprint, OwnLists
+from embassay.protocols.watch.distances import scale_to_unit_length
+from embassay.protocols.watch.fingerprint import DEPTH, Fingerprint, OwnTopLists
 from embassay.protocols.watch.respondents import Answers, Respondent, VectorRespondent
 from embassay.randomness import make_generator
 from embassay.stats import Estimate, t_quantile
@@ -60,7 +60,7 @@ class ThresholdState:
 
 
 @dataclass(frozen=True)
-class Impact:
+class ListImpact:
     """What a change does to own lists: `states` are the index as it is (old passages, new questions), half of it made
     anew, and all of it."""
 
@@ -71,16 +71,16 @@ class Impact:
 
 
 @dataclass(frozen=True)
-class _Similarities:
+class _QuestionSimilarities:
     """Similarities of questions (q) to the pool (p) and to others (o)."""
 
     pool: Floats
     others: Floats
 
 
-def measure_impact(
-    fingerprint: Fingerprint, lists: OwnLists, questions: Answers, respondent: Respondent
-) -> Impact:
+def measure_list_impact(
+    fingerprint: Fingerprint, lists: OwnTopLists, questions: Answers, respondent: Respondent
+) -> ListImpact:
     """Ask for the pool and the others again, and rank anew. `questions` are the questions' new vectors (q, dim), of the
     recorded width or another."""
     assert isinstance(respondent, VectorRespondent)
@@ -88,55 +88,63 @@ def measure_impact(
     respondent.listener.stage("encoding the passages of your lists", len(texts), "passages")
     rng = make_generator(fingerprint.seed, "watch", "lists")
     told = respondent.encode(texts, ["document"] * len(texts), rng).values
-    return impact_of(fingerprint, lists, questions, told[: len(lists.pool)], told[len(lists.pool) :])
+    return compute_list_impact(
+        fingerprint, lists, questions, told[: len(lists.pool)], told[len(lists.pool) :]
+    )
 
 
-def impact_of(
-    fingerprint: Fingerprint, lists: OwnLists, questions: Answers, pool: Answers, others: Answers
-) -> Impact:
+def compute_list_impact(
+    fingerprint: Fingerprint, lists: OwnTopLists, questions: Answers, pool: Answers, others: Answers
+) -> ListImpact:
     """The same from vectors: new ones of questions (q, dim), of the pool (p, dim) and of others (o, dim). What is lost
     ranks last."""
     asked = fingerprint.values[list(lists.questions)]
-    before = _side(asked, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors)))
-    anew = _side(questions, pool, others)
-    labels = _labels(lists)
+    before = _compute_similarities(
+        asked, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors))
+    )
+    anew = _compute_similarities(questions, pool, others)
+    labels = _group_labels_by_question(lists)
     old = lists.lists.unpack()
-    first = _ndcg(labels, before.pool, np.zeros_like(before.pool), lists)
+    first = _compute_expected_ndcg(labels, before.pool, np.zeros_like(before.pool), lists)
     states = []
     if questions.shape[1] == fingerprint.width:
-        kept = _side(questions, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors)))
+        kept = _compute_similarities(
+            questions, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors))
+        )
         rng = make_generator(fingerprint.seed, "watch", "half")
         # A permutation modulo 2 picks exactly half, at random.
-        half = _Similarities(
+        half = _QuestionSimilarities(
             np.where(rng.permutation(len(lists.pool)) % 2, anew.pool, kept.pool),
             np.where(rng.permutation(len(lists.others)) % 2, anew.others, kept.others),
         )
         states = [
-            _state(KEPT, before, kept, lists, old, first),
-            _state(HALF, before, half, lists, old, first, (kept, anew)),
+            _measure_index_state(KEPT, before, kept, lists, old, first),
+            _measure_index_state(HALF, before, half, lists, old, first, (kept, anew)),
         ]
-    states.append(_state(ANEW, before, anew, lists, old, first))
+    states.append(_measure_index_state(ANEW, before, anew, lists, old, first))
     labelled = first[~np.isnan(first)]
     mean = float(labelled.mean()) if len(labelled) else None
-    return Impact(tuple(states), len(lists.questions), len(lists.pool) + lists.outside, mean)
+    return ListImpact(tuple(states), len(lists.questions), len(lists.pool) + lists.outside, mean)
 
 
-def _side(questions: Answers, pool: Answers, others: Answers) -> _Similarities:
-    asked = directions(np.nan_to_num(questions))
-    scores = (asked @ directions(np.nan_to_num(part)).T for part in (pool, others))
+def _compute_similarities(questions: Answers, pool: Answers, others: Answers) -> _QuestionSimilarities:
+    asked = scale_to_unit_length(np.nan_to_num(questions))
+    scores = (asked @ scale_to_unit_length(np.nan_to_num(part)).T for part in (pool, others))
     lost = (np.isnan(part).any(axis=1) for part in (pool, others))
     # Below every cosine, so that what is lost ranks last.
-    return _Similarities(*(np.where(gone, -2.0, score) for score, gone in zip(scores, lost, strict=True)))
+    return _QuestionSimilarities(
+        *(np.where(gone, -2.0, score) for score, gone in zip(scores, lost, strict=True))
+    )
 
 
-def _state(
+def _measure_index_state(
     name: str,
-    before: _Similarities,
-    now: _Similarities,
-    lists: OwnLists,
+    before: _QuestionSimilarities,
+    now: _QuestionSimilarities,
+    lists: OwnTopLists,
     old: NDArray[np.int32],
     first: Floats,
-    outside: Sequence[_Similarities] = (),
+    outside: Sequence[_QuestionSimilarities] = (),
 ) -> IndexState:
     """Lists of the pool now, and the chance that passages outside of it push in, who are in equal parts as those of
     `outside` (by default as now)."""
@@ -144,7 +152,7 @@ def _state(
 
     def count_above(scores: Floats) -> Floats:
         return np.asarray(
-            np.mean([_expected_above(before, part, scores, lists.outside) for part in parts], axis=0)
+            np.mean([_estimate_passages_above(before, part, scores, lists.outside) for part in parts], axis=0)
         )
 
     depth = int((old[0] >= 0).sum())
@@ -159,11 +167,15 @@ def _state(
     is_kept = (same == depth) * np.exp(-pushing)
     changed = float((1 - is_kept).sum())
     overlap = float((np.maximum(same - pushing, 0) / depth).mean())
-    after = _ndcg(_labels(lists), scores, count_above(now.pool), lists)
-    return IndexState(name, estimate_share(changed, len(old)), overlap, _labelled_change(after - first))
+    after = _compute_expected_ndcg(_group_labels_by_question(lists), scores, count_above(now.pool), lists)
+    return IndexState(
+        name, estimate_share(changed, len(old)), overlap, _estimate_labelled_change(after - first)
+    )
 
 
-def _expected_above(before: _Similarities, now: _Similarities, scores: Floats, outside: int) -> Floats:
+def _estimate_passages_above(
+    before: _QuestionSimilarities, now: _QuestionSimilarities, scores: Floats, outside: int
+) -> Floats:
     """How many passages outside of the pool are expected to be more similar than each of the scores (q, s).
 
     Those that were drawn say how similarities there have changed, question by question: a straight line through what
@@ -186,15 +198,15 @@ def _expected_above(before: _Similarities, now: _Similarities, scores: Floats, o
     return np.asarray(outside * np.stack(chances))
 
 
-def _labels(lists: OwnLists) -> dict[int, list[tuple[int, float]]]:
+def _group_labels_by_question(lists: OwnTopLists) -> dict[int, list[tuple[int, float]]]:
     labels: dict[int, list[tuple[int, float]]] = {}
     for question, place, gain in lists.relevant:
         labels.setdefault(question, []).append((place, gain))
     return labels
 
 
-def _ndcg(
-    labels: dict[int, list[tuple[int, float]]], scores: Floats, above: Floats, lists: OwnLists
+def _compute_expected_ndcg(
+    labels: dict[int, list[tuple[int, float]]], scores: Floats, above: Floats, lists: OwnTopLists
 ) -> Floats:
     """Expected nDCG@10 of each question (q,) by scores (q, s), the pool's first, with `above` (q, p) expected passages
     more before each of the pool; NaN without judgements. Gains are linear."""
@@ -208,14 +220,14 @@ def _ndcg(
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         reached = sum(
-            gain * _expected_discount(int(rank[place]), float(above[question, place]), discounts)
+            gain * _compute_expected_discount(int(rank[place]), float(above[question, place]), discounts)
             for place, gain in labels.get(question, ())
         )
         values[question] = reached / float(np.dot(gains, discounts[: len(gains)]))
     return values
 
 
-def _expected_discount(rank: int, pushing: float, discounts: Floats) -> float:
+def _compute_expected_discount(rank: int, pushing: float, discounts: Floats) -> float:
     """The mean discount at a rank, from 0, behind a Poisson number of further passages."""
     # The Poisson chance of no further passage; each next term follows from the one before.
     chance = math.exp(-pushing)
@@ -226,13 +238,13 @@ def _expected_discount(rank: int, pushing: float, discounts: Floats) -> float:
     return total
 
 
-def _labelled_change(changes: Floats) -> Estimate | None:
+def _estimate_labelled_change(changes: Floats) -> Estimate | None:
     """The mean of changes (q,); NaN is a question without judgements."""
     told = changes[~np.isnan(changes)]
-    return mean_change(told) if len(told) else None
+    return estimate_mean_change(told) if len(told) else None
 
 
-def mean_change(changes: Floats) -> Estimate:
+def estimate_mean_change(changes: Floats) -> Estimate:
     """The mean of changes (q,) between -1 and 1, with its 95% interval by Student's t over questions."""
     n, mean = len(changes), float(changes.mean())
     if n < 2:
@@ -252,7 +264,7 @@ def estimate_share(hits: float, n: int) -> Estimate:
     return Estimate(hits / n, low, high, n, "Clopper and Pearson")
 
 
-def check_thresholds(
+def check_calibrated_thresholds(
     files: Sequence[str], system: str, then: Answers, now: Answers
 ) -> tuple[ThresholdState, ...]:
     """What the thresholds of calibrations of the `system` do to pairs of the texts (n) whose vectors were `then` and
@@ -260,7 +272,7 @@ def check_thresholds(
     from embassay.protocols.calibration.probability import calibration
 
     upper = np.triu_indices(len(then), 1)
-    before, after = ((units := directions(side)) @ units.T for side in (then, now))
+    before, after = ((units := scale_to_unit_length(side)) @ units.T for side in (then, now))
     states = []
     for file in files:
         calibrated = calibration(file)
@@ -272,12 +284,14 @@ def check_thresholds(
         for bar in calibrated.curve.thresholds:
             if bar.value is not None:
                 states.append(
-                    _threshold_state(file, bar.measure, bar.value, before[upper], after[upper], len(then))
+                    _measure_threshold_state(
+                        file, bar.measure, bar.value, before[upper], after[upper], len(then)
+                    )
                 )
     return tuple(states)
 
 
-def _threshold_state(
+def _measure_threshold_state(
     file: str, measure: str, threshold: float, before: Floats, after: Floats, texts: int
 ) -> ThresholdState:
     accepted, accepts = before >= threshold, after >= threshold
@@ -309,7 +323,7 @@ class PanelEffect:
     """Of a judge's grades then and now, quadratic weights; None where all are one and the same."""
 
 
-def panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> PanelEffect:
+def measure_panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> PanelEffect:
     """Of answers (n, width) to the items in `rows` (n,), which have as many others at most."""
     then = fingerprint.values[list(rows)].astype(np.float64)
     counts = np.array([len(fingerprint.items[row].others) for row in rows])
@@ -329,17 +343,17 @@ def panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) ->
     crossed = int((((now >= RELEVANT) != (then >= RELEVANT)) & inside).sum())
     means = change.sum(axis=1) / counts
     return replace(
-        effect, turned=estimate_share(crossed, values), shift=_mean_of(means, values),
-        kappa=_kappa_of(then, now, inside, fingerprint.seed)
+        effect, turned=estimate_share(crossed, values), shift=_estimate_question_mean(means, values),
+        kappa=_estimate_kappa(then, now, inside, fingerprint.seed)
     )  # fmt: skip
 
 
-def _kappa_of(then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int) -> Estimate | None:
+def _estimate_kappa(then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int) -> Estimate | None:
     """Weighted kappa of grades (n, width) by the same judge, its interval over questions."""
-    from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
+    from embassay.protocols.rag.golden.checks import count_grade_transitions, grade_agreement
 
     tables = [
-        grade_table([*zip(first[told].astype(int), second[told].astype(int), strict=True)])
+        count_grade_transitions([*zip(first[told].astype(int), second[told].astype(int), strict=True)])
         for first, second, told in zip(then, now, inside, strict=True)
     ]
     kappa = grade_agreement(np.array(tables), seed=seed)["kappa"]
@@ -349,7 +363,7 @@ def _kappa_of(then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int) 
     return Estimate(kappa.value, low, high, kappa.n, "bootstrap over questions")
 
 
-def _mean_of(means: np.ndarray, n: int) -> Estimate:
+def _estimate_question_mean(means: np.ndarray, n: int) -> Estimate:
     """The mean over questions by Student's t."""
     mean = float(means.mean())
     if len(means) < 2:
@@ -383,7 +397,7 @@ class GoldenEffect:
         return self.change.ends[0] <= 0
 
 
-def golden_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> GoldenEffect | None:
+def measure_golden_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> GoldenEffect | None:
     """Of answers (n, width) to the items in `rows` (n,); None where none of them is of a golden set."""
     golden = fingerprint.golden
     if golden is None:
@@ -397,23 +411,24 @@ def golden_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -
     is_graded = grades > 0
     first, last = (fingerprint.values[items], now[[place_of[row] for row in items]])
     label, was, is_now = (side >= RELEVANT for side in (grades, first, last))
-    then_off, now_off = (_mean_rows(side != label, is_graded) for side in (was, is_now))
-    relevant = _mean_rows(is_now.astype(float) - label, is_graded)
+    then_off, now_off = (_average_rows(side != label, is_graded) for side in (was, is_now))
+    relevant = _average_rows(is_now.astype(float) - label, is_graded)
     return GoldenEffect(
         golden.name, len(told), golden.questions, int(is_graded.sum()), golden.passages,
-        _share_of(then_off), _share_of(now_off), mean_change(now_off - then_off), mean_change(relevant)
+        _estimate_mean_share(then_off), _estimate_mean_share(now_off), estimate_mean_change(now_off - then_off),
+        estimate_mean_change(relevant)
     )  # fmt: skip
 
 
-def _mean_rows(
+def _average_rows(
     values: NDArray[np.float64] | NDArray[np.bool_], counted: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """The mean of each row (q, width) over what counts."""
     return np.asarray(np.where(counted, values, 0).sum(axis=1) / counted.sum(axis=1), dtype=np.float64)
 
 
-def _share_of(values: NDArray[np.float64]) -> Estimate:
+def _estimate_mean_share(values: NDArray[np.float64]) -> Estimate:
     """The mean of shares, whose interval stays within 0 and 1."""
-    mean = mean_change(values)
+    mean = estimate_mean_change(values)
     low, high = mean.ends
     return replace(mean, low=max(0.0, low), high=min(1.0, high))

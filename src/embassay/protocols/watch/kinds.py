@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from embassay.protocols.watch.distances import (
     FLOOR,
     Answers,
-    Form,
-    angles,
-    cosines,
-    directions,
-    relative_distances,
+    WatchAnswerForm,
+    compute_cosine_distances,
+    compute_cosines,
+    compute_relative_distances,
+    scale_to_unit_length,
 )
 from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
 from embassay.stats.repeats import FAR
-from embassay.systems.cosine import Transform, scale_rows
+from embassay.systems.cosine import VectorTransform, scale_rows
 
 ChangeKind = Literal[
     "dimensions", "normalisation", "float16", "bfloat16", "int8", "binary", "cut length", "prefix or prompt",
@@ -58,7 +58,7 @@ class NamedChange:
 
 
 @dataclass(frozen=True)
-class Contrasts:
+class AnswerContrasts:
     """Answers now and then: of the same `items`, lost ones left out; `moved` are those beyond the noise."""
 
     items: Sequence[WatchItem]
@@ -71,39 +71,41 @@ class Contrasts:
     """Whether the same texts, and no others, are beyond the noise each time; None where nobody looked."""
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def text_lengths(self) -> NDArray[np.int64]:
         """Characters of each text."""
         return np.array([len(item.text) for item in self.items])
 
 
-def contrasts_of(
+def make_answer_contrasts(
     fingerprint: Fingerprint, rows: Sequence[int], now: Answers, moved: Bools, recurring: bool | None = None
-) -> Contrasts:
+) -> AnswerContrasts:
     """What was asked in `rows` (n,) of a fingerprint, whose answers `now` (n, width) are none of them lost."""
     noise = fingerprint.noise[list(rows)]
-    return Contrasts(
+    return AnswerContrasts(
         [fingerprint.items[row] for row in rows], now, fingerprint.values[list(rows)], moved,
         float(np.median(noise)) if noise.size else 0.0, recurring
     )  # fmt: skip
 
 
-def name_changes(seen: Contrasts, before: Form, after: Form) -> tuple[NamedChange, ...]:
+def name_vector_changes(
+    seen: AnswerContrasts, before: WatchAnswerForm, after: WatchAnswerForm
+) -> tuple[NamedChange, ...]:
     """What has changed in vectors, the surest first; at least one."""
     if before.width != after.width:
-        return (_other_width(seen),)
-    changes = [*_forms(seen, before, after)]
-    if changes and _is_explained(seen):
+        return (_name_width_change(seen),)
+    changes = [*_name_form_changes(seen, before, after)]
+    if changes and _is_explained_by_one_step(seen):
         return tuple(changes)
     rest = next((told for look in LOOKS if (told := look(seen)) is not None), None)
     return (*changes, rest or NamedChange("unknown", "no known pattern fits"))
 
 
-def _other_width(seen: Contrasts) -> NamedChange:
+def _name_width_change(seen: AnswerContrasts) -> NamedChange:
     """Fewer dimensions of the same vectors, or other vectors."""
     width, old = seen.now.shape[1], seen.then.shape[1]
     said = f"{width} dimensions, {old} before"
     if width < old:
-        cosine = float(np.median(cosines(seen.now, seen.then[:, :width])))
+        cosine = float(np.median(compute_cosines(seen.now, seen.then[:, :width])))
         if cosine > 1 - 10 * max(seen.noise, 1e-4):
             return NamedChange(
                 "dimensions", f"{said}: they are the first {width} of the recorded ones, cosine {cosine:.4f}"
@@ -111,92 +113,102 @@ def _other_width(seen: Contrasts) -> NamedChange:
     return NamedChange("another model", f"{said}, and not a part of the recorded ones")
 
 
-def _forms(seen: Contrasts, before: Form, after: Form) -> Iterator[NamedChange]:
-    if "is_unit" in before.differences(after):
+def _name_form_changes(
+    seen: AnswerContrasts, before: WatchAnswerForm, after: WatchAnswerForm
+) -> Iterator[NamedChange]:
+    if "is_unit" in before.list_form_differences(after):
         lengths = np.sqrt(np.einsum("nd,nd->n", seen.now.astype(np.float64), seen.now.astype(np.float64)))
         low, high = np.percentile(lengths[lengths > 0], (5, 95))
-        said = "have length 1 now" if after.is_unit else f"have lengths of {low:.3g} to {high:.3g}, were 1"
+        said = (
+            "have length 1 now"
+            if after.has_unit_length
+            else f"have lengths of {low:.3g} to {high:.3g}, were 1"
+        )
         yield NamedChange("normalisation", f"vectors {said}")
-    if "lattice" in before.differences(after) and after.lattice != "float32":
+    if "lattice" in before.list_form_differences(after) and after.lattice != "float32":
         yield NamedChange(after.lattice, f"all values are {after.lattice}, they were {before.lattice}")
 
 
 STEPS: tuple[Callable[[Answers], Answers], ...] = (
     scale_rows,
-    Transform(quantize="float16"),
-    Transform(quantize="int8"),
-    Transform(quantize="binary"),
+    VectorTransform(quantize="float16"),
+    VectorTransform(quantize="int8"),
+    VectorTransform(quantize="binary"),
 )
 """What a server may do to a vector at the end."""
 
 
-def _is_explained(seen: Contrasts) -> bool:
+def _is_explained_by_one_step(seen: AnswerContrasts) -> bool:
     """Whether one step at the end, of the recorded answers or of the new ones, brings both together."""
     units = scale_rows(seen.now)
     steps = (scale_rows(step(seen.then)) for step in STEPS)
-    nearest = min(_furthest(relative_distances(units, step)) for step in steps)
+    nearest = min(_find_furthest_distance(compute_relative_distances(units, step)) for step in steps)
     # What rounding moves is so little that no other change hides behind it.
     return nearest <= max(
-        EXPLAINED * _furthest(relative_distances(units, scale_rows(seen.then))), 3 * seen.noise, 1e-3
+        EXPLAINED * _find_furthest_distance(compute_relative_distances(units, scale_rows(seen.then))),
+        3 * seen.noise,
+        1e-3,
     )
 
 
-def _furthest(distances: NDArray[np.float64]) -> float:
+def _find_furthest_distance(distances: NDArray[np.float64]) -> float:
     """But for one text in fifty."""
     return float(np.percentile(distances, 98))
 
 
-def _lengths(seen: Contrasts) -> NamedChange | None:
+def _name_length_change(seen: AnswerContrasts) -> NamedChange | None:
     """Vectors point where they did."""
-    turned = angles(seen.now, seen.then)
-    longer = float(np.median(relative_distances(seen.now, seen.then))) > 3 * float(np.median(turned))
-    if not longer or _furthest(turned) > max(3 * seen.noise, FLOOR):
+    turned = compute_cosine_distances(seen.now, seen.then)
+    longer = float(np.median(compute_relative_distances(seen.now, seen.then))) > 3 * float(np.median(turned))
+    if not longer or _find_furthest_distance(turned) > max(3 * seen.noise, FLOOR):
         return None
     return NamedChange("normalisation", "vectors have different lengths but the same directions")
 
 
-def _cut_length(seen: Contrasts) -> NamedChange | None:
+def _name_cut_length(seen: AnswerContrasts) -> NamedChange | None:
     """Only texts from some length on have changed, and nearly all of these."""
-    order = np.argsort(seen.lengths, kind="stable")
+    order = np.argsort(seen.text_lengths, kind="stable")
     moved = seen.moved[order]
     if not moved.any() or moved.all():
         return None
     # The place that parts unmoved short texts from moved long ones best.
     words = np.array([seen.items[row].words for row in order])
-    lengths = seen.lengths[order]
+    lengths = seen.text_lengths[order]
     shares = [(moved[place:].mean() - moved[:place].mean(), place) for place in range(3, len(moved) - 2)]
     gap, place = max(shares)
-    if gap < 0.8 or not _ends_alike(seen, lengths[place]):
+    if gap < 0.8 or not _has_equal_cut_texts(seen, lengths[place]):
         return None
     return NamedChange(
         "cut length", f"texts from about {words[place]:,} words on have changed, shorter ones have not"
     )
 
 
-def _ends_alike(seen: Contrasts, length: int) -> bool:
+def _has_equal_cut_texts(seen: AnswerContrasts, length: int) -> bool:
     """Whether long texts that differ only in their end have become one, or are not there to tell."""
     pairs: dict[str, list[int]] = {}
     for row, item in enumerate(seen.items):
         if item.group == "long" and len(item.text) >= length and seen.moved[row]:
             pairs.setdefault(item.pair, []).append(row)
     both = [rows for rows in pairs.values() if len(rows) == 2]
-    alike = [relative_distances(seen.now[[a]], seen.now[[b]])[0] <= 4 * seen.noise + 1e-6 for a, b in both]
+    alike = [
+        compute_relative_distances(seen.now[[a]], seen.now[[b]])[0] <= 4 * seen.noise + 1e-6 for a, b in both
+    ]
     return not alike or any(alike)
 
 
-def _some_requests(seen: Contrasts) -> NamedChange | None:
+def _name_odd_requests(seen: AnswerContrasts) -> NamedChange | None:
     """A few texts are far off, and the others have not changed at all."""
     share = float(seen.moved.mean())
     if not 0 < share < FEW:
         return None
-    turned = angles(seen.now, seen.then)
+    turned = compute_cosine_distances(seen.now, seen.then)
     near = float(np.median(turned[~seen.moved]))
     # A change of all texts that the noise half hides moves a few beyond it too, and none of them far.
     if np.median(turned[seen.moved]) <= FAR * max(near, seen.noise, FLOOR):
         return None
     if seen.recurring:
-        return _same_texts(seen)
-    far = 1 - np.median(cosines(seen.now[seen.moved], seen.then[seen.moved]))
+        return _name_recurring_texts(seen)
+    far = 1 - np.median(compute_cosines(seen.now[seen.moved], seen.then[seen.moved]))
     return NamedChange(
         "some requests",
         f"{int(seen.moved.sum())} of {len(seen.moved)} texts are off (1 - cosine {far:.2f}), "
@@ -206,17 +218,17 @@ def _some_requests(seen: Contrasts) -> NamedChange | None:
     )
 
 
-def _same_texts(seen: Contrasts) -> NamedChange:
+def _name_recurring_texts(seen: AnswerContrasts) -> NamedChange:
     """The same texts each time: what they have in common, if anything."""
     count = f"always the same {int(seen.moved.sum())} of {len(seen.moved)} texts have changed"
-    sorts = [_common_sorts(seen, name, [*map(of, seen.items)]) for name, of in SORTS]
+    sorts = [_find_common_sorts(seen, name, [*map(of, seen.items)]) for name, of in SORTS]
     told = [said for said in sorts if said]
     if not told:
         return NamedChange("some texts", f"{count}, which have nothing obvious in common")
     return NamedChange("tokenizer or cleaning", f"{count}: {'; '.join(told)}")
 
 
-def _script_of(item: WatchItem) -> str:
+def _find_script(item: WatchItem) -> str:
     """Of most of its letters, in a word of Unicode's names."""
     letters = [unicodedata.name(sign, "").split(" ")[0].lower() for sign in item.text if sign.isalpha()]
     return max(sorted(set(letters)), key=letters.count) if letters else ""
@@ -224,13 +236,13 @@ def _script_of(item: WatchItem) -> str:
 
 SORTS: tuple[tuple[str, Callable[[WatchItem], str]], ...] = (
     ("texts in the languages", lambda item: item.lang if item.lang != "en" else ""),
-    ("letters", _script_of),
+    ("letters", _find_script),
     ("texts that probe", lambda item: item.group),
 )
 """What texts may have in common: the words for it, and the sort of a text, empty for none."""
 
 
-def _common_sorts(seen: Contrasts, name: str, sorts: Sequence[str]) -> str:
+def _find_common_sorts(seen: AnswerContrasts, name: str, sorts: Sequence[str]) -> str:
     """The sorts nearly all of whose texts have changed, if they are nearly all that has; else nothing."""
     of = np.array(sorts)
     whole = [sort for sort in sorted(set(sorts) - {""}) if seen.moved[of == sort].mean() >= MOST]
@@ -240,7 +252,7 @@ def _common_sorts(seen: Contrasts, name: str, sorts: Sequence[str]) -> str:
     return f"{name} {', '.join(whole)} ({int(seen.moved[inside].sum())} of {int(inside.sum())})"
 
 
-def _one_role(seen: Contrasts) -> NamedChange | None:
+def _name_role_change(seen: AnswerContrasts) -> NamedChange | None:
     """Only questions have changed, or only documents: what goes before a text of that role."""
     queries = np.array([item.role == "query" for item in seen.items])
     if not queries.any() or queries.all():
@@ -249,12 +261,12 @@ def _one_role(seen: Contrasts) -> NamedChange | None:
     role, other = sorted(shares, key=lambda name: -shares[name])
     if shares[role] < 1 - ALONE or shares[other] > ALONE:
         return None
-    lost = _is_other_role(seen, role, other)
+    lost = _is_answered_as_other_role(seen, role, other)
     said = f"only texts in the role of a {role} have changed"
     return NamedChange("prefix or prompt", said + (f": they are encoded as a {other} now" if lost else ""))
 
 
-def _is_other_role(seen: Contrasts, role: str, other: str) -> bool:
+def _is_answered_as_other_role(seen: AnswerContrasts, role: str, other: str) -> bool:
     """Whether texts of one role are now what they were in the other."""
     before = {item.id: row for row, item in enumerate(seen.items) if item.role == other}
     pairs = [
@@ -265,12 +277,12 @@ def _is_other_role(seen: Contrasts, role: str, other: str) -> bool:
     if not pairs:
         return False
     now, then = (list(side) for side in zip(*pairs, strict=True))
-    as_other = np.median(relative_distances(seen.now[now], seen.then[then]))
-    return bool(as_other <= EXPLAINED * np.median(relative_distances(seen.now[now], seen.then[now])))
+    as_other = np.median(compute_relative_distances(seen.now[now], seen.then[then]))
+    return bool(as_other <= EXPLAINED * np.median(compute_relative_distances(seen.now[now], seen.then[now])))
 
 
-def _another_model(seen: Contrasts) -> NamedChange | None:
-    akin = _centred(seen)
+def _name_other_model(seen: AnswerContrasts) -> NamedChange | None:
+    akin = _compute_centred_cosine(seen)
     if abs(akin) >= ALONE:
         return None
     return NamedChange(
@@ -278,15 +290,15 @@ def _another_model(seen: Contrasts) -> NamedChange | None:
     )
 
 
-def _prefix(seen: Contrasts) -> NamedChange | None:
+def _name_prefix_change(seen: AnswerContrasts) -> NamedChange | None:
     """Short texts have changed more than long ones."""
     from scipy.stats import spearmanr
 
-    rows = _worded(seen)
-    moved = 1 - cosines(seen.now[rows], seen.then[rows])
+    rows = _list_worded_rows(seen)
+    moved = 1 - compute_cosines(seen.now[rows], seen.then[rows])
     if len(rows) < 10 or np.ptp(moved) == 0:
         return None
-    rank = float(spearmanr(seen.lengths[rows], moved).statistic)
+    rank = float(spearmanr(seen.text_lengths[rows], moved).statistic)
     if rank > SHORTER:
         return None
     return NamedChange(
@@ -296,22 +308,22 @@ def _prefix(seen: Contrasts) -> NamedChange | None:
     )
 
 
-def _pooling(seen: Contrasts) -> NamedChange | None:
+def _name_pooling_change(seen: AnswerContrasts) -> NamedChange | None:
     """The same coordinates, and most of the change is one step that all texts take."""
-    rows = _worded(seen)
-    step = directions(seen.now[rows]) - directions(seen.then[rows])
+    rows = _list_worded_rows(seen)
+    step = scale_to_unit_length(seen.now[rows]) - scale_to_unit_length(seen.then[rows])
     whole = float(np.einsum("nd,nd->n", step, step).mean())
     # By squared lengths: that of the mean step as a share of the mean of all.
     common = float((step.mean(axis=0) ** 2).sum()) / whole if whole else 0.0
-    if common < COMMON or _centred(seen) < ALONE:
+    if common < COMMON or _compute_centred_cosine(seen) < ALONE:
         return None
     return NamedChange(
         "pooling", f"{common:.0%} of the change is the same for all texts, in the same coordinates"
     )
 
 
-def _revision(seen: Contrasts) -> NamedChange | None:
-    akin = _centred(seen)
+def _name_revision_change(seen: AnswerContrasts) -> NamedChange | None:
+    akin = _compute_centred_cosine(seen)
     if akin < AKIN:
         return None
     return NamedChange(
@@ -321,13 +333,14 @@ def _revision(seen: Contrasts) -> NamedChange | None:
     )
 
 
-LOOKS: tuple[Callable[[Contrasts], NamedChange | None], ...] = (
-    _lengths, _one_role, _cut_length, _some_requests, _another_model, _prefix, _pooling, _revision
+LOOKS: tuple[Callable[[AnswerContrasts], NamedChange | None], ...] = (
+    _name_length_change, _name_role_change, _name_cut_length, _name_odd_requests, _name_other_model,
+    _name_prefix_change, _name_pooling_change, _name_revision_change
 )  # fmt: skip
 """Recognisers of what changed inside a model, the most particular first."""
 
 
-def _worded(seen: Contrasts) -> list[int]:
+def _list_worded_rows(seen: AnswerContrasts) -> list[int]:
     """Rows of texts that say something and were answered."""
     return [
         row for row, item in enumerate(seen.items)
@@ -335,10 +348,12 @@ def _worded(seen: Contrasts) -> list[int]:
     ]  # fmt: skip
 
 
-def _centred(seen: Contrasts) -> float:
+def _compute_centred_cosine(seen: AnswerContrasts) -> float:
     """The median cosine of answers now and then, the mean of either taken away."""
-    rows = _worded(seen)
-    now, then = (directions(side[rows]) for side in (seen.now, seen.then))
+    rows = _list_worded_rows(seen)
+    now, then = (scale_to_unit_length(side[rows]) for side in (seen.now, seen.then))
     # Without the means, a step that all texts share leaves the cosine at 1.
     centred = (side - side.mean(axis=0) for side in (now, then))
-    return float(np.median(np.einsum("nd,nd->n", *(directions(side.astype(np.float32)) for side in centred))))
+    return float(
+        np.median(np.einsum("nd,nd->n", *(scale_to_unit_length(side.astype(np.float32)) for side in centred)))
+    )

@@ -15,9 +15,16 @@ from embassay.data.judged_runs import read_qrels
 from embassay.data.sources import prefer_own_path
 from embassay.errors import DataError, UsageError
 from embassay.limits import announce_reading
-from embassay.protocols.watch.answers import stage_of
-from embassay.protocols.watch.distances import find_lost
-from embassay.protocols.watch.fingerprint import DEPTH, CorpusFacts, GoldenLabels, OwnLists, Packed, WatchItem
+from embassay.protocols.watch.answers import enter_stage
+from embassay.protocols.watch.distances import find_lost_answers
+from embassay.protocols.watch.fingerprint import (
+    DEPTH,
+    CorpusFacts,
+    GoldenLabels,
+    OwnTopLists,
+    PackedArray,
+    WatchItem,
+)
 from embassay.protocols.watch.options import OwnData, RecordRequest
 from embassay.protocols.watch.respondents import VectorRespondent
 from embassay.randomness import make_generator
@@ -58,7 +65,7 @@ class OwnTexts:
             *(WatchItem(self.ids[row], "passage", self.texts[row], own=True) for row in rows),
         )
 
-    def only(self, rows: Sequence[int]) -> OwnTexts:
+    def select_questions(self, rows: Sequence[int]) -> OwnTexts:
         """With these questions alone."""
         ids, texts = ([column[row] for row in rows] for column in (self.query_ids, self.queries))
         return replace(self, query_ids=ids, queries=texts)
@@ -70,7 +77,7 @@ class OwnTexts:
         return CorpusFacts(self.name, self.passages, len(self.texts), self.questions, tuple(map(int, spread)))
 
 
-def read_own(asked: OwnData) -> OwnTexts | None:
+def read_own_texts(asked: OwnData) -> OwnTexts | None:
     """The passages and questions that are named; None where none are. DataError for files that hold none."""
     if asked.corpus is None:
         return None
@@ -124,17 +131,17 @@ def _read_gains(path: Path, queries: Sequence[str]) -> Gains:
     return gains
 
 
-def make_lists(
+def make_own_lists(
     own: OwnTexts,
     respondent: VectorRespondent,
     questions: NDArray[np.float32],
     rows: Sequence[int],
     seed: int,
-) -> OwnLists:
+) -> OwnTopLists:
     """The top lists of the questions, whose vectors (q, dim) are `rows` of a fingerprint, among all passages, and which
     of these to ask for again."""
     vectors = _encode_passages(own.texts, respondent, seed)
-    told = np.flatnonzero(~find_lost(vectors))
+    told = np.flatnonzero(~find_lost_answers(vectors))
     # Lists are of cosines, as a search of normalised vectors has them.
     units = scale_rows(vectors[told])
     ranked = exact_search(scale_rows(questions), units, min(POOL, len(told)))
@@ -155,15 +162,16 @@ def make_lists(
     lists[:, :depth] = [[at[row] for row in line] for line in first[:, :depth].tolist()]
     scores = np.full((len(rows), DEPTH + 1), np.nan, dtype=np.float32)
     scores[:, : min(DEPTH + 1, first.shape[1])] = ranked.scores[:, : DEPTH + 1]
-    return OwnLists(
-        tuple(own.texts[row] for row in pool), Packed.of(vectors[pool], "f2"),
-        tuple(own.texts[row] for row in drawn), Packed.of(vectors[drawn], "f2"), len(rest) - len(drawn), tuple(rows),
-        Packed.of(lists, "i4"), Packed.of(scores),
-        tuple((question, at[row], float(gain)) for question, row, gain in relevant), _best_gains(own)
+    return OwnTopLists(
+        tuple(own.texts[row] for row in pool), PackedArray.of(vectors[pool], "f2"),
+        tuple(own.texts[row] for row in drawn), PackedArray.of(vectors[drawn], "f2"), len(rest) - len(drawn),
+        tuple(rows),
+        PackedArray.of(lists, "i4"), PackedArray.of(scores),
+        tuple((question, at[row], float(gain)) for question, row, gain in relevant), _list_best_gains(own)
     )  # fmt: skip
 
 
-def _best_gains(own: OwnTexts) -> tuple[tuple[float, ...], ...]:
+def _list_best_gains(own: OwnTexts) -> tuple[tuple[float, ...], ...]:
     gains = ([gain for gain in own.gains.get(key, {}).values() if gain > 0] for key in own.query_ids)
     return tuple(tuple(map(float, sorted(row, reverse=True)[:DEPTH])) for row in gains)
 
@@ -172,7 +180,7 @@ def _encode_passages(texts: Sequence[str], respondent: VectorRespondent, seed: i
     """Vectors of all passages as documents, (n, dim), NaN where one is refused."""
     rng = make_generator(seed, "watch", "passages")
     blocks = []
-    with stage_of(respondent, "passages"):
+    with enter_stage(respondent, "passages"):
         for start in range(0, len(texts), _BLOCK):
             block = texts[start : start + _BLOCK]
             blocks.append(respondent.encode(block, ["document"] * len(block), rng).values)
@@ -218,7 +226,7 @@ class GoldenSet:
         grades = np.zeros((len(rows), width), dtype=np.int32)
         for row, asked in zip(grades, self.drawn, strict=True):
             row[: len(asked.grades)] = asked.grades
-        return GoldenLabels(self.name, self.questions, self.passages, rows, Packed.of(grades, "i4"))
+        return GoldenLabels(self.name, self.questions, self.passages, rows, PackedArray.of(grades, "i4"))
 
 
 def read_golden_set(request: RecordRequest) -> GoldenSet | None:
@@ -228,17 +236,17 @@ def read_golden_set(request: RecordRequest) -> GoldenSet | None:
     """
     if request.golden is None:
         return None
-    from embassay.protocols.rag.golden.summary import read_golden
+    from embassay.protocols.rag.golden.summary import read_golden_record
 
     folder = Path(request.golden).expanduser()
-    made = read_golden(folder / "golden.json")
-    if _model_of(made.settings.judge) != _model_of(request.name):
+    made = read_golden_record(folder / "golden.json")
+    if _parse_judge_model(made.settings.judge) != _parse_judge_model(request.name):
         raise UsageError(
             f"The golden set in {folder} was graded by {made.settings.judge}, not by {request.name}.",
             mend="Watch the judge that graded it, or leave --golden out.",
         )
     asked_as = str(dict(made.settings.parameters.get("S4", {})).get("judge_question", "original"))
-    graded = _read_questions(
+    graded = _read_graded_questions(
         folder / "export" / "golden.jsonl", "rewrite" if asked_as == "rewrite" else "question"
     )
     seed = request.own.seed
@@ -247,14 +255,14 @@ def read_golden_set(request: RecordRequest) -> GoldenSet | None:
     return GoldenSet(folder.name, drawn, len(graded), sum(len(asked.grades) for asked in graded))
 
 
-def _model_of(text: str) -> tuple[str, str | None]:
+def _parse_judge_model(text: str) -> tuple[str, str | None]:
     """A judge without the parameters that say where and how it is asked."""
     spec = QUERY.parse(text)
     return spec.name, spec.target
 
 
-def _read_questions(path: Path, field: str) -> list[GradedQuestion]:
-    from embassay.protocols.rag.golden.stages import read_rows
+def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
+    from embassay.protocols.rag.golden.stages import read_json_line_rows
 
     if not path.is_file():
         raise DataError(
@@ -262,7 +270,7 @@ def _read_questions(path: Path, field: str) -> list[GradedQuestion]:
             found="no such file", mend="The same `embassay rag golden` command finishes it."
         )  # fmt: skip
     questions: dict[str, tuple[str, list[str], list[int]]] = {}
-    for row in read_rows(path):
+    for row in read_json_line_rows(path):
         try:
             key, text, passage, grade = (
                 str(row["query_id"]),

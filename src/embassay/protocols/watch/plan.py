@@ -9,16 +9,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from embassay.protocols.watch.check import AGAIN, stages_of
+from embassay.protocols.watch.check import AGAIN, plan_check_stages
 from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
 from embassay.protocols.watch.history import read_events
 from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
-from embassay.protocols.watch.own import read_golden_set, read_own
-from embassay.protocols.watch.recording import items_for, kind_of
-from embassay.protocols.watch.respondents import Load, Respondent, count_texts, open_respondent, tokens_of
+from embassay.protocols.watch.own import read_golden_set, read_own_texts
+from embassay.protocols.watch.recording import find_requested_kind, list_items_to_ask
+from embassay.protocols.watch.respondents import (
+    RequestLoad,
+    Respondent,
+    count_texts,
+    estimate_item_tokens,
+    open_respondent,
+)
 from embassay.randomness import make_generator
 from embassay.runs.forecast import find_remote_encoder
-from embassay.systems.remote import NoCalls
+from embassay.systems.remote import NoCallsLedger
 
 TIMED = 24
 """Items that an encoder on this machine is timed with."""
@@ -36,7 +42,7 @@ class PlannedStep:
     seconds: float | None = None
 
     @classmethod
-    def of(cls, step: str, load: Load) -> PlannedStep:
+    def of(cls, step: str, load: RequestLoad) -> PlannedStep:
         """A step that takes so much."""
         return cls(step, load.texts, load.tokens, load.usd, load.seconds)
 
@@ -47,22 +53,22 @@ class PlannedStep:
 
 def plan_recording(request: RecordRequest) -> tuple[PlannedStep, ...]:
     """What `record_fingerprint` would ask for; nothing is sent."""
-    own, golden = read_own(request.own), read_golden_set(request)
-    respondent = _look_at(request.name, request)
-    items = items_for(respondent.kind, own, request.own, golden)
+    own, golden = read_own_texts(request.own), read_golden_set(request)
+    respondent = _open_without_calls(request.name, request)
+    items = list_items_to_ask(respondent.kind, own, request.own, golden)
     pace = _measure_pace(respondent, items)
-    once = pace.time_load(respondent.load(items))
+    once = pace.add_time_to_load(respondent.load(items))
     steps = [
         PlannedStep.of("first answers", once),
         PlannedStep.of("repeats", once.multiply_by(request.repeats)),
     ]
     if own is not None and own.queries and respondent.kind == "vectors":
         passages = [WatchItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)]
-        steps.append(PlannedStep.of("all passages", pace.time_load(respondent.load(passages))))
+        steps.append(PlannedStep.of("all passages", pace.add_time_to_load(respondent.load(passages))))
     return tuple(steps)
 
 
-def pace_of(history: Path, fingerprint: Fingerprint) -> float | None:
+def read_recorded_pace(history: Path, fingerprint: Fingerprint) -> float | None:
     """Seconds for an item, as they were when the fingerprint was recorded; None where the history does not say."""
     paces = [
         event.get("seconds_per_item")
@@ -77,25 +83,27 @@ def plan_check(
 ) -> Iterator[PlannedStep]:
     """What `check_fingerprint` would ask for: what is sure to be asked first, and what only a difference leads to. At
     the recorded price, and with a `pace` (seconds for an item) the time; nothing is opened."""
-    stages = stages_of(fingerprint, request.until_sure)
+    stages = plan_check_stages(fingerprint, request.until_sure)
     for number, rows in enumerate(stages, 1):
         name = f"stage {number}" + (", if undecided" if number > 1 else "")
         items = [fingerprint.items[row] for row in rows]
-        yield PlannedStep.of("every check" if len(stages) == 1 else name, _load_of(fingerprint, items, pace))
-    again = _load_of(fingerprint, fingerprint.items[:AGAIN], pace)
+        yield PlannedStep.of(
+            "every check" if len(stages) == 1 else name, _estimate_load(fingerprint, items, pace)
+        )
+    again = _estimate_load(fingerprint, fingerprint.items[:AGAIN], pace)
     yield PlannedStep.of("if different: twice more", again.multiply_by(2))
     if fingerprint.lists is None or request.lists == "never":
         return
     texts = (*fingerprint.lists.pool, *fingerprint.lists.others)
     passages = [WatchItem(str(number), "passage", text) for number, text in enumerate(texts)]
     when = "every check" if request.lists == "always" else "if different"
-    yield PlannedStep.of(f"{when}: passages of lists", _load_of(fingerprint, passages, pace))
+    yield PlannedStep.of(f"{when}: passages of lists", _estimate_load(fingerprint, passages, pace))
 
 
-def _load_of(fingerprint: Fingerprint, items: Sequence[WatchItem], pace: float | None) -> Load:
+def _estimate_load(fingerprint: Fingerprint, items: Sequence[WatchItem], pace: float | None) -> RequestLoad:
     """By the recorded price and pace, which are those of a token and of an item."""
-    tokens, price = tokens_of(fingerprint.kind, items), fingerprint.usd_per_million
-    return Load(
+    tokens, price = estimate_item_tokens(fingerprint.kind, items), fingerprint.usd_per_million
+    return RequestLoad(
         count_texts(items), tokens, None if price is None else tokens * price / 1e6,
         None if pace is None else pace * len(items)
     )  # fmt: skip
@@ -103,12 +111,12 @@ def _load_of(fingerprint: Fingerprint, items: Sequence[WatchItem], pace: float |
 
 def plan_comparison(request: CompareRequest) -> tuple[PlannedStep, ...]:
     """What `compare_systems` would ask each of the two for; nothing is sent."""
-    own = read_own(request.own)
+    own = read_own_texts(request.own)
     steps = []
     for name in request.systems:
-        respondent = _look_at(name, request)
-        items = items_for(respondent.kind, own, request.own)
-        load = _measure_pace(respondent, items).time_load(respondent.load(items))
+        respondent = _open_without_calls(name, request)
+        items = list_items_to_ask(respondent.kind, own, request.own)
+        load = _measure_pace(respondent, items).add_time_to_load(respondent.load(items))
         steps.append(PlannedStep.of(respondent.name, load.multiply_by(request.repeats + 1)))
     return tuple(steps)
 
@@ -119,7 +127,7 @@ class LocalPace:
 
     seconds: float | None
 
-    def time_load(self, load: Load) -> Load:
+    def add_time_to_load(self, load: RequestLoad) -> RequestLoad:
         """The load with its time."""
         return load if self.seconds is None else replace(load, seconds=self.seconds * load.tokens)
 
@@ -133,17 +141,17 @@ def _measure_pace(respondent: Respondent, items: Sequence[WatchItem]) -> LocalPa
     respondent.ask(sample, rng)  # The first answer opens what is opened late.
     begun = time.perf_counter()
     respondent.ask(sample, rng)
-    return LocalPace((time.perf_counter() - begun) / max(1, tokens_of(respondent.kind, sample)))
+    return LocalPace((time.perf_counter() - begun) / max(1, estimate_item_tokens(respondent.kind, sample)))
 
 
-def _look_at(name: str, request: RecordRequest | CompareRequest) -> Respondent:
+def _open_without_calls(name: str, request: RecordRequest | CompareRequest) -> Respondent:
     """The system, which sends nothing."""
-    kind = kind_of(request) if isinstance(request, RecordRequest) else None
+    kind = find_requested_kind(request) if isinstance(request, RecordRequest) else None
     with TemporaryDirectory() as folder:
         return open_respondent(
             kind,
             name,
-            ledger=NoCalls(),
+            ledger=NoCallsLedger(),
             seed=request.own.seed,
             folder=Path(folder),
             tokenizer=request.tokenizer,

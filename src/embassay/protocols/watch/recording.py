@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.watch.answers import KeptAnswers, keep_answers, stage_of
-from embassay.protocols.watch.distances import find_lost, relative_distances
-from embassay.protocols.watch.fingerprint import Fingerprint, Kind, Packed, WatchItem
-from embassay.protocols.watch.history import append_event, history_of
+from embassay.protocols.watch.answers import KeptWatchAnswers, enter_stage, keep_answers
+from embassay.protocols.watch.distances import compute_relative_distances, find_lost_answers
+from embassay.protocols.watch.fingerprint import Fingerprint, Kind, PackedArray, WatchItem
+from embassay.protocols.watch.history import append_event, find_history_file
 from embassay.protocols.watch.options import OwnData, RecordRequest
-from embassay.protocols.watch.own import GoldenSet, OwnTexts, make_lists, read_golden_set, read_own
+from embassay.protocols.watch.own import GoldenSet, OwnTexts, make_own_lists, read_golden_set, read_own_texts
 from embassay.protocols.watch.respondents import (
     Replies,
     Respondent,
     VectorRespondent,
-    longest_request,
+    measure_longest_request,
     open_respondent,
 )
 from embassay.protocols.watch.texts import VERSION as TEXTS
-from embassay.protocols.watch.texts import fixed_panels, fixed_texts
+from embassay.protocols.watch.texts import load_fixed_panels, load_fixed_texts
 from embassay.randomness import make_generator
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import redact_keys
@@ -40,7 +40,7 @@ PANEL = 10
 
 
 @dataclass(frozen=True)
-class Recording:
+class FingerprintRecording:
     """A fingerprint, when it was made, and what that took: facts that differ between two recordings of equal answers,
     which is why they are not in its file."""
 
@@ -58,17 +58,17 @@ class Recording:
         }  # fmt: skip
 
 
-def record_to_file(
+def record_fingerprint_to_file(
     request: RecordRequest, out: Path, *, max_usd: float | None = None, listener: SilentListener | None = None
-) -> Recording:
+) -> FingerprintRecording:
     """`record_fingerprint`, saved as `out`, with a line in its history. An interrupted attempt goes on where it was:
     answers are in a folder beside `out` until that is written, and `max_usd` limits all attempts together."""
     with keep_answers(out, max_usd) as kept:
         made = record_fingerprint(request, kept=kept, listener=listener)
         made = replace(made, usd=kept.usd)
-        kept.mark_made(made.fingerprint.digest)
+        kept.mark_fingerprint_made(made.fingerprint.digest)
         made.fingerprint.save(out)
-        append_event(history_of(out), made.facts())
+        append_event(find_history_file(out), made.facts())
     return made
 
 
@@ -76,39 +76,39 @@ def record_fingerprint(
     request: RecordRequest,
     *,
     ledger: Ledger | None = None,
-    kept: KeptAnswers | None = None,
+    kept: KeptWatchAnswers | None = None,
     listener: SilentListener | None = None,
     sleep: Callable[[float], None] = time.sleep,
-) -> Recording:
+) -> FingerprintRecording:
     """Ask what `request` names, once and then `repeats` times more. Answers come from no cache, but for those that were
     `kept` of an interrupted recording, whose ledger then counts.
 
     UsageError, DataError and ModelError as the system and the files raise them; BudgetExceeded at the ledger's limit.
     """
     ledger = kept.ledger if kept is not None else ledger or Ledger()
-    own, golden = read_own(request.own), read_golden_set(request)
-    items = items_for(kind_of(request) or "vectors", own, request.own, golden)
+    own, golden = read_own_texts(request.own), read_golden_set(request)
+    items = list_items_to_ask(find_requested_kind(request) or "vectors", own, request.own, golden)
     with tempfile.TemporaryDirectory() as folder:
         respondent = open_respondent(
-            kind_of(request),
+            find_requested_kind(request),
             request.name,
             ledger=ledger,
             seed=request.own.seed,
             folder=Path(folder) if kept is None else kept.folder,
             tokenizer=request.tokenizer,
-            longest=longest_request(items),
+            longest=measure_longest_request(items),
         )
         respondent.kept, respondent.listener = kept, listener or SilentListener()
         made = record_respondent(respondent, request, own, golden, sleep=sleep)
-        return replace(made, usd=money_of(ledger))
+        return replace(made, usd=find_billed_dollars(ledger))
 
 
 def record_respondent(
     respondent: Respondent, request: RecordRequest, own: OwnTexts | None = None,
     golden: GoldenSet | None = None, *, sleep: Callable[[float], None] = time.sleep
-) -> Recording:  # fmt: skip
+) -> FingerprintRecording:  # fmt: skip
     """`record_fingerprint` of something that is open already, with own texts and a golden set that are read."""
-    items = items_for(respondent.kind, own, request.own, golden)
+    items = list_items_to_ask(respondent.kind, own, request.own, golden)
     passages = len(own.texts) if own is not None and own.queries and respondent.kind == "vectors" else 0
     asked = respondent.count(items) * (request.repeats + 1)
     respondent.listener.stage(f"asking {request.name}", asked + passages, respondent.unit)
@@ -120,55 +120,57 @@ def record_respondent(
     fingerprint = _make_fingerprint(request, respondent, items, first, again, own)
     if golden is not None:
         fingerprint = replace(fingerprint, golden=golden.labels(items, fingerprint.width))
-    return Recording(fingerprint, moment(), seconds, seconds / new if new > 0 else 0.0, 0.0)
+    return FingerprintRecording(
+        fingerprint, format_current_time(), seconds, seconds / new if new > 0 else 0.0, 0.0
+    )
 
 
-def kind_of(request: RecordRequest) -> Kind | None:
+def find_requested_kind(request: RecordRequest) -> Kind | None:
     """The kind that is named; None for a system, which says itself."""
     return "judge" if request.judge else "reranker" if request.reranker else None
 
 
-def moment() -> str:
+def format_current_time() -> str:
     """Now, in UTC, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def money_of(ledger: Ledger) -> float | None:
+def find_billed_dollars(ledger: Ledger) -> float | None:
     """US dollars that were billed; None where a price is not known."""
-    prices = [totals.usd for totals in ledger.totals().values()]
+    prices = [totals.usd for totals in ledger.list_model_totals().values()]
     known = [usd for usd in prices if usd is not None]
     return sum(known) if len(known) == len(prices) else None
 
 
-def items_for(
+def list_items_to_ask(
     kind: Kind, own: OwnTexts | None, asked: OwnData, golden: GoldenSet | None = None
 ) -> tuple[WatchItem, ...]:
     """All that a system of this kind is asked in every check."""
     if kind == "vectors":
         fixed = tuple(
             WatchItem(text.id, text.group, text.text, role, text.lang, text.pair)
-            for text in fixed_texts()
+            for text in load_fixed_texts()
             for role in text.roles
             if role is not None
         )
         return fixed + (() if own is None else own.items(asked.samples, asked.seed))
     if kind == "scores":
-        by_id = {text.id: text for text in fixed_texts()}
+        by_id = {text.id: text for text in load_fixed_texts()}
         anchors = tuple(by_id[name].text for name in ANCHORS)
         fixed = tuple(
             WatchItem(text.id, text.group, text.text, "document", text.lang, text.pair, others=anchors)
-            for text in fixed_texts()
+            for text in load_fixed_texts()
         )
     else:
         fixed = tuple(
             WatchItem(f"panel-{number}", "panel", panel.question, "query", others=panel.passages)
-            for number, panel in enumerate(fixed_panels(), 1)
+            for number, panel in enumerate(load_fixed_panels(), 1)
         )
     more = () if golden is None else golden.items()
-    return fixed + (() if own is None else _own_panels(own)) + more
+    return fixed + (() if own is None else _make_own_panels(own)) + more
 
 
-def _own_panels(own: OwnTexts) -> tuple[WatchItem, ...]:
+def _make_own_panels(own: OwnTexts) -> tuple[WatchItem, ...]:
     """Of each own question its labelled passages, filled up with passages that share words with it."""
     text_of = dict(zip(own.ids, own.texts, strict=True))
     panels = []
@@ -191,19 +193,19 @@ def ask_repeatedly(
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Replies, NDArray[np.float64]]:
     """The first answers, and distances of further ones from them, (n, repeats). An item that failed once is lost."""
-    with stage_of(respondent, "first"):
+    with enter_stage(respondent, "first"):
         first = respondent.ask(items, make_generator(seed, "watch", "first"))
     columns = []
     for number in range(repeats):
-        with stage_of(respondent, f"repeat {number}") as is_new:
+        with enter_stage(respondent, f"repeat {number}") as is_new:
             if pause and is_new:
                 sleep(pause)
             more = respondent.ask(items, make_generator(seed, "watch", "repeat", str(number)))
-        columns.append(relative_distances(more.values, first.values))
+        columns.append(compute_relative_distances(more.values, first.values))
         first.failed.update(more.failed)
     distances = np.stack(columns, axis=1)
     # An answer that came once and not again cannot be told from noise.
-    lost = find_lost(distances)
+    lost = find_lost_answers(distances)
     first.values[lost] = np.nan
     distances[lost] = np.nan
     return first, distances
@@ -215,10 +217,12 @@ def _make_fingerprint(
 ) -> Fingerprint:  # fmt: skip
     lists = None
     rows = [row for row, item in enumerate(items) if item.own and item.group == "question"]
-    rows = [row for row in rows if not find_lost(first.values[[row]])[0]]
+    rows = [row for row in rows if not find_lost_answers(first.values[[row]])[0]]
     if isinstance(respondent, VectorRespondent) and own is not None and rows:
         kept = [own.query_ids.index(items[row].id) for row in rows]
-        lists = make_lists(own.only(kept), respondent, first.values[rows], rows, request.own.seed)
+        lists = make_own_lists(
+            own.select_questions(kept), respondent, first.values[rows], rows, request.own.seed
+        )
     # By the token whatever it is charged by, so that a check is priced without opening the system.
     load = respondent.load(items)
     price = None if load.usd is None else 1e6 * load.usd / max(1, load.tokens)
@@ -226,6 +230,7 @@ def _make_fingerprint(
         respondent.kind, redact_keys(respondent.name), redact_keys(respondent.identity), TEXTS, request.own.seed,
         first.values.shape[1], getattr(getattr(respondent, "encoder", None), "max_tokens", None), price, load.tokens,
         request.tokenizer, tuple(items),
-        Packed.of(first.values), Packed.of(again), {items[int(row)].id: why for row, why in first.failed.items()},
+        PackedArray.of(first.values), PackedArray.of(again),
+        {items[int(row)].id: why for row, why in first.failed.items()},
         None if own is None else own.facts(), lists
     )  # fmt: skip

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.watch.answers import KeptAnswers
+from embassay.protocols.watch.answers import KeptWatchAnswers
 from embassay.protocols.watch.fingerprint import Kind, WatchItem
 from embassay.runs.forecast import ANSWER_SECONDS, find_remote_encoder, remote_seconds
 from embassay.systems import open_system
-from embassay.systems.remote import Ledger, wait_for
+from embassay.systems.remote import Ledger, wait_in_remote_loop
 from embassay.systems.remote.ledger import estimate_tokens
 from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
@@ -43,7 +43,7 @@ class Replies:
 
 
 @dataclass(frozen=True)
-class Load:
+class RequestLoad:
     """What asking for items takes, by our estimate: `texts` (of a reranker or a judge passages), `tokens`, dollars and
     seconds; None where these are not known."""
 
@@ -52,20 +52,22 @@ class Load:
     usd: float | None
     seconds: float | None
 
-    def multiply_by(self, times: int) -> Load:
+    def multiply_by(self, times: int) -> RequestLoad:
         """So many times as much."""
         usd = None if self.usd is None else times * self.usd
         seconds = None if self.seconds is None else times * self.seconds
-        return Load(times * self.texts, times * self.tokens, usd, seconds)
+        return RequestLoad(times * self.texts, times * self.tokens, usd, seconds)
 
 
 GRADE_TOKENS, GRADE_WRITTEN = 700, 12
 """About what a judge reads beside a question and a passage, and writes, for one grade."""
 
 
-def tokens_of(kind: Kind, items: Sequence[WatchItem]) -> int:
+def estimate_item_tokens(kind: Kind, items: Sequence[WatchItem]) -> int:
     """About how many tokens the items take. Rerankers and judges read the question with each passage."""
-    return sum(_read_tokens(kind, item) for item in items) + GRADE_WRITTEN * _count_grades(kind, items)
+    return sum(_estimate_read_tokens(kind, item) for item in items) + GRADE_WRITTEN * _count_grades(
+        kind, items
+    )
 
 
 def count_texts(items: Sequence[WatchItem]) -> int:
@@ -73,7 +75,7 @@ def count_texts(items: Sequence[WatchItem]) -> int:
     return sum(max(1, len(item.others)) for item in items)
 
 
-def _read_tokens(kind: Kind, item: WatchItem) -> int:
+def _estimate_read_tokens(kind: Kind, item: WatchItem) -> int:
     if kind == "vectors" or kind == "scores":
         return estimate_tokens([item.text]) + estimate_tokens(item.others)
     beside = GRADE_TOKENS if kind == "judge" else 0
@@ -94,14 +96,14 @@ class Respondent(Protocol):
     unit: str
     listener: SilentListener
     """Hears of each answer, in `count`'s unit."""
-    kept: KeptAnswers | None
+    kept: KeptWatchAnswers | None
     """What an interrupted recording had brought, and where new answers go."""
 
     def count(self, items: Sequence[WatchItem]) -> int:
         """How many answers the items take: texts, or passages to grade."""
         ...
 
-    def load(self, items: Sequence[WatchItem]) -> Load:
+    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
         """What asking for the items once takes."""
         ...
 
@@ -111,21 +113,21 @@ class Respondent(Protocol):
         ...
 
 
-class _Interviewee:
+class _BaseRespondent:
     """What all respondents have: somebody who hears of their answers, and a place where these are kept."""
 
     unit = "texts"
 
     def __init__(self) -> None:
         self.listener = SilentListener()
-        self.kept: KeptAnswers | None = None
+        self.kept: KeptWatchAnswers | None = None
 
     def count(self, items: Sequence[WatchItem]) -> int:
         """One answer for each item."""
         return len(items)
 
 
-class VectorRespondent(_Interviewee):
+class VectorRespondent(_BaseRespondent):
     """An encoder that answers with the vector of an item's text in its role."""
 
     kind: Kind = "vectors"
@@ -139,14 +141,14 @@ class VectorRespondent(_Interviewee):
         """Vectors, (n, dim)."""
         return self.encode([item.text for item in items], [item.role for item in items], rng)
 
-    def load(self, items: Sequence[WatchItem]) -> Load:
+    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
         """Priced by the token; of an encoder on this machine nobody knows the time."""
-        tokens = tokens_of(self.kind, items)
+        tokens = estimate_item_tokens(self.kind, items)
         remote = find_remote_encoder(self)
         price = getattr(self.encoder, "price", None if remote is not None else 0.0)
         usd = None if price is None else tokens * price / 1e6
         requests = -(-len(items) // PER_REQUEST)
-        return Load(
+        return RequestLoad(
             len(items), tokens, usd, None if remote is None else remote_seconds(remote, requests, tokens)
         )
 
@@ -176,23 +178,23 @@ class VectorRespondent(_Interviewee):
     ) -> Iterator[tuple[int, Answers | TextRefused]]:
         chunks = [rows[start : start + PER_REQUEST] for start in range(0, len(rows), PER_REQUEST)]
         refused: list[int] = []
-        for place, answer in self._answered([[texts[row] for row in chunk] for chunk in chunks], role):
+        for place, answer in self._answer_chunks([[texts[row] for row in chunk] for chunk in chunks], role):
             if isinstance(answer, TextRefused):
                 refused += chunks[place]
             else:
                 self.listener.advanced_by(len(answer))
                 yield from zip(chunks[place], answer, strict=True)
         # What a request was refused for is one of its texts.
-        for place, answer in self._answered([[texts[row]] for row in refused], role):
+        for place, answer in self._answer_chunks([[texts[row]] for row in refused], role):
             self.listener.advanced_by(1)
             yield refused[place], answer if isinstance(answer, TextRefused) else answer[0]
 
-    def _answered(
+    def _answer_chunks(
         self, chunks: Sequence[Sequence[str]], role: Role
     ) -> Iterator[tuple[int, Answers | TextRefused]]:
         """The answers to chunks by their place: first what is kept, then what is asked for, kept as it comes."""
         if self.kept is None:
-            yield from self._encode_new(chunks, role)
+            yield from self._encode_new_chunks(chunks, role)
             return
         waiting = []
         for place, chunk in enumerate(chunks):
@@ -202,12 +204,14 @@ class VectorRespondent(_Interviewee):
             else:
                 yield place, vectors
         # An encoder that is asked for nothing may still ask how wide its vectors are.
-        for number, answer in self._encode_new([chunks[place] for place in waiting], role) if waiting else ():
+        for number, answer in (
+            self._encode_new_chunks([chunks[place] for place in waiting], role) if waiting else ()
+        ):
             if not isinstance(answer, TextRefused):
                 self.kept.write_vectors(self.identity, role, chunks[waiting[number]], answer)
             yield waiting[number], answer
 
-    def _encode_new(
+    def _encode_new_chunks(
         self, chunks: Sequence[Sequence[str]], role: Role
     ) -> Iterator[tuple[int, Answers | TextRefused]]:
         if hasattr(self.encoder, "encode_chunks"):
@@ -220,7 +224,7 @@ class VectorRespondent(_Interviewee):
                 yield place, refusal
 
 
-class ScoreRespondent(_Interviewee):
+class ScoreRespondent(_BaseRespondent):
     """A similarity without vectors of its own; it answers with the similarities of an item's text to its others."""
 
     kind: Kind = "scores"
@@ -229,20 +233,20 @@ class ScoreRespondent(_Interviewee):
         super().__init__()
         self.system, self.name, self.identity = system, system.name, system.identity
 
-    def load(self, items: Sequence[WatchItem]) -> Load:
+    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
         """Nothing is sent."""
-        return Load(count_texts(items), tokens_of(self.kind, items), 0.0, None)
+        return RequestLoad(count_texts(items), estimate_item_tokens(self.kind, items), 0.0, None)
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Similarities, (n, others)."""
-        return _ask_each(self, items, rng, self._score)
+        return _ask_items_one_by_one(self, items, rng, self._score_item)
 
-    def _score(self, item: WatchItem) -> Answers:
+    def _score_item(self, item: WatchItem) -> Answers:
         # One call is one batch: a metric may take its statistics from all candidates of a call.
         return np.asarray(self.system.pairs([item.text] * len(item.others), item.others), dtype=np.float32)
 
 
-class RerankerRespondent(_Interviewee):
+class RerankerRespondent(_BaseRespondent):
     """A reranker; it answers with the scores of a question's passages."""
 
     kind: Kind = "reranker"
@@ -252,24 +256,28 @@ class RerankerRespondent(_Interviewee):
         super().__init__()
         self.reranker, self.name, self.identity = reranker, reranker.name, reranker.identity
 
-    def load(self, items: Sequence[WatchItem]) -> Load:
+    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
         """Priced as the reranker charges: by the token, or by the search; a chat model by what it reads and writes."""
-        passages, tokens = count_texts(items), tokens_of(self.kind, items)
+        passages, tokens = count_texts(items), estimate_item_tokens(self.kind, items)
         chat = getattr(self.reranker, "model", None)
         if chat is not None:
-            return _chat_load(chat, len(items), passages, tokens, LABEL_TOKENS * passages)
+            return _make_chat_load(chat, len(items), passages, tokens, LABEL_TOKENS * passages)
         if not hasattr(self.reranker, "usd"):
-            return Load(passages, tokens, 0.0, None)
-        prices = [self.reranker.usd(_read_tokens(self.kind, item), len(item.others)) for item in items]
+            return RequestLoad(passages, tokens, 0.0, None)
+        prices = [
+            self.reranker.usd(_estimate_read_tokens(self.kind, item), len(item.others)) for item in items
+        ]
         usd = None if None in prices else float(sum(prices))
-        return Load(passages, tokens, usd, len(items) * ANSWER_SECONDS)
+        return RequestLoad(passages, tokens, usd, len(items) * ANSWER_SECONDS)
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Scores, (n, passages)."""
-        return _ask_each(self, items, rng, lambda item: self.reranker.score(item.text, list(item.others)))
+        return _ask_items_one_by_one(
+            self, items, rng, lambda item: self.reranker.score(item.text, list(item.others))
+        )
 
 
-class JudgeRespondent(_Interviewee):
+class JudgeRespondent(_BaseRespondent):
     """A judge; it answers with the grades, 1 to 5, of a question's passages. `draws` counts how often it was asked, as
     every time is to be another draw. Its answers are kept by its own cache."""
 
@@ -285,40 +293,40 @@ class JudgeRespondent(_Interviewee):
         """One grade for each passage."""
         return _count_grades(self.kind, items)
 
-    def load(self, items: Sequence[WatchItem]) -> Load:
+    def load(self, items: Sequence[WatchItem]) -> RequestLoad:
         """Priced by what the chat model reads and writes; what is no model costs nothing."""
-        grades, tokens = self.count(items), tokens_of(self.kind, items)
+        grades, tokens = self.count(items), estimate_item_tokens(self.kind, items)
         chat = getattr(self.judge, "model", None)
         if chat is None:
-            return Load(grades, tokens, 0.0, None)
+            return RequestLoad(grades, tokens, 0.0, None)
         written = GRADE_WRITTEN * grades
-        return _chat_load(chat, grades, grades, tokens - written, written)
+        return _make_chat_load(chat, grades, grades, tokens - written, written)
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Grades, (n, passages)."""
-        from embassay.protocols.rag.golden.grades import grade_all
+        from embassay.protocols.rag.golden.grades import grade_all_pairs
         from embassay.protocols.rag.judges import Passage, Question
 
         pairs = []
         for row in rng.permutation(len(items)).tolist():
             question = Question(items[row].id, items[row].text)
             pairs += [
-                (question, Passage(_passage_id(items[row], n), text))
+                (question, Passage(_make_passage_id(items[row], n), text))
                 for n, text in enumerate(items[row].others)
             ]
         progress = self.listener.advanced_by
-        before = self._count_cached()
-        grading = wait_for(
-            lambda: grade_all(self.judge, pairs, {}, _keep_nothing, draw=self.draws, progress=progress)
+        before = self._count_cached_answers()
+        grading = wait_in_remote_loop(
+            lambda: grade_all_pairs(self.judge, pairs, {}, _keep_nothing, draw=self.draws, progress=progress)
         )
         self.draws += 1
         if self.kept is not None and pairs:
-            self.kept.found += len(items) * (self._count_cached() - before) // len(pairs)
+            self.kept.found += len(items) * (self._count_cached_answers() - before) // len(pairs)
         rows: dict[int, Answers] = {}
         failed: dict[str, str] = {}
         for row, item in enumerate(items):
             verdicts = [
-                grading.verdicts.get((item.id, _passage_id(item, n))) for n in range(len(item.others))
+                grading.verdicts.get((item.id, _make_passage_id(item, n))) for n in range(len(item.others))
             ]
             if None in verdicts:
                 failed[str(row)] = grading.failed.get(item.id, "not graded")
@@ -326,18 +334,18 @@ class JudgeRespondent(_Interviewee):
                 rows[row] = np.array([verdict.grade for verdict in verdicts if verdict], dtype=np.float32)
         return _pad_answers(items, rows, failed)
 
-    def _count_cached(self) -> int:
+    def _count_cached_answers(self) -> int:
         """Answers that an interrupted recording had brought."""
         return int(getattr(getattr(self.judge, "counts", None), "cached", 0))
 
 
-def _chat_load(chat: Any, requests: int, texts: int, read: int, written: int) -> Load:
+def _make_chat_load(chat: Any, requests: int, texts: int, read: int, written: int) -> RequestLoad:
     price = getattr(chat, "price", None)
     seconds = remote_seconds(chat, requests, read + written, written)
-    return Load(texts, read + written, None if price is None else price.usd(read, written), seconds)
+    return RequestLoad(texts, read + written, None if price is None else price.usd(read, written), seconds)
 
 
-def _passage_id(item: WatchItem, place: int) -> str:
+def _make_passage_id(item: WatchItem, place: int) -> str:
     return f"{item.id}#{place}"
 
 
@@ -345,7 +353,7 @@ def _keep_nothing(*_verdict: object) -> None:
     """A judge keeps its answers itself."""
 
 
-def _ask_each(
+def _ask_items_one_by_one(
     respondent: ScoreRespondent | RerankerRespondent,
     items: Sequence[WatchItem],
     rng: np.random.Generator,
@@ -384,7 +392,7 @@ LONGEST = 4000
 """Bytes of a question with a passage that a judge's server has room for at least."""
 
 
-def longest_request(items: Sequence[WatchItem]) -> int:
+def measure_longest_request(items: Sequence[WatchItem]) -> int:
     """Bytes of the longest question with one of its passages, or `LONGEST`."""
     pairs = (f"{item.text}{other}" for item in items for other in item.others)
     return max(LONGEST, *(len(pair.encode()) for pair in pairs), 0)

@@ -29,20 +29,20 @@ class FixedText:
 
 
 @cache
-def fixed_texts() -> tuple[FixedText, ...]:
+def load_fixed_texts() -> tuple[FixedText, ...]:
     """All fixed texts, in an order that never changes within a VERSION."""
     held = tomllib.loads(files("embassay.protocols.watch").joinpath("texts.toml").read_text("utf-8"))
-    return (*map(_read_text, held["text"]), *_cut_heads(held))
+    return (*map(_read_fixed_text, held["text"]), *_cut_essay_heads(held))
 
 
-def _read_text(entry: Mapping[str, Any]) -> FixedText:
+def _read_fixed_text(entry: Mapping[str, Any]) -> FixedText:
     roles = ("document", *entry.get("roles", ()))
     return FixedText(
         entry["id"], entry["group"], entry["text"], entry.get("lang", "en"), entry.get("pair", ""), roles
     )
 
 
-def _cut_heads(held: Mapping[str, Any]) -> Iterator[FixedText]:
+def _cut_essay_heads(held: Mapping[str, Any]) -> Iterator[FixedText]:
     """The first words of the essay, each head with every ending."""
     words = held["essay"].split()
     for length in held["heads"]:
@@ -60,7 +60,7 @@ class FixedPanel:
 
 
 @cache
-def fixed_panels() -> tuple[FixedPanel, ...]:
+def load_fixed_panels() -> tuple[FixedPanel, ...]:
     """All fixed panels, in an order that never changes within a VERSION."""
     held = tomllib.loads(files("embassay.protocols.watch").joinpath("texts.toml").read_text("utf-8"))
     return tuple(FixedPanel(entry["question"], tuple(entry["passages"])) for entry in held["panel"])

@@ -22,7 +22,7 @@ class WatchFinding:
     why: str
 
 
-def is_failed(check: WatchCheck, fail_on: FailOn) -> bool:
+def is_check_failed(check: WatchCheck, fail_on: FailOn) -> bool:
     """Whether CI is to stop: for any difference, for a change beyond noise, or only where own lists change. What cannot
     be compared always stops it, and so does a change whose lists were not measured."""
     if check.verdict == "same":
@@ -31,10 +31,10 @@ def is_failed(check: WatchCheck, fail_on: FailOn) -> bool:
         return True
     if fail_on == "changed":
         return check.verdict == "changed"
-    return check.lists_change is not False
+    return check.has_changed_lists is not False
 
 
-def findings_of(check: WatchCheck) -> Iterator[WatchFinding]:
+def list_findings(check: WatchCheck) -> Iterator[WatchFinding]:
     """The answers, the lists and each threshold."""
     kinds = "; ".join(f"{change.kind}: {change.evidence}" for change in check.changes)
     kept = None if check.verdict == "not comparable" else check.verdict == "same"
@@ -42,21 +42,21 @@ def findings_of(check: WatchCheck) -> Iterator[WatchFinding]:
     yield WatchFinding(f"answers of {check.system}", kept, check.verdict, check.asked - check.lost, why)
     if check.impact is not None:
         anew = check.impact.states[-1]
-        told = "" if anew.ndcg is None else f"nDCG@10 {interval_text(anew.ndcg, signed=True)}"
+        told = "" if anew.ndcg is None else f"nDCG@10 {format_interval(anew.ndcg, signed=True)}"
         changed = anew.changed
         yield WatchFinding(
-            "own lists", not check.lists_change, f"{interval_text(changed)} change", changed.n, told
+            "own lists", not check.has_changed_lists, f"{format_interval(changed)} change", changed.n, told
         )
     if check.panel is not None:
-        told = f"{interval_text(check.panel.first)} of items"
+        told = f"{format_interval(check.panel.first)} of items"
         yield WatchFinding("first passages", check.panel.first.point == 0, told, check.panel.first.n, "")
         if (turned := check.panel.turned) is not None:
             yield WatchFinding(
-                "labels of a golden set", turned.point == 0, f"{interval_text(turned)} turn", turned.n, ""
+                "labels of a golden set", turned.point == 0, f"{format_interval(turned)} turn", turned.n, ""
             )
     if (golden := check.golden) is not None:
-        told = f"{interval_text(golden.now)} would change, {interval_text(golden.then)} when recorded"
-        why = f"change {interval_text(golden.change, signed=True)}"
+        told = f"{format_interval(golden.now)} would change, {format_interval(golden.then)} when recorded"
+        why = f"change {format_interval(golden.change, signed=True)}"
         yield WatchFinding(f"labels of {golden.name}", golden.holds, told, golden.questions, why)
     for state in check.thresholds:
         yield WatchFinding(
@@ -66,10 +66,10 @@ def findings_of(check: WatchCheck) -> Iterator[WatchFinding]:
         )  # fmt: skip
 
 
-def interval_text(value: Estimate, *, signed: bool = False) -> str:
+def format_interval(value: Estimate, *, signed: bool = False) -> str:
     """A share in percent, or a signed change, with its interval.
 
-    >>> interval_text(Estimate(0.5, 0.4, 0.6, 90, "")), interval_text(Estimate(-0.1, -0.2, 0, 9, ""), signed=True)
+    >>> format_interval(Estimate(0.5, 0.4, 0.6, 90, "")), format_interval(Estimate(-0.1, -0.2, 0, 9, ""), signed=True)
     ('50% (40-60%)', '-0.100 (-0.200 to 0.000)')
     """
     low, high = value.ends
@@ -81,17 +81,18 @@ def interval_text(value: Estimate, *, signed: bool = False) -> str:
 WORDS = {True: "kept", False: "CHANGED", None: "NOT TESTED"}
 
 
-def as_markdown(check: WatchCheck) -> str:
+def format_as_markdown(check: WatchCheck) -> str:
     """A heading that says how it went, and a table."""
     lines = [
-        f"### Embassay watch: {_cell(check.system)} is {check.verdict}",
+        f"### Embassay watch: {_escape_table_cell(check.system)} is {check.verdict}",
         "",
         "| What | Found, 95% | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [
-        f"| {_cell(told.name)} | {told.value} | {told.n:,} | {WORDS[told.kept]} | {_cell(told.why)} |"
-        for told in findings_of(check)
+        f"| {_escape_table_cell(told.name)} | {told.value} | {told.n:,} | {WORDS[told.kept]} "
+        f"| {_escape_table_cell(told.why)} |"
+        for told in list_findings(check)
     ]
     lines += [
         "",
@@ -100,9 +101,9 @@ def as_markdown(check: WatchCheck) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_junit(check: WatchCheck) -> str:
+def format_as_junit(check: WatchCheck) -> str:
     """A test suite of one case per finding, XML."""
-    told = list(findings_of(check))
+    told = list(list_findings(check))
     states = [finding.kept for finding in told]
     suite = ElementTree.Element(
         "testsuite", name="embassay watch", tests=str(len(told)), failures=str(states.count(False)),
@@ -110,20 +111,30 @@ def as_junit(check: WatchCheck) -> str:
     )  # fmt: skip
     for finding in told:
         case = ElementTree.SubElement(
-            suite, "testcase", classname="embassay.watch", name=_clean(finding.name)
+            suite, "testcase", classname="embassay.watch", name=_strip_control_characters(finding.name)
         )
         if not finding.kept:
             kind = "error" if finding.kept is None else "failure"
-            fault = ElementTree.SubElement(case, kind, message=_clean(finding.why), type="watch")
-            fault.text = _clean(f"{finding.name}: {finding.value} (n = {finding.n}); {finding.why}")
+            fault = ElementTree.SubElement(
+                case, kind, message=_strip_control_characters(finding.why), type="watch"
+            )
+            fault.text = _strip_control_characters(
+                f"{finding.name}: {finding.value} (n = {finding.n}); {finding.why}"
+            )
     ElementTree.indent(suite)
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def _cell(text: str) -> str:
-    return _clean(text).replace("|", "\\|").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
+def _escape_table_cell(text: str) -> str:
+    return (
+        _strip_control_characters(text)
+        .replace("|", "\\|")
+        .replace("`", "'")
+        .replace("<", "&lt;")
+        .replace("\n", " ")
+    )
 
 
-def _clean(text: str) -> str:
+def _strip_control_characters(text: str) -> str:
     """Without the control characters that XML cannot hold."""
     return "".join(sign if sign.isprintable() or sign in "\t\n" else " " for sign in text)

@@ -7,17 +7,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.language import language_fault
-from embassay.data.lines import DelimitedTable, text_lines
-from embassay.data.rows import Row, Source, escape_formula
-from embassay.data.tables import known_suffix, open_table
+from embassay.data.language import find_language_fault
+from embassay.data.lines import DelimitedTable, read_text_lines
+from embassay.data.rows import Row, RowSource, escape_formula
+from embassay.data.tables import find_known_suffix, open_table
 from embassay.data.views import draw
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, RunRequest, check_options, option, repeat_option
+from embassay.protocols.kernel.request import DATA, RunRequest, check_options, option, redeclare_option
 from embassay.protocols.kernel.tables import format_csv_sheet
-from embassay.protocols.wordings.records import ENGLISH, Paraphrase, group_of
+from embassay.protocols.wordings.records import ENGLISH, Paraphrase, find_language_group
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import to_json, write_atomic
 
 LOWEST, HIGHEST = 0.0, 5.0
@@ -48,7 +48,7 @@ class RatingRules:
         """As saved in `rules.json`."""
         return {"version": VERSION, **asdict(self)}
 
-    def in_words(self) -> list[str]:
+    def describe_rules(self) -> list[str]:
         """The rules as sentences, in the order in which they are applied."""
         return [
             f"A language is accepted when its mean rating is {self.threshold:g} or more, on a scale of 0 to 5. "
@@ -69,7 +69,7 @@ class RatingRules:
         ]
 
 
-def parse_rules(plain: dict[str, Any]) -> RatingRules:
+def parse_rating_rules(plain: dict[str, Any]) -> RatingRules:
     """The inverse of `RatingRules.as_dict`; KeyError, TypeError or ValueError for what is not one."""
     if plain["version"] != VERSION:
         raise ValueError(f"version {plain['version']}")
@@ -121,13 +121,13 @@ class CandidateWording:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleSize:
     """How many pairs and dummies of each language are drawn, and with which seed."""
 
     pairs: int = option(50, "Pairs per language.", least=1, group=DATA)
     dummies: int = option(2, "Dummy pairs per language, with known ratings.", least=0)
     raters: int = option(2, "Ratings per pair.", least=1)
-    seed: int = repeat_option(RunRequest, "seed")
+    seed: int = redeclare_option(RunRequest, "seed")
 
 
 def list_candidates(
@@ -145,7 +145,7 @@ def list_candidates(
         )
     by_lang: dict[str, dict[tuple[str, str], CandidateWording]] = {}
     for dataset in datasets or known:
-        seeds = of.seeds(source, dataset)
+        seeds = of.list_kept_seeds(source, dataset)
         for row in of.rows(source, dataset, seeds[0] if run_seed is None else run_seed):
             if row.usable and row.text.strip():
                 pair = (row.text, row.wording)
@@ -153,8 +153,8 @@ def list_candidates(
     return {lang: list(rows.values()) for lang, rows in by_lang.items()}
 
 
-def select_in_language(
-    pool: Sequence[CandidateWording], lang: str, size: Sample
+def select_candidates_in_language(
+    pool: Sequence[CandidateWording], lang: str, size: SampleSize
 ) -> tuple[list[CandidateWording], int]:
     """The candidates that may be drawn, without those that are clearly not in the language the data say, and how many
     of those there were: a French question's candidates can be English, and nobody was asked to rate English.
@@ -169,15 +169,17 @@ def select_in_language(
     if lang == "mul":
         # Texts of all languages in one list: each is at home there, and the most frequent one rules out none.
         return looked_at, 0
-    foreign = _FRENCH if group_of(lang) == ENGLISH else _ENGLISH
+    foreign = _FRENCH if find_language_group(lang) == ENGLISH else _ENGLISH
     texts = [candidate.paraphrase.text for candidate in looked_at]
     # A text whose language is not recognised says nothing against another one.
-    usual = " ".join(text for text in texts if language_fault(text, foreign, lang))[:_USUAL]
-    good = [pair for pair in looked_at if not (usual and language_fault(usual, pair.paraphrase.text, lang))]
+    usual = " ".join(text for text in texts if find_language_fault(text, foreign, lang))[:_USUAL]
+    good = [
+        pair for pair in looked_at if not (usual and find_language_fault(usual, pair.paraphrase.text, lang))
+    ]
     return good, len(looked_at) - len(good)
 
 
-def sample_items(pool: Sequence[CandidateWording], lang: str, size: Sample) -> list[RatedPair]:
+def sample_rated_pairs(pool: Sequence[CandidateWording], lang: str, size: SampleSize) -> list[RatedPair]:
     """The pairs drawn for one language with its dummies among them, numbered in an order that tells nothing.
 
     A language with fewer pairs gives all it has. Dummies are made of texts that were not drawn, where there are
@@ -209,24 +211,24 @@ def sample_items(pool: Sequence[CandidateWording], lang: str, size: Sample) -> l
             f"No dummy pairs can be made in {lang!r}: {error}.",
             mend="Leave the language out, or --dummies 0.",
         ) from error
-    rows.sort(key=lambda row: random_bytes(8, size.seed, "number", lang, row[0], row[1], row[2]))
+    rows.sort(key=lambda row: draw_random_bytes(8, size.seed, "number", lang, row[0], row[1], row[2]))
     return [RatedPair(f"{lang}-{number:03}", lang, *row) for number, row in enumerate(rows, start=1)]
 
 
 def make_rating_sheet(items: Iterable[RatedPair], rater: str, seed: int) -> list[dict[str, Any]]:
     """What one rater sees of the items: in an order of their own, the paraphrase on either side at random."""
 
-    def row(item: RatedPair) -> dict[str, Any]:
+    def make_sheet_row(item: RatedPair) -> dict[str, Any]:
         texts = (item.text, item.text2)
-        turned = random_bytes(1, seed, "side", rater, item.pair_id)[0] & 1
+        turned = draw_random_bytes(1, seed, "side", rater, item.pair_id)[0] & 1
         first, second = reversed(texts) if turned else texts
         return {"pair_id": item.pair_id, "lang": item.lang, "text": first, "text2": second, "rater_id": rater}
 
-    order = sorted(items, key=lambda item: random_bytes(8, seed, "order", rater, item.pair_id))
-    return [row(item) for item in order]
+    order = sorted(items, key=lambda item: draw_random_bytes(8, seed, "order", rater, item.pair_id))
+    return [make_sheet_row(item) for item in order]
 
 
-def by_language(items: Iterable[RatedPair]) -> Mapping[str, list[RatedPair]]:
+def group_by_language(items: Iterable[RatedPair]) -> Mapping[str, list[RatedPair]]:
     """The items of every language, in the order of the study."""
     groups: dict[str, list[RatedPair]] = {}
     for item in items:
@@ -253,7 +255,7 @@ def draw_near_identical(texts: Sequence[str], lang: str, seed: int, number: int)
 
     Texts of three words or more are taken before shorter ones. ValueError where there is no text.
     """
-    order = _order_texts(texts, seed, f"nearly identical {number}")
+    order = _shuffle_distinct_texts(texts, seed, f"nearly identical {number}")
     if not order:
         raise ValueError("no text")
     text = next((wording for wording in order if len(wording.split()) >= _LEAST_WORDS), order[0])
@@ -269,27 +271,27 @@ def draw_unrelated(texts: Sequence[str], seed: int, number: int) -> tuple[str, s
     That they share no meaning either is for a person to see before the files are sent. ValueError for fewer than two
     texts.
     """
-    order = _order_texts(texts, seed, f"unrelated {number}")
+    order = _shuffle_distinct_texts(texts, seed, f"unrelated {number}")
     if len(order) < 2:
         raise ValueError("fewer than two texts")
     first, *others = order
-    return first, min(others[:_COMPARED], key=lambda other: _shared_share(first, other))
+    return first, min(others[:_COMPARED], key=lambda other: _compute_letter_run_overlap(first, other))
 
 
-def _order_texts(texts: Sequence[str], seed: int, purpose: str) -> list[str]:
+def _shuffle_distinct_texts(texts: Sequence[str], seed: int, purpose: str) -> list[str]:
     """The distinct texts in an order that depends on them and the seed alone."""
     return sorted(
         (text for text in dict.fromkeys(texts) if text.strip()),
-        key=lambda text: random_bytes(8, seed, purpose, text),
+        key=lambda text: draw_random_bytes(8, seed, purpose, text),
     )
 
 
-def _shared_share(a: str, b: str) -> float:
-    first, second = _letter_runs(a), _letter_runs(b)
+def _compute_letter_run_overlap(a: str, b: str) -> float:
+    first, second = _list_letter_runs(a), _list_letter_runs(b)
     return len(first & second) / max(len(first | second), 1)
 
 
-def _letter_runs(text: str) -> set[str]:
+def _list_letter_runs(text: str) -> set[str]:
     plain = f"  {' '.join(text.casefold().split())} "
     return {plain[i : i + 3] for i in range(len(plain) - 2)}
 
@@ -299,23 +301,25 @@ SHOWN = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "ts")
 """The columns that raters see."""
 
 
-def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = COLUMNS) -> None:
+def write_rating_table(
+    path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = COLUMNS
+) -> None:
     """Write rows with these columns, by the name's ending as CSV or JSON Lines; a missing cell is blank or null."""
     rows = list(rows)
-    if known_suffix(path.name) == ".jsonl":
+    if find_known_suffix(path.name) == ".jsonl":
         lines = (to_json({column: row.get(column) for column in columns}) for row in rows)
         write_atomic(path, "".join(f"{line}\n" for line in lines))
         return
-    cells = ([escape_formula(_plain_value(row.get(column))) for column in columns] for row in rows)
+    cells = ([escape_formula(_convert_to_plain_value(row.get(column))) for column in columns] for row in rows)
     # Spreadsheets take a file without the mark for one in an old code page.
     write_atomic(path, format_csv_sheet([columns, *cells]).encode("utf-8-sig"))
 
 
-def open_rating_table(path: Path) -> Source:
+def open_rating_table(path: Path) -> RowSource:
     """The table in a file; a CSV's separator is the one of comma, semicolon and tab that its header has most of."""
-    if known_suffix(path.name) != ".csv":
+    if find_known_suffix(path.name) != ".csv":
         return open_table(path)
-    _, header = next(iter(text_lines(path)))
+    _, header = next(iter(read_text_lines(path)))
     return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
 
@@ -325,7 +329,7 @@ def read_cell(row: Row, column: str) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _plain_value(value: Any) -> Any:
+def _convert_to_plain_value(value: Any) -> Any:
     if value is None:
         return ""
     return f"{value:g}" if isinstance(value, float) else value

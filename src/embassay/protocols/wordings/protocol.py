@@ -13,11 +13,11 @@ from typing import Protocol as Contract
 import numpy as np
 
 from embassay.contracts import Completion, Tokenizer
-from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
+from embassay.errors import ModelError, TextRefused, UnansweredPrompt, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, Standing
-from embassay.protocols.kernel.forecast import Forecaster, TaskEffort, choose_largest
+from embassay.protocols.kernel.forecast import Forecaster, TaskEffort, choose_largest_footprint
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import (
     REFERENCES,
@@ -39,18 +39,18 @@ from embassay.protocols.wordings.scores import (
     OVERALL,
     RunLayout,
     list_scopes,
-    more_runs_needed,
+    needs_more_runs,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, find_task, load_slices
-from embassay.records import Loaded, RetrievalSet
+from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, find_task, load_language_slices
+from embassay.records import LoadedDataset, RetrievalSet
 from embassay.registry import import_attribute
 from embassay.runs.execution import ModelAvailability
-from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
-from embassay.runs.forecast import Forecast, Hear, count_tokens
-from embassay.runs.store import CachedChat, StoredQuestion
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, digest_json
+from embassay.runs.forecast import CellForecast, Hear, count_tokens
+from embassay.runs.store import CachedChat, ChatQuestion
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.calls import as_finished
+from embassay.systems.remote.calls import iterate_finished_jobs
 from embassay.systems.remote.ledger import Price
 from embassay.text import open_tokenizer
 
@@ -58,7 +58,7 @@ Seeds = Mapping[tuple[str, str], tuple[int, ...]]
 """(source, dataset) -> the seeds of its runs."""
 
 
-class WrittenBy(Contract):
+class WordingOrigin(Contract):
     """Where wordings come from: who writes them, and what the run's set calls it."""
 
     @property
@@ -71,7 +71,7 @@ class WrittenBy(Contract):
 
 
 @dataclass(frozen=True)
-class PlannedDataset(planning.PlannedDataset):
+class PlannedWordedDataset(planning.PlannedDataset):
     """A dataset, its languages by task, and how many distinct texts are to be written anew in one run."""
 
     languages: Mapping[str, tuple[str, ...]]
@@ -87,18 +87,20 @@ class WordedPlan(planning.Plan):
     registry: ClassVar[str] = PTEB_TASKS
     """Where the tasks are: "module:NAME"."""
     request: Any
-    datasets: tuple[PlannedDataset, ...]
+    datasets: tuple[PlannedWordedDataset, ...]
 
-    def parts(self, dataset: planning.PlannedDataset, name: str) -> tuple[Loaded[Any], ...]:
+    def parts(self, dataset: planning.PlannedDataset, name: str) -> tuple[LoadedDataset[Any], ...]:
         """The data of a task on a dataset, by language."""
         request = self.request
         how = request.dataset(dataset.source)
-        return load_slices(name, how, request.limit, request.seed, request.options.languages, self.registry)
+        return load_language_slices(
+            name, how, request.limit, request.seed, request.options.languages, self.registry
+        )
 
-    def originals(self) -> list[Cell]:
+    def plan_original_cells(self) -> list[RunCell]:
         """The cells of the texts as they are."""
         return [
-            self._original(system, dataset, part.task, part.texts)
+            self._plan_original_cell(system, dataset, part.task, part.texts)
             for name in self.tasks
             for dataset in self.datasets
             for part in dataset.tasks
@@ -106,10 +108,12 @@ class WordedPlan(planning.Plan):
             for system in self.systems
         ]
 
-    def _original(self, system: PlannedSystem, dataset: PlannedDataset, name: str, texts: int) -> Cell:
+    def _plan_original_cell(
+        self, system: PlannedSystem, dataset: PlannedWordedDataset, name: str, texts: int
+    ) -> RunCell:
         request = self.request
         job = PtebJob(
-            self.opened_as(system, name), request.seed, request.tokenizer, self.cache, name,
+            self.choose_system_spec(system, name), request.seed, request.tokenizer, self.cache, name,
             request.dataset(dataset.source), request.limit, request.options, ORIGINAL, registry=self.registry
         )  # fmt: skip
         depends = {
@@ -125,22 +129,24 @@ class WordedPlan(planning.Plan):
         }
         # Only encoders tell progress by text.
         units = texts if system.kind == "embedding" else 0
-        return Cell(
+        return RunCell(
             name, dataset.name, system.name, digest_json(depends), units, job,
             remote=system.remote is not None, variant=ORIGINAL
         )  # fmt: skip
 
-    def opened_as(self, system: PlannedSystem, task: str) -> str:  # noqa: ARG002
+    def choose_system_spec(self, system: PlannedSystem, task: str) -> str:  # noqa: ARG002
         """The spec string that a system is opened by for a task."""
         return system.spec
 
-    def in_order(self, cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    def sort_cells_by_task(self, cells: Iterable[RunCell]) -> tuple[RunCell, ...]:
         """The cells by task, else as they come."""
         order = {name: place for place, name in enumerate(self.tasks)}
         return tuple(sorted(cells, key=lambda cell: order[cell.task]))
 
 
-def run_of(paraphrases: ParaphraseSet, source: WrittenBy, dataset: str, seed: int, request: Any) -> SourceRun:
+def make_source_run(
+    paraphrases: ParaphraseSet, source: WordingOrigin, dataset: str, seed: int, request: Any
+) -> SourceRun:
     """What a worker needs to find the wordings of one run; `request` says what is done with texts without any."""
     return SourceRun(
         paraphrases.path, source.name, dataset, seed, paraphrases.digest(source.name, dataset, seed),
@@ -148,7 +154,7 @@ def run_of(paraphrases: ParaphraseSet, source: WrittenBy, dataset: str, seed: in
     )  # fmt: skip
 
 
-def make_reworded_cell(original: Cell, variant: str, run: SourceRun, folder: RunFolder) -> Cell:
+def make_reworded_cell(original: RunCell, variant: str, run: SourceRun, folder: RunFolder) -> RunCell:
     """The cell of the same system on the same data in the wordings of a run."""
     # The original's key says all of system and data; the digest is of the wordings, so a set that changed gives new
     # cells.
@@ -157,20 +163,22 @@ def make_reworded_cell(original: Cell, variant: str, run: SourceRun, folder: Run
     return replace(original, key=digest_json(depends), variant=variant, job=job)
 
 
-Asked = Callable[[str, tuple[Loaded[Any], ...]], Iterator[SourceText]]
+Asked = Callable[[str, tuple[LoadedDataset[Any], ...]], Iterator[SourceText]]
 """From a task and its data by language to the texts that are to be written anew, as often as they occur."""
 
 
 def plan_dataset(
     source: str, request: Any, asked: Asked, protocol: str = "pteb", registry: str = PTEB_TASKS
-) -> PlannedDataset:
+) -> PlannedWordedDataset:
     """A dataset, opened and counted. UsageError where it joins none of the tasks."""
     how = request.dataset(source)
     opened = opening.open_request_dataset(how)
     wanted = [find_task(name, registry) for name in order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)]
     tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
     for what in choose_tasks(source, opened, wanted, protocol, import_attribute(registry)):
-        parts = load_slices(what.name, how, request.limit, request.seed, request.options.languages, registry)
+        parts = load_language_slices(
+            what.name, how, request.limit, request.seed, request.options.languages, registry
+        )
         texts = 0
         for text in asked(what.name, parts):
             texts += 1
@@ -185,7 +193,7 @@ def plan_dataset(
             )
         )
         languages[what.name] = tuple(part.lang for part in parts)
-    return PlannedDataset(
+    return PlannedWordedDataset(
         source, opened.name, opened.lang, opened.fingerprint, tuple(tasks), languages, len(distinct)
     )
 
@@ -199,14 +207,14 @@ def check_baseline(baseline: str, systems: Sequence[PlannedSystem]) -> None:
         )
 
 
-class GrowingSource(WrittenBy, Contract):
+class GrowingSource(WordingOrigin, Contract):
     """A source that can be asked for more runs."""
 
     @property
     def label(self) -> str: ...
     @property
     def is_control(self) -> bool: ...
-    def seeds(self, dataset: str, runs: int, request: Any) -> tuple[int, ...]:
+    def list_run_seeds(self, dataset: str, runs: int, request: Any) -> tuple[int, ...]:
         """The seeds of the runs on a dataset. UsageError when there are fewer."""
         ...
 
@@ -218,38 +226,38 @@ class RunGrowth:
     """
 
     def __init__(
-        self, request: Any, datasets: Sequence[PlannedDataset], sources: Sequence[GrowingSource]
+        self, request: Any, datasets: Sequence[PlannedWordedDataset], sources: Sequence[GrowingSource]
     ) -> None:
         self.request, self.sources = request, sources
         self.runs = {dataset.name: request.runs for dataset in datasets}
         self.stopped: dict[str, str] = {}
-        self.seeds = self._seeds()
+        self.seeds = self._list_source_seeds()
         self.grows = True
 
-    def look_at(self, records: Sequence[CellRecord]) -> None:
+    def add_needed_runs(self, records: Sequence[CellRecord]) -> None:
         """Give one run more to each dataset that needs it, by the cells of the runs so far."""
         self.grows = False
         if self.request.until_ci is None:
             return
         for dataset, runs in self.runs.items():
-            if more_runs_needed(self._drops(dataset, records), self.request.until_ci):
-                self._grow(dataset, runs + 1)
-        self.seeds = self._seeds()
+            if needs_more_runs(self._measure_run_drops(dataset, records), self.request.until_ci):
+                self._grow_dataset_runs(dataset, runs + 1)
+        self.seeds = self._list_source_seeds()
 
-    def _grow(self, dataset: str, runs: int) -> None:
+    def _grow_dataset_runs(self, dataset: str, runs: int) -> None:
         if runs > self.request.max_runs:
             self.stopped[dataset] = f"--max-runs {self.request.max_runs} is reached"
             return
         try:
             for source in self.sources:
-                source.seeds(dataset, runs, self.request)
+                source.list_run_seeds(dataset, runs, self.request)
         except UsageError as error:
             self.stopped[dataset] = error.message
             return
         # Only after every source agreed: sources of one dataset have as many runs.
         self.runs[dataset], self.grows = runs, True
 
-    def _drops(
+    def _measure_run_drops(
         self, dataset: str, records: Sequence[CellRecord]
     ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         """Paraphrased minus original, a row for each task, ranked system and source (no control), a column for each
@@ -266,18 +274,18 @@ class RunGrowth:
             if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
                 continue
             key = (record.task, record.system, variants[record.variant])
-            by_scope.setdefault(key, []).append(_cell_drop(record))
+            by_scope.setdefault(key, []).append(_compute_cell_drop(record))
         return np.array(list(by_scope.values()), dtype=np.float64).reshape(len(by_scope), self.runs[dataset])
 
-    def _seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
+    def _list_source_seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
         return {
-            (source.name, dataset): source.seeds(dataset, runs, self.request)
+            (source.name, dataset): source.list_run_seeds(dataset, runs, self.request)
             for source in self.sources
             for dataset, runs in self.runs.items()
         }
 
 
-def _cell_drop(record: CellRecord) -> float:
+def _compute_cell_drop(record: CellRecord) -> float:
     """Of a cell; NaN where it has none."""
     score, original = (record.components.get(name) for name in ("score", "original"))
     if score is None or original is None or score.value is None or original.value is None:
@@ -307,7 +315,7 @@ def keep_blank_text(asked: SourceText, seed: int) -> Paraphrase:
     return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
 
 
-class AnyRuns:
+class UnlimitedRuns:
     """Whoever words texts anew in any number of runs."""
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
@@ -315,7 +323,7 @@ class AnyRuns:
         return tuple(range(first, first + runs))
 
 
-class LLMWriter(AnyRuns, ABC):
+class LLMWriter(UnlimitedRuns, ABC):
     """A language model that writes texts anew. Two runs with one seed get the same answers from the cache behind
     `chat`. A text is drawn again up to `retries` times."""
 
@@ -364,32 +372,32 @@ class LLMWriter(AnyRuns, ABC):
         """See `Paraphraser.write`; many calls are in flight at once, and one text's one after another."""
         self._hope = ModelAvailability()
         jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
-            partial(self._worded, text, seed) for text in asked
+            partial(self._reword_or_keep_blank, text, seed) for text in asked
         )
-        for done, (position, paraphrase) in enumerate(as_finished(jobs, at_once=_AT_ONCE), start=1):
+        for done, (position, paraphrase) in enumerate(iterate_finished_jobs(jobs, at_once=_AT_ONCE), start=1):
             hear(done)
             yield position, paraphrase
 
-    async def _worded(self, asked: SourceText, seed: int) -> Paraphrase:
+    async def _reword_or_keep_blank(self, asked: SourceText, seed: int) -> Paraphrase:
         return await self.reword(asked, seed) if asked.text.strip() else keep_blank_text(asked, seed)
 
     @abstractmethod
     async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
         """What comes of one text that isn't blank."""
 
-    def refusal(self, error: TextRefused) -> Outcome:  # noqa: ARG002 - for those that tell refusals apart
+    def name_refusal_outcome(self, error: TextRefused) -> Outcome:  # noqa: ARG002 - for those that tell refusals apart
         """What a text is that the server does not take."""
         return "refused"
 
     async def draw(
-        self, ask: Callable[[int], StoredQuestion], read: Callable[[Completion], WordingDraw]
+        self, ask: Callable[[int], ChatQuestion], read: Callable[[Completion], WordingDraw]
     ) -> WordingDraw:
         """What came of a question, drawn until `read` finds an answer usable, or as often as may be. `ask` gets the
         number of the draw, from 0."""
         rejected, seconds = [], 0.0
         for attempt in range(self._retries + 1):
             question = ask(attempt)
-            drawn, again = await self._answer(question, read)
+            drawn, again = await self._ask_for_wording(question, read)
             seconds += drawn.seconds
             # The first usable one is taken: choosing among several would prefer some kind of wording.
             if drawn.outcome in USABLE:
@@ -405,8 +413,8 @@ class LLMWriter(AnyRuns, ABC):
             rejected=tuple(rejected),
         )
 
-    async def _answer(
-        self, question: StoredQuestion, read: Callable[[Completion], WordingDraw]
+    async def _ask_for_wording(
+        self, question: ChatQuestion, read: Callable[[Completion], WordingDraw]
     ) -> tuple[WordingDraw, bool]:
         """What an answer is, and whether another draw could be better."""
         begun = perf_counter()
@@ -417,14 +425,14 @@ class LLMWriter(AnyRuns, ABC):
                 schema=question.schema,
                 attempt=question.attempt,
             )
-        except Unanswered as error:
+        except UnansweredPrompt as error:
             self._hope.answered()
             return WordingDraw("", self.UNANSWERED[error.why], str(error)), True
         except TextRefused as error:
             self._hope.answered()
-            return WordingDraw("", self.refusal(error), str(error)), False
+            return WordingDraw("", self.name_refusal_outcome(error), str(error)), False
         except ModelError as error:
-            if self._hope.is_lost(begun):
+            if self._hope.is_model_lost(begun):
                 raise
             return WordingDraw("", "failed", str(error)), False
         self._hope.answered()
@@ -432,7 +440,7 @@ class LLMWriter(AnyRuns, ABC):
         return replace(read(answer), seconds=answer.usage.seconds), True
 
 
-def group_systems(layout: RunLayout) -> dict[tuple[str, str], str]:
+def group_systems_by_method(layout: RunLayout) -> dict[tuple[str, str], str]:
     """(task, system) -> the group of systems that one method scored; references are in none."""
     return {
         (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
@@ -441,14 +449,16 @@ def group_systems(layout: RunLayout) -> dict[tuple[str, str], str]:
     }
 
 
-def level_standings(
+def make_level_standings(
     layout: RunLayout, levels: Any, headlines: Iterable[tuple[str, str]]
 ) -> Iterator[Standing]:
     """Every system's score in all wordings together: of each task (or `overall`, each with the measure of its headline)
-    on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `Scores`."""
-    group = group_systems(layout)
+    on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `RunLevels`."""
+    group = group_systems_by_method(layout)
     for task_name, headline in headlines:
-        datasets = [] if task_name == OVERALL else [dataset.name for dataset in layout.of_task(task_name)]
+        datasets = (
+            [] if task_name == OVERALL else [dataset.name for dataset in layout.list_task_datasets(task_name)]
+        )
         for system in layout.systems:
             of = group.get((task_name, system.name), REFERENCE)
             # Over one dataset is on it: the row would stand twice.
@@ -471,7 +481,7 @@ KINDS: dict[str, Literal["distances", "search"]] = {"clustering": "distances", "
 class _MissingTexts:
     """Texts of one run on a dataset without a wording yet: `known` is what there is of the others."""
 
-    dataset: PlannedDataset
+    dataset: PlannedWordedDataset
     seed: int
     run: int
     asked: tuple[SourceText, ...]
@@ -497,27 +507,27 @@ class WordingWriter:
         self._seen: set[tuple[str, str, int]] = set()
 
     def write(
-        self, datasets: Sequence[Any], sources: Sequence[WrittenBy], seeds: Seeds, asked: Wished
+        self, datasets: Sequence[Any], sources: Sequence[WordingOrigin], seeds: Seeds, asked: Wished
     ) -> None:
         """Have every text of every run worded. BudgetExceeded when the money ends, ModelError for a paraphraser that
         cannot be had; what was answered is in the answer cache."""
         for source in sources:
-            self._name(source)
+            self._record_writer(source)
             gaps = [
                 gap
                 for dataset in datasets
                 for run, seed in enumerate(seeds[source.name, dataset.name])
-                if (gap := self._gap(source, dataset, seed, run, asked)) is not None
+                if (gap := self._find_missing_texts(source, dataset, seed, run, asked)) is not None
             ]
             if gaps:
                 total = sum(len(gap.asked) for gap in gaps)
-                self.listener.paraphrasing(f"{self.told} {source.name}", total)
+                self.listener.announce_paraphrasing(f"{self.told} {source.name}", total)
                 with charge_calls(self.ledger, source.paraphraser.name):
                     for gap in gaps:
-                        self._fill(source, gap)
-                self._name(source)
+                        self._write_missing_texts(source, gap)
+                self._record_writer(source)
 
-    def _name(self, source: WrittenBy) -> None:
+    def _record_writer(self, source: WordingOrigin) -> None:
         """Say in the set who writes; again at the end, when it is known what the server calls its model."""
         own, about = getattr(source.paraphraser, "prompt", None), dict(source.paraphraser.about())
         prompt = about.pop("prompt", None) if own is None else own.as_dict()
@@ -531,15 +541,15 @@ class WordingWriter:
             )
         )
 
-    def _gap(
-        self, source: WrittenBy, dataset: PlannedDataset, seed: int, run: int, by: Wished
+    def _find_missing_texts(
+        self, source: WordingOrigin, dataset: PlannedWordedDataset, seed: int, run: int, by: Wished
     ) -> _MissingTexts | None:
         key = (source.name, dataset.name, seed)
         if key in self._seen:
             return None
         self._seen.add(key)
         asked = by(source, dataset, seed)
-        if not self.paraphrases.has(*key):
+        if not self.paraphrases.has_run(*key):
             return _MissingTexts(dataset, seed, run, asked, ())
         # What failed was never answered, and is asked again; refusals and the like are answers.
         rows = tuple(row for row in self.paraphrases.rows(*key) if row.outcome != "failed")
@@ -547,7 +557,7 @@ class WordingWriter:
         missing = tuple(text for text in asked if (text.lang, text.text, text.place) not in had)
         return _MissingTexts(dataset, seed, run, missing, rows) if missing else None
 
-    def _fill(self, source: WrittenBy, gap: _MissingTexts) -> None:
+    def _write_missing_texts(self, source: WordingOrigin, gap: _MissingTexts) -> None:
         worded: list[Paraphrase | None] = [None] * len(gap.asked)
         # Answers come as they are finished: their position puts them into the order of the texts.
         written = source.paraphraser.write(gap.asked, seed=gap.seed, run=gap.run, dataset=gap.dataset.name)
@@ -559,15 +569,17 @@ class WordingWriter:
         self.paraphrases.keep(source.name, dataset.name, gap.seed, rows, fingerprint=dataset.fingerprint)
 
 
-def keep_texts(plan: WordedPlan, folder: RunFolder) -> None:
+def save_item_texts(plan: WordedPlan, folder: RunFolder) -> None:
     """Write `texts/TASK/DATASET.parquet` of every task: the texts that are paraphrased, as `item_id`, `field` (both
     from the place, `first:ID`), `text` and `lang`."""
     for dataset in plan.datasets:
         for part in dataset.tasks:
-            folder.keep_texts(part.task, dataset.name, partial(_text_columns, plan, dataset, part.task))
+            folder.write_texts_once(
+                part.task, dataset.name, partial(_make_text_columns, plan, dataset, part.task)
+            )
 
 
-def _text_columns(plan: WordedPlan, dataset: PlannedDataset, name: str) -> dict[str, list[str]]:
+def _make_text_columns(plan: WordedPlan, dataset: PlannedWordedDataset, name: str) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
     for part in plan.parts(dataset, name):
         for place, text in find_task(name, plan.registry).texts(part.data):
@@ -578,8 +590,8 @@ def _text_columns(plan: WordedPlan, dataset: PlannedDataset, name: str) -> dict[
 
 
 def forecast_evaluations(
-    plan: WordedPlan, sources: Sequence[WrittenBy], seeds: Seeds, *, measure: bool
-) -> Iterator[Forecast]:
+    plan: WordedPlan, sources: Sequence[WordingOrigin], seeds: Seeds, *, measure: bool
+) -> Iterator[CellForecast]:
     """The cost of every task on every dataset with every system, the originals and all runs together. With `measure`,
     systems on this machine are timed on a few texts."""
     request, tokenizer = plan.request, open_tokenizer(plan.request.tokenizer)
@@ -589,11 +601,13 @@ def forecast_evaluations(
             rounds = sum(len(seeds[source.name, dataset.name]) for source in sources)
             for planned in dataset.tasks:
                 if planned.task == name:
-                    yield from forecaster.cells(_estimate_work(plan, dataset, planned, tokenizer, rounds))
+                    yield from forecaster.cells(
+                        _estimate_task_effort(plan, dataset, planned, tokenizer, rounds)
+                    )
 
 
-def _estimate_work(
-    plan: WordedPlan, dataset: PlannedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
+def _estimate_task_effort(
+    plan: WordedPlan, dataset: PlannedWordedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
 ) -> TaskEffort:
     what, parts = find_task(planned.task, plan.registry), plan.parts(dataset, planned.task)
     texts = [text for part in parts for _, text in what.texts(part.data)]
@@ -601,7 +615,7 @@ def _estimate_work(
     corpus = [text for retrieval_set in sets for text in retrieval_set.corpus.texts]
     tokens, _ = count_tokens(corpus + texts, tokenizer)
 
-    def rehearse(hear: Hear, *, mark: str = "") -> bool:
+    def rehearse_calls(hear: Hear, *, mark: str = "") -> bool:
         if len(texts) + len(corpus) > MOST_REHEARSED:
             return False
         for part in parts:
@@ -611,10 +625,10 @@ def _estimate_work(
 
     # Other words of the same length: a mark makes a text one that no cache has.
     return TaskEffort(
-        planned.task, dataset.name, planned.n, len(texts) + len(corpus), tokens, rehearse, corpus or texts,
+        planned.task, dataset.name, planned.n, len(texts) + len(corpus), tokens, rehearse_calls, corpus or texts,
         texts if corpus else (), KINDS.get(planned.task, "pairs"),
-        again=lambda hear: rehearse(hear, mark=" \u2020"), rounds=rounds,
-        footprint=lambda system: choose_largest(
+        again=lambda hear: rehearse_calls(hear, mark=" \u2020"), rounds=rounds,
+        footprint=lambda system: choose_largest_footprint(
             estimate_memory(system, part.data, [text for _, text in what.texts(part.data)],
                             plan.request.options.resamples)
             for part in parts
@@ -631,7 +645,7 @@ class WordedProtocol(Protocol):
 
     reads_folder = True
     by_language = True
-    evaluate = staticmethod(work.evaluate_cell)
+    evaluate = staticmethod(work.evaluate_pteb_cell)
 
     def headline(self, plan: Any, record: CellRecord) -> str:
         """The task's."""
@@ -639,4 +653,4 @@ class WordedProtocol(Protocol):
 
     def keep(self, plan: Any) -> None:
         """The texts as they are."""
-        keep_texts(plan, self.folder)
+        save_item_texts(plan, self.folder)

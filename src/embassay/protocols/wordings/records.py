@@ -13,7 +13,7 @@ from embassay.protocols.kernel.request import STATISTICS, SYSTEMS, option
 from embassay.records import Result
 
 if TYPE_CHECKING:
-    from embassay.contracts import Sampling
+    from embassay.contracts import SamplingSettings
 
 
 ENGLISH, OTHER, BOTH = "English", "other languages", "English and another"
@@ -21,10 +21,11 @@ _OF_ENGLISH = {"en", "eng"}
 _UNSTATED = {"", "und", "mul"}
 
 
-def group_of(lang: str) -> str | None:
+def find_language_group(lang: str) -> str | None:
     """English, other languages, or a pair of the two (`ara-eng`); None where the language is not known.
 
-    >>> group_of("en-US"), group_of("pt-BR"), group_of("ara-eng"), group_of("mul")
+    >>> (find_language_group("en-US"), find_language_group("pt-BR"), find_language_group("ara-eng"),
+    ... find_language_group("mul"))
     ('English', 'other languages', 'English and another', None)
     """
     if lang in _UNSTATED:
@@ -142,7 +143,7 @@ SEED_STEP = 1_000_003
 
 
 @dataclass(frozen=True)
-class Generation:
+class GenerationOptions:
     """Sampling as the paper's (spec/pteb 4), how often an answer that cannot be used is drawn anew, and whether an
     answer may have 5 times the characters of its text at most (`strict_length`), or 40 where that is more."""
 
@@ -163,11 +164,11 @@ class Generation:
                 mend="Temperature is 0 or more, top_p in (0, 1], retries 0 or more.",
             )
 
-    def sampling(self, seed: int, attempt: int) -> Sampling:
+    def make_answer_sampling(self, seed: int, attempt: int) -> SamplingSettings:
         """How attempt number `attempt`, from 0, of a run with this seed is drawn."""
-        from embassay.contracts import Sampling
+        from embassay.contracts import SamplingSettings
 
-        return Sampling(self.temperature, self.top_p, seed + SEED_STEP * attempt)
+        return SamplingSettings(self.temperature, self.top_p, seed + SEED_STEP * attempt)
 
     def as_dict(self) -> dict[str, Any]:
         """As saved in manifests; `meaning` where it is looked at."""
@@ -253,7 +254,7 @@ class WordingQuality:
     asked: int = field(default=0)
 
     @property
-    def copied(self) -> int:
+    def copied_text_count(self) -> int:
         """Texts that came back as they were."""
         return self.outcomes.get("copied", 0)
 
@@ -268,7 +269,7 @@ class WordingQuality:
         return self.failed / self.texts if self.texts else 0.0
 
 
-def measure_quality(rows: Iterable[Paraphrase]) -> WordingQuality:
+def measure_wording_quality(rows: Iterable[Paraphrase]) -> WordingQuality:
     """The quality of the wordings of one run on one dataset."""
     rows = [row for row in rows if row.text.strip()]
     usable = [row for row in rows if row.usable]
@@ -280,15 +281,15 @@ def measure_quality(rows: Iterable[Paraphrase]) -> WordingQuality:
         rejected=dict(rejected),
         retries=sum(max(0, row.attempts - 1) for row in rows),
         duplicates=_count_duplicates(usable),
-        edit_distance=_mean_or_none(_edit_distances(usable)),
-        length_ratio=_mean_or_none([len(row.wording) / len(row.text) for row in usable]),
-        seconds=_mean_or_none([row.seconds for row in drawn]),
+        edit_distance=_average_or_none(_compute_edit_distances(usable)),
+        length_ratio=_average_or_none([len(row.wording) / len(row.text) for row in usable]),
+        seconds=_average_or_none([row.seconds for row in drawn]),
         usable=len(usable),
         asked=len(drawn),
     )
 
 
-def quality_rows(
+def make_quality_rows(
     rows: Sequence[Paraphrase], *, dataset: str, system: str, variant: str, seed: int, protocol: str = "pteb"
 ) -> list[Result]:
     """The quality as result rows of the task `paraphrases`: of all texts and, where there are several, of each language
@@ -307,17 +308,17 @@ def quality_rows(
             seed=seed, reason=reason if value is None else "",
         )
         for subset, lang, part in parts
-        for measure, value, n, reason in _quality_measures(measure_quality(part))
+        for measure, value, n, reason in _list_quality_measures(measure_wording_quality(part))
         if value or not subset or ":" not in measure
     ]  # fmt: skip
 
 
-def _quality_measures(quality: WordingQuality) -> Iterable[tuple[str, float | None, int, str]]:
+def _list_quality_measures(quality: WordingQuality) -> Iterable[tuple[str, float | None, int, str]]:
     """(measure, value, n, why there is no value)."""
     yield "edit_distance", quality.edit_distance, quality.usable, NOTHING_USABLE
     yield "length_ratio", quality.length_ratio, quality.usable, NOTHING_USABLE
     yield "seconds", quality.seconds, quality.asked, NOTHING_ASKED
-    counts = {"copied": quality.copied, "failed": quality.failed, "duplicates": quality.duplicates}
+    counts = {"copied": quality.copied_text_count, "failed": quality.failed, "duplicates": quality.duplicates}
     counts["retries"] = quality.retries
     counts |= {f"rejected:{outcome}": quality.rejected.get(outcome, 0) for outcome in REJECTED}
     counts |= {
@@ -329,7 +330,7 @@ def _quality_measures(quality: WordingQuality) -> Iterable[tuple[str, float | No
         yield measure, count / quality.texts if quality.texts else None, quality.texts, "there are no texts"
 
 
-def _edit_distances(usable: Sequence[Paraphrase]) -> list[float]:
+def _compute_edit_distances(usable: Sequence[Paraphrase]) -> list[float]:
     from embassay.measures import edit_distances
 
     return list(edit_distances([row.text for row in usable], [row.wording for row in usable]).tolist())
@@ -343,5 +344,5 @@ def _count_duplicates(usable: Sequence[Paraphrase]) -> int:
     return sum(len(some) for some in texts.values() if len(some) > 1)
 
 
-def _mean_or_none(values: Sequence[float]) -> float | None:
+def _average_or_none(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import Headline, average_components
+from embassay.protocols.kernel.comparisons import SystemHeadline, average_components
 from embassay.protocols.kernel.estimates import TOO_FEW, clip_drop_interval
-from embassay.protocols.tasks.task import headline_bounds
+from embassay.protocols.tasks.task import find_headline_bounds
 from embassay.randomness import make_generator
-from embassay.records import Component, Result, Stratum
+from embassay.records import HeadlineComponent, Result, Stratum
 from embassay.runs.folder import CellRecord
 from embassay.stats import MixedMean, mixed_mean
 from embassay.stats.intervals import KEPT, count_resampled_units, t_quantile
@@ -98,7 +98,7 @@ class RunLayout:
         return tuple(system for system in self.systems if system.ranked)
 
     @property
-    def compared_with(self) -> str:
+    def baseline_name(self) -> str:
         """The name of the baseline: as asked for, else the first embedding, else the first system."""
         names = [
             *(system.name for system in self.ranked if system.kind == "embedding"),
@@ -106,20 +106,20 @@ class RunLayout:
         ]
         return self.baseline or next(iter(names), "")
 
-    def sources_of(self, label: str) -> tuple[RunSource, ...]:
+    def select_sources(self, label: str) -> tuple[RunSource, ...]:
         """The source with this label, or for the empty one all that the PTEB score is the mean of."""
         if label:
             return tuple(source for source in self.sources if source.label == label)
         return tuple(source for source in self.sources if not source.control) or self.sources
 
-    def of_task(self, task: str) -> Iterator[RunDataset]:
+    def list_task_datasets(self, task: str) -> Iterator[RunDataset]:
         """The datasets of a task, in the order of the run."""
         return (dataset for dataset in self.datasets if task in dataset.tasks)
 
     def places(self, scope: str) -> list[tuple[str, RunDataset]]:
         """The tasks and datasets that make up a task or `overall`."""
         names = [task.name for task in self.tasks if scope in (OVERALL, task.name)]
-        return [(name, dataset) for name in names for dataset in self.of_task(name)]
+        return [(name, dataset) for name in names for dataset in self.list_task_datasets(name)]
 
 
 OVERALL = "overall"
@@ -157,7 +157,7 @@ def list_scopes(layout: RunLayout) -> Iterator[TaskScope]:
 Floats = NDArray[np.float64]
 
 
-def _empty_array() -> Floats:
+def _make_empty_array() -> Floats:
     return np.empty(0)
 
 
@@ -169,22 +169,22 @@ class SourceRuns:
     task's own, of one run."""
 
     source: RunSource
-    scores: Floats = field(default_factory=_empty_array)
-    originals: Floats = field(default_factory=_empty_array)
-    score_draws: Floats = field(default_factory=_empty_array)
-    original_draws: Floats = field(default_factory=_empty_array)
+    scores: Floats = field(default_factory=_make_empty_array)
+    originals: Floats = field(default_factory=_make_empty_array)
+    score_draws: Floats = field(default_factory=_make_empty_array)
+    original_draws: Floats = field(default_factory=_make_empty_array)
     n: int = 0
     method: str = ""
     reason: str = ""
     units: int | None = None
 
     @property
-    def deltas(self) -> Floats:
+    def score_deltas(self) -> Floats:
         """Paraphrased minus original, (runs,)."""
         return self.scores - self.originals
 
     @property
-    def delta_draws(self) -> Floats:
+    def delta_replicates(self) -> Floats:
         """Their replicates, paired by item, (runs, resamples)."""
         return self.score_draws - self.original_draws
 
@@ -201,22 +201,22 @@ class RunCells:
         names = dict.fromkeys(name for record in records for name in record.components)
         return tuple(name.removeprefix("score:") for name in names if name.startswith("score:"))
 
-    def original(self, task: str, dataset: str, system: str) -> Headline:
+    def original(self, task: str, dataset: str, system: str) -> SystemHeadline:
         """The score on all items as they were written."""
         record = self._records.get((task, dataset, system, ORIGINAL))
-        parts = _cell_components(record, "score")
+        parts = _find_cell_components(record, "score")
         if isinstance(parts, str):
-            return Headline.none(system, parts)
-        return Headline.of(system, parts[0], _describe_method(record))
+            return SystemHeadline.none(system, parts)
+        return SystemHeadline.of(system, parts[0], _describe_method(record))
 
     def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> SourceRuns:
         """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
         there is not the mean that was asked for. `lang` is one language of a dataset that has several."""
-        pairs: list[tuple[Component, Component]] = []
+        pairs: list[tuple[HeadlineComponent, HeadlineComponent]] = []
         method, suffix = "", f":{lang}" if lang else ""
         for seed in source.seeds.get(dataset, ()):
             record = self._records.get((task, dataset, system, source.variant(seed)))
-            parts = _cell_components(record, f"score{suffix}", f"original{suffix}")
+            parts = _find_cell_components(record, f"score{suffix}", f"original{suffix}")
             if isinstance(parts, str):
                 return SourceRuns(source, reason=f"{source.variant(seed)}: {parts}")
             pairs.append((parts[0], parts[1]))
@@ -225,14 +225,15 @@ class RunCells:
             return SourceRuns(source, reason="no run")
         scores, originals = zip(*pairs, strict=True)
         # Together, so that runs and originals have one width where some have no replicates.
-        draws = _component_replicates([*scores, *originals])
+        draws = _collect_component_replicates([*scores, *originals])
         return SourceRuns(
-            source, _component_values(scores), _component_values(originals), draws[: len(pairs)], draws[len(pairs) :],
+            source, _collect_component_values(scores), _collect_component_values(originals),
+            draws[: len(pairs)], draws[len(pairs) :],
             max(part.n for part in scores), method, units=min(count_resampled_units(part) for part in scores)
         )  # fmt: skip
 
 
-def _cell_components(record: CellRecord | None, *names: str) -> list[Component] | str:
+def _find_cell_components(record: CellRecord | None, *names: str) -> list[HeadlineComponent] | str:
     """The components of a finished cell, or why it has no score."""
     if record is None:
         return "not run yet"
@@ -251,11 +252,11 @@ def _describe_method(record: CellRecord | None, lang: str = "") -> str:
     return next(filter(None, methods), "")
 
 
-def _component_values(parts: Sequence[Component]) -> Floats:
+def _collect_component_values(parts: Sequence[HeadlineComponent]) -> Floats:
     return np.array([part.value for part in parts], dtype=np.float64)
 
 
-def _component_replicates(parts: Sequence[Component]) -> Floats:
+def _collect_component_replicates(parts: Sequence[HeadlineComponent]) -> Floats:
     """The replicates of all, (parts, resamples); those of a part without are its value."""
     resamples = max(len(part.replicates) for part in parts)
     rows = [
@@ -268,13 +269,13 @@ def _component_replicates(parts: Sequence[Component]) -> Floats:
 CONFIDENCE = 0.95
 
 
-def half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
+def compute_half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
     """Half the width of the 95% t interval of each system's mean drop, (systems, runs) -> (systems,).
 
     In the unit of `deltas`: t(0.975, runs - 1) x sample sd / sqrt(runs), a sample being the runs of one dataset.
     Infinite with one run; NaN for a system that lacks a run. Raises UsageError for other shapes, or no runs.
 
-    >>> half_widths([[-0.010, -0.012, -0.014]]).round(4).tolist()
+    >>> compute_half_widths([[-0.010, -0.012, -0.014]]).round(4).tolist()
     [0.005]
     """
     values = np.asarray(deltas, dtype=np.float64)
@@ -289,11 +290,11 @@ def half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(t_quantile(0.5 + CONFIDENCE / 2, runs - 1) * spread)
 
 
-def half_width_over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None:
+def compute_half_width_over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None:
     """Half the width of the 95% t interval of a drop that is the mean of several sources' means over runs, (runs,)
-    each; None where one has a single run. Of one source it is `half_widths`.
+    each; None where one has a single run. Of one source it is `compute_half_widths`.
 
-    >>> round(half_width_over_runs([np.array([-0.010, -0.012, -0.014])]), 4)
+    >>> round(compute_half_width_over_runs([np.array([-0.010, -0.012, -0.014])]), 4)
     0.005
     """
     if not sources or min(map(len, sources)) < 2:
@@ -304,7 +305,7 @@ def half_width_over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None
     return float(t_quantile(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
 
 
-def more_runs_needed(deltas: ArrayLike, points: float) -> bool:
+def needs_more_runs(deltas: ArrayLike, points: float) -> bool:
     """Whether any system's drop on a dataset is still known to less than +- `points` (1 point = 0.01).
 
     `deltas` (systems, runs) are fractions, Paraphrased minus original. A system with NaN for a run (it has no score
@@ -312,13 +313,13 @@ def more_runs_needed(deltas: ArrayLike, points: float) -> bool:
     Raises UsageError for other shapes, no runs, or `points` that are not positive.
 
     >>> drops = [[-0.010, -0.012, -0.014]]
-    >>> more_runs_needed(drops, points=0.4), more_runs_needed(drops, points=0.5)
+    >>> needs_more_runs(drops, points=0.4), needs_more_runs(drops, points=0.5)
     (True, False)
     """
     if not points > 0:
         raise UsageError(f"The target half-width is {points} points.", mend="Give a number above 0, as 0.5.")
     values = np.asarray(deltas, dtype=np.float64)
-    return bool((100 * half_widths(values)[~np.isnan(values).any(axis=-1)] > points).any())
+    return bool((100 * compute_half_widths(values)[~np.isnan(values).any(axis=-1)] > points).any())
 
 
 @dataclass(frozen=True)
@@ -328,14 +329,14 @@ class SystemLevel:
     the score and the drop of every run, one array (runs,) per source."""
 
     system: str
-    score: Headline
-    original: Headline
-    delta: Headline
+    score: SystemHeadline
+    original: SystemHeadline
+    delta: SystemHeadline
     runs: tuple[Floats, ...] = ()
     deltas: tuple[Floats, ...] = ()
 
     @property
-    def present(self) -> bool:
+    def has_score(self) -> bool:
         """Whether there is a score; if not, `score.reason` says why."""
         return self.score.value is not None
 
@@ -343,21 +344,21 @@ class SystemLevel:
     def sd(self) -> float | None:
         """Sample standard deviation of the score over runs; over several sources the root of their mean variance. None
         where a source has one run."""
-        return _run_spread(self.runs)
+        return _compute_run_deviation(self.runs)
 
     @property
     def delta_sd(self) -> float | None:
         """That of the drop: the runs may have kept other items."""
-        return _run_spread(self.deltas)
+        return _compute_run_deviation(self.deltas)
 
     @classmethod
     def none(cls, system: str, reason: str) -> SystemLevel:
         """No score, and why."""
-        missing = Headline.none(system, reason)
+        missing = SystemHeadline.none(system, reason)
         return cls(system, missing, missing, missing)
 
 
-def level_on_dataset(
+def compute_dataset_level(
     dataset: str,
     system: str,
     sources: Sequence[SourceRuns],
@@ -380,17 +381,19 @@ def level_on_dataset(
     units = min(runs.n if runs.units is None else runs.units for runs in sources)
     score = _average_sources([(runs.scores, runs.score_draws) for runs in sources], drawn, units)
     original = _average_sources([(runs.originals, runs.original_draws) for runs in sources], drawn, units)
-    delta = _average_sources([(runs.deltas, runs.delta_draws) for runs in sources], drawn, units)
+    delta = _average_sources([(runs.score_deltas, runs.delta_replicates) for runs in sources], drawn, units)
     n, words = max(runs.n for runs in sources), _describe_sources(sources)
     return SystemLevel(
         system,
-        Headline.of(system, score, words, n, bounds),
-        Headline.of(system, original, f"the items of every run as they were written; {words}", n, bounds),
-        Headline.of(
+        SystemHeadline.of(system, score, words, n, bounds),
+        SystemHeadline.of(
+            system, original, f"the items of every run as they were written; {words}", n, bounds
+        ),
+        SystemHeadline.of(
             system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])
         ),
         tuple(runs.scores for runs in sources),
-        tuple(runs.deltas for runs in sources),
+        tuple(runs.score_deltas for runs in sources),
     )
 
 
@@ -401,7 +404,7 @@ def average_levels(levels: Sequence[tuple[str, SystemLevel]], system: str, *, no
     that all have (for the standard deviation over runs, not for the mean).
     """
     for name, level in levels:
-        if not level.present:
+        if not level.has_score:
             return SystemLevel.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
     score = average_headlines([level.score for level in parts], system, noun=noun)
@@ -409,11 +412,12 @@ def average_levels(levels: Sequence[tuple[str, SystemLevel]], system: str, *, no
     delta = average_headlines([level.delta for level in parts], system, noun=noun)
     return SystemLevel(
         system, score, original, delta,
-        _mean_runs([level.runs for level in parts]), _mean_runs([level.deltas for level in parts])
+        _average_runs_by_number([level.runs for level in parts]),
+        _average_runs_by_number([level.deltas for level in parts])
     )  # fmt: skip
 
 
-def average_headlines(parts: Sequence[Headline], system: str, *, noun: str) -> Headline:
+def average_headlines(parts: Sequence[SystemHeadline], system: str, *, noun: str) -> SystemHeadline:
     """The unweighted mean of values that are all there."""
     mean = average_components([part.component for part in parts])
     fixed = sum(not len(part.replicates) for part in parts)
@@ -423,12 +427,12 @@ def average_headlines(parts: Sequence[Headline], system: str, *, noun: str) -> H
     if not len(mean.replicates):
         words = f"mean over {len(parts)} {noun}{'s' if len(parts) > 1 else ''}; nothing to resample"
     ends = np.mean([part.bounds for part in parts], axis=0)
-    return Headline.of(system, mean, words, bounds=(float(ends[0]), float(ends[1])))
+    return SystemHeadline.of(system, mean, words, bounds=(float(ends[0]), float(ends[1])))
 
 
 def _average_sources(
     sources: Sequence[tuple[Floats, Floats]], drawn: Sequence[Floats | None], units: int
-) -> Component:
+) -> HeadlineComponent:
     """The mean over sources of the mean over runs. The items, which all runs share, are one stratum and the runs of
     each source another: six runs say less of runs than a hundred items of items."""
     pairs = list(zip(sources, drawn, strict=True))
@@ -446,16 +450,16 @@ def _average_sources(
     return replace(mean, strata=tuple(strata))
 
 
-def _average_runs(values: Floats, draws: Floats, drawn: Floats | None) -> Component:
+def _average_runs(values: Floats, draws: Floats, drawn: Floats | None) -> HeadlineComponent:
     """The mean over runs. `draws` (runs, resamples) are the replicates of the items, `drawn` (resamples, runs) the
     share that each run has in a replicate."""
     mean = float(values.mean())
     if drawn is None:
-        return Component(mean, 0, draws.mean(axis=0))
+        return HeadlineComponent(mean, 0, draws.mean(axis=0))
     # Items that cannot be resampled stand still, and only runs vary.
     over_items = draws if draws.shape[1] else np.repeat(values[:, None], len(drawn), axis=1)
     # A run that was not drawn does not make a replicate undefined.
-    return Component(mean, 0, np.where(drawn.T > 0, drawn.T * over_items, 0.0).sum(axis=0))
+    return HeadlineComponent(mean, 0, np.where(drawn.T > 0, drawn.T * over_items, 0.0).sum(axis=0))
 
 
 def _resample_runs(dataset: str, runs: SourceRuns, seed: int, resamples: int) -> Floats | None:
@@ -482,7 +486,7 @@ def _describe_sources(sources: Sequence[SourceRuns]) -> str:
     return "; ".join(filter(None, (" ".join(words), ending, sources[0].method)))
 
 
-def _run_spread(sources: Sequence[Floats]) -> float | None:
+def _compute_run_deviation(sources: Sequence[Floats]) -> float | None:
     """The root of the mean variance of each source's runs, (runs,); None where one has a single run."""
     if not sources or min(map(len, sources)) < 2:
         return None
@@ -490,7 +494,7 @@ def _run_spread(sources: Sequence[Floats]) -> float | None:
     return float(np.sqrt(np.mean([np.var(runs, ddof=1) if np.ptp(runs) else 0.0 for runs in sources])))
 
 
-def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
+def _average_runs_by_number(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
     """Per source, the mean of the runs of the same number, as far as all parts have them."""
     means = []
     for of_source in zip(*parts, strict=True):
@@ -502,12 +506,12 @@ def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
 ONE_RUN = "one run has no standard deviation"
 
 
-def _with_reason(method: str, had: float | None, has: float | None) -> str:
+def _add_interval_reason(method: str, had: float | None, has: float | None) -> str:
     """The method, and that an interval was too wide to say anything."""
     return f"{method}; {TOO_FEW}" if had is not None and has is None else method
 
 
-def level_rows(
+def make_level_rows(
     layout: RunLayout, task: str, headline: str, level: SystemLevel, label: str,
     dataset: RunDataset | None = None, subset: str = ""
 ) -> Iterator[Result]:  # fmt: skip
@@ -520,7 +524,7 @@ def level_rows(
         low, high = ends = part.interval
         if measure == "delta":
             low, high = clip_drop_interval(*ends, part.bounds, part.bounds[1])
-        method = _with_reason(part.method, ends[0], low)
+        method = _add_interval_reason(part.method, ends[0], low)
         yield Result(
             layout.protocol, task, *where, measure, part.value, part.n, low, high, method, layout.seed, part.reason
         )  # fmt: skip
@@ -529,9 +533,9 @@ def level_rows(
         reason = "" if sd is not None else level.score.reason or ONE_RUN
         yield Result(
             layout.protocol, task, *where, measure, sd, runs if sd is not None else 0,
-            method=_method_of_spread(level) if sd is not None else "", seed=layout.seed, reason=reason
+            method=_describe_spread_method(level) if sd is not None else "", seed=layout.seed, reason=reason
         )  # fmt: skip
-    half = half_width_over_runs(level.deltas) if dataset else None
+    half = compute_half_width_over_runs(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
         # A drop lies between the bounds of the score, the original taken off both.
         least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
@@ -539,11 +543,11 @@ def level_rows(
         method = f"95% t interval over {runs} runs: other paraphrases of these same texts"
         yield Result(
             layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
-            _with_reason(method, drop, low), layout.seed
+            _add_interval_reason(method, drop, low), layout.seed
         )  # fmt: skip
 
 
-def original_row(layout: RunLayout, task: str, headline: str, original: Headline) -> Result:
+def make_original_row(layout: RunLayout, task: str, headline: str, original: SystemHeadline) -> Result:
     """The original score over datasets or tasks."""
     low, high = original.interval
     return Result(
@@ -552,7 +556,7 @@ def original_row(layout: RunLayout, task: str, headline: str, original: Headline
     )  # fmt: skip
 
 
-def _method_of_spread(level: SystemLevel) -> str:
+def _describe_spread_method(level: SystemLevel) -> str:
     runs = min(map(len, level.runs))
     words = f"sample standard deviation over {runs} runs"
     return words + (f", root mean square of {len(level.runs)} sources" if len(level.runs) > 1 else "")
@@ -562,14 +566,17 @@ ALL = ""
 """The label of the mean over all sources but controls."""
 
 
-class Scores:
+class RunLevels:
     """The levels of a run by task (or `overall`), dataset, system and source."""
 
     def __init__(self, layout: RunLayout, records: Sequence[CellRecord]) -> None:
         self.layout = layout
         self.cells = RunCells(records)
         # Every scope is asked for by rows, comparisons and ranks; the replicates of a dataset are made once.
-        self._on_dataset, self._in_scope = cache(self._on_dataset_made), cache(self._in_scope_made)
+        self._on_dataset, self._in_scope = (
+            cache(self._compute_dataset_level),
+            cache(self._compute_scope_level),
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -582,22 +589,22 @@ class Scores:
         """The tasks and `overall`, with the measure of their headline."""
         return [*((task.name, task.headline) for task in self.layout.tasks), (OVERALL, OVERALL)]
 
-    def original(self, scope: str, system: str) -> Headline:
+    def original(self, scope: str, system: str) -> SystemHeadline:
         """The original score over the datasets of a task, or over tasks."""
         if scope == OVERALL:
             names = [task.name for task in self.layout.tasks]
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
         else:
             names, noun = [of.name for _, of in self.layout.places(scope)], "dataset"
-            parts = [(name, self.original_on(scope, name, system)) for name in names]
+            parts = [(name, self.find_original_on_dataset(scope, name, system)) for name in names]
         for name, part in parts:
             if part.value is None:
-                return Headline.none(system, f"{name}: {part.reason}")
+                return SystemHeadline.none(system, f"{name}: {part.reason}")
         return average_headlines([part for _, part in parts], system, noun=noun)
 
-    def original_on(self, task: str, dataset: str, system: str) -> Headline:
+    def find_original_on_dataset(self, task: str, dataset: str, system: str) -> SystemHeadline:
         """The original score on a dataset."""
-        return replace(self.cells.original(task, dataset, system), bounds=self._bounds(task))
+        return replace(self.cells.original(task, dataset, system), bounds=self._find_score_bounds(task))
 
     def on_dataset(
         self, task: str, dataset: str, system: str, label: str = ALL, lang: str = ""
@@ -609,20 +616,24 @@ class Scores:
         """A system over the datasets of a task, or over tasks."""
         return self._in_scope(scope, system, label)
 
-    def _on_dataset_made(self, task: str, dataset: str, system: str, label: str, lang: str) -> SystemLevel:
+    def _compute_dataset_level(
+        self, task: str, dataset: str, system: str, label: str, lang: str
+    ) -> SystemLevel:
         sources = [
-            self.cells.runs(task, dataset, system, source, lang) for source in self.layout.sources_of(label)
+            self.cells.runs(task, dataset, system, source, lang)
+            for source in self.layout.select_sources(label)
         ]
-        return level_on_dataset(
-            dataset, system, sources, seed=self.layout.seed, resamples=self.layout.resamples, bounds=self._bounds(task)
+        return compute_dataset_level(
+            dataset, system, sources, seed=self.layout.seed, resamples=self.layout.resamples,
+            bounds=self._find_score_bounds(task)
         )  # fmt: skip
 
-    def _bounds(self, task: str) -> tuple[float, float]:
+    def _find_score_bounds(self, task: str) -> tuple[float, float]:
         """What scores of a task lie between: correlations from -1, shares from 0."""
         measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
-        return headline_bounds(measure)
+        return find_headline_bounds(measure)
 
-    def _in_scope_made(self, scope: str, system: str, label: str) -> SystemLevel:
+    def _compute_scope_level(self, scope: str, system: str, label: str) -> SystemLevel:
         if scope == OVERALL:
             tasks = [task.name for task in self.layout.tasks]
             levels = [(name, self.in_scope(name, system, label)) for name in tasks]
@@ -640,20 +651,22 @@ ONE_VALUE = "one dataset and one run say nothing about others"
 UNKNOWN = "cannot be told apart from the rest"
 
 
-def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
+def make_mixed_drop_rows(scores: RunLevels, scope: str, system: str) -> Iterator[Result]:
     """`delta_mixed` of a task or `overall`, and the standard deviations between datasets, between runs and of the rest.
 
     The bootstrap intervals of `delta` hold for these datasets; this one takes datasets and runs as samples of others
     (`embassay.stats.mixed_mean`), with the weights that make it the mean of the same drops.
     """
-    mean = mixed_drop(scores, scope, system)
+    mean = estimate_mixed_drop(scores, scope, system)
     row = partial(Result, "pteb", scope, "", "", "", "", system, seed=scores.layout.seed)
     if isinstance(mean, str):
         yield row(MEASURE, None, 0, reason=mean)
         return
     bounds = scores.in_scope(scope, system).delta.bounds
     low, high = clip_drop_interval(mean.low, mean.high, bounds, bounds[1])
-    method = _with_reason(_method_of_mean(mean, len(scores.layout.places(scope))), mean.low, low)
+    method = _add_interval_reason(
+        _describe_mean_method(mean, len(scores.layout.places(scope))), mean.low, low
+    )
     yield row(MEASURE, mean.value, mean.n, low, high, method)
     for name, spread in SPREADS.items():
         sd = getattr(mean, spread)
@@ -663,10 +676,10 @@ def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
             yield row(f"delta_sd:{name}", sd, mean.n, method=method)
 
 
-def mixed_drop(scores: Scores, scope: str, system: str) -> MixedMean | str:
+def estimate_mixed_drop(scores: RunLevels, scope: str, system: str) -> MixedMean | str:
     """The mean drop with datasets as rows and runs as columns, or why there is none."""
     total = scores.in_scope(scope, system)
-    if not total.present:
+    if not total.has_score:
         return total.score.reason
     parts = scores.layout.places(scope)
     tasks = [task for task, _ in parts]
@@ -686,7 +699,7 @@ def mixed_drop(scores: Scores, scope: str, system: str) -> MixedMean | str:
     return mixed_mean(values, rows, columns, weights=weights)
 
 
-def _method_of_mean(mean: MixedMean, datasets: int) -> str:
+def _describe_mean_method(mean: MixedMean, datasets: int) -> str:
     """What was taken as a sample of what."""
     if mean.n == 1:
         return ONE_VALUE

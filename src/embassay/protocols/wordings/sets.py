@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pydantic import BaseModel, Field, ValidationError
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded_file
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.tables import format_csv_row
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, SourceText
@@ -91,13 +91,13 @@ class ParaphraseSet:
             # One that had nothing left to ask does not know what its server calls the model.
             told["about"] = {**before.about, **source.about}
             self._manifest.sources[self._manifest.sources.index(before)] = before.model_copy(update=told)
-        self._save()
+        self._save_manifest()
 
-    def has(self, source: str, dataset: str, seed: int) -> bool:
+    def has_run(self, source: str, dataset: str, seed: int) -> bool:
         """Whether the wordings of this run on this dataset are all there."""
-        return source in self.sources and seed in self.seeds(source, dataset)
+        return source in self.sources and seed in self.list_kept_seeds(source, dataset)
 
-    def seeds(self, source: str, dataset: str) -> tuple[int, ...]:
+    def list_kept_seeds(self, source: str, dataset: str) -> tuple[int, ...]:
         """The seeds of the runs that are kept, ascending."""
         return tuple(file.seed for file in self.source(source).files(dataset))
 
@@ -117,7 +117,7 @@ class ParaphraseSet:
             outcomes=dict(sorted(Counter(row.outcome for row in rows).items())),
         )
         self.source(source).put(dataset, fingerprint, kept)
-        self._save()
+        self._save_manifest()
 
     def rows(self, source: str, dataset: str, seed: int) -> tuple[Paraphrase, ...]:
         """The wordings of one run on a dataset, usable or not, in the order they were kept.
@@ -125,7 +125,7 @@ class ParaphraseSet:
         DataError, which names the file, where it is gone or is not what was written; UsageError for what the set
         does not have.
         """
-        file = self._file(source, dataset, seed)
+        file = self._find_run_file(source, dataset, seed)
         path = self.path / file.file
         # A manifest from elsewhere may name any file of this machine.
         if not path.resolve().is_relative_to(self.path.resolve()):
@@ -165,7 +165,7 @@ class ParaphraseSet:
 
     def digest(self, source: str, dataset: str, seed: int) -> str:
         """32 hexadecimal digits: of every text, wording and outcome, whatever their order; for cell keys."""
-        return self._file(source, dataset, seed).digest
+        return self._find_run_file(source, dataset, seed).digest
 
     def outcomes(self, source: str) -> dict[str, dict[int, dict[str, int]]]:
         """Dataset -> seed -> outcome -> how many texts."""
@@ -174,7 +174,7 @@ class ParaphraseSet:
             for dataset, kept in self.source(source).datasets.items()
         }
 
-    def mismatches(self, source: str, fingerprints: Mapping[str, str]) -> list[str]:
+    def describe_data_mismatches(self, source: str, fingerprints: Mapping[str, str]) -> list[str]:
         """A sentence for every dataset whose data is not what the wordings were written for, by its fingerprint."""
         kept = self.source(source).datasets
         return [
@@ -186,17 +186,17 @@ class ParaphraseSet:
             if dataset in kept and kept[dataset].fingerprint and kept[dataset].fingerprint != now
         ]
 
-    def _file(self, source: str, dataset: str, seed: int) -> WordingFile:
+    def _find_run_file(self, source: str, dataset: str, seed: int) -> WordingFile:
         for file in self.source(source).files(dataset):
             if file.seed == seed:
                 return file
         raise UsageError(
             f"The paraphrases in {self.path} have none of {dataset!r} by {source!r} with seed {seed}.",
             mend=f"Datasets: {', '.join(self.source(source).datasets) or 'none'}; seeds of this one: "
-            f"{', '.join(map(str, self.seeds(source, dataset))) or 'none'}.",
+            f"{', '.join(map(str, self.list_kept_seeds(source, dataset))) or 'none'}.",
         )
 
-    def _save(self) -> None:
+    def _save_manifest(self) -> None:
         write_atomic(
             self.path / "manifest.json", to_json(self._manifest.model_dump(mode="json"), indent=1) + "\n"
         )
@@ -280,7 +280,7 @@ class SetManifest(BaseModel):
     def read(cls, path: Path) -> SetManifest:
         """The manifest in a file; DataError with what is wrong with it."""
         try:
-            return cls.model_validate_json(read_bounded(path))
+            return cls.model_validate_json(read_bounded_file(path))
         except (OSError, ValidationError) as error:
             raise DataError(
                 "the manifest of the paraphrases cannot be read", path=path, found=_describe_first_error(error),
@@ -303,7 +303,7 @@ class RecordedWordings:
     remote = False
 
     def __init__(self, recorded: Mapping[str, Paraphrases]) -> None:
-        self._recorded = {dataset: wordings.by_text() for dataset, wordings in recorded.items()}
+        self._recorded = {dataset: wordings.map_text_to_wordings() for dataset, wordings in recorded.items()}
         self._runs = {dataset: wordings.runs for dataset, wordings in recorded.items()}
         ordered = sorted((dataset, sorted(texts.items())) for dataset, texts in self._recorded.items())
         self.identity = f"recorded:{digest_json(ordered)}"
@@ -341,7 +341,7 @@ class RecordedWordings:
         chosen = [self._recorded[dataset]] if dataset in self._recorded else list(self._recorded.values())
         for position, text in enumerate(asked):
             wordings = next((texts[text.text] for texts in chosen if text.text in texts), ())
-            yield position, _find_recorded(text, wordings, run, seed)
+            yield position, _find_recorded_wording(text, wordings, run, seed)
         hear(len(asked))
 
 
@@ -358,12 +358,12 @@ class StoredSource:
         }
         self.identity = f"stored:{source.identity}:{digest_json(files)}"
         # Two at a time: a set of many runs should not stay in memory whole.
-        self._wordings = lru_cache(maxsize=2)(self._read)
+        self._wordings = lru_cache(maxsize=2)(self._read_run_paraphrases)
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
         """The stored seeds from `first` on, or from the least where that is not among them. UsageError where there
         are fewer than runs."""
-        there = self._seeds(dataset)
+        there = self._list_kept_seeds(dataset)
         begun = there[there.index(first) :] if first in there else there
         if runs > len(begun):
             of = f" of {dataset!r}" if dataset else ""
@@ -378,9 +378,9 @@ class StoredSource:
         """What the set says of who wrote it."""
         return {"paraphraser": self._source.paraphraser, "prompt": self._source.prompt, **self._source.about}
 
-    def mismatches(self, fingerprints: Mapping[str, str]) -> list[str]:
+    def describe_data_mismatches(self, fingerprints: Mapping[str, str]) -> list[str]:
         """A sentence for every dataset whose data is not what the wordings were written for, by its fingerprint."""
-        return self._set.mismatches(self._source.name, fingerprints)
+        return self._set.describe_data_mismatches(self._source.name, fingerprints)
 
     def write(
         self,
@@ -392,7 +392,7 @@ class StoredSource:
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
         """What the set has of each text in the run with this seed; `missing` for a text that it has not."""
-        chosen = self.known(dataset, seed)
+        chosen = self.index_known_paraphrases(dataset, seed)
         for position, text in enumerate(asked):
             kept = chosen.get((text.text, text.lang, text.place)) or chosen.get((text.text, "", text.place))
             if kept is None:
@@ -401,23 +401,23 @@ class StoredSource:
                 yield position, replace(kept, lang=text.lang)
         hear(len(asked))
 
-    def known(self, dataset: str, seed: int) -> Mapping[tuple[str, str, str], Paraphrase]:
+    def index_known_paraphrases(self, dataset: str, seed: int) -> Mapping[tuple[str, str, str], Paraphrase]:
         """(text, language, place) -> what the set has of it in the run with this seed, and with an empty language that
         of any; of all its datasets where it does not have this one."""
         return self._wordings(dataset if dataset in self._source.datasets else "", seed)
 
-    def _seeds(self, dataset: str) -> tuple[int, ...]:
+    def _list_kept_seeds(self, dataset: str) -> tuple[int, ...]:
         if dataset in self._source.datasets:
-            return self._set.seeds(self._source.name, dataset)
-        common = [set(self._set.seeds(self._source.name, name)) for name in self._source.datasets]
+            return self._set.list_kept_seeds(self._source.name, dataset)
+        common = [set(self._set.list_kept_seeds(self._source.name, name)) for name in self._source.datasets]
         return tuple(sorted(set.intersection(*common))) if common else ()
 
-    def _read(self, dataset: str, seed: int) -> dict[tuple[str, str, str], Paraphrase]:
+    def _read_run_paraphrases(self, dataset: str, seed: int) -> dict[tuple[str, str, str], Paraphrase]:
         """(text, language, place) -> its paraphrase, and with an empty language that of any. All datasets' where none
         is named: data may have another name where the set was written."""
         by_text: dict[tuple[str, str, str], Paraphrase] = {}
         for name in [dataset] if dataset else self._source.datasets:
-            if not self._set.has(self._source.name, name, seed):
+            if not self._set.has_run(self._source.name, name, seed):
                 continue
             for row in self._set.rows(self._source.name, name, seed):
                 by_text.setdefault((row.text, row.lang, row.place), row)
@@ -426,7 +426,7 @@ class StoredSource:
         return by_text
 
 
-def open_stored(name: str, folder: str, source: str = "") -> StoredSource:
+def open_stored_source(name: str, folder: str, source: str = "") -> StoredSource:
     """The source of the set in `folder` that is called `source`, or is the only one whose name has that in it.
     UsageError where it does not say which, DataError where the set cannot be read."""
     stored = ParaphraseSet.open(folder)
@@ -440,7 +440,7 @@ def open_stored(name: str, folder: str, source: str = "") -> StoredSource:
     return StoredSource(name, stored, stored.source(meant[0]))
 
 
-def _find_recorded(asked: SourceText, wordings: Sequence[str], run: int, seed: int) -> Paraphrase:
+def _find_recorded_wording(asked: SourceText, wordings: Sequence[str], run: int, seed: int) -> Paraphrase:
     if not asked.text.strip():
         return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
     if run >= len(wordings):
@@ -498,9 +498,9 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     columns = rows.columns()
     name = name or file.name.partition(".")[0]
     if {"text", "wording", "run_seed"} <= set(columns):
-        runs = _long_runs(rows.rows(columns), name)
+        runs = _read_long_runs(rows.rows(columns), name)
     elif {"text", "paraphrases"} <= set(columns):
-        runs = _wide_runs(rows.rows(columns), name, seed)
+        runs = _read_wide_runs(rows.rows(columns), name, seed)
     else:
         raise DataError(
             "there are no paraphrases in it", path=file,
@@ -526,7 +526,7 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts
     lines: list[str] = []
     incomplete = repeated = 0
     for dataset in stored.source(source).datasets:
-        seeds = stored.seeds(source, dataset)
+        seeds = stored.list_kept_seeds(source, dataset)
         wordings: dict[tuple[str, str, str], dict[int, str]] = defaultdict(dict)
         for seed in seeds:
             for row in stored.rows(source, dataset, seed):
@@ -543,12 +543,12 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts
                 repeated += written[text] != variants
             else:
                 written[text] = variants
-                lines.append(_make_line(text, lang, dataset, variants, seeds))
+                lines.append(_make_json_line(text, lang, dataset, variants, seeds))
     write_atomic(file, "".join(lines))
     return ExportCounts(len(written), incomplete, repeated)
 
 
-def _make_line(text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Sequence[int]) -> str:
+def _make_json_line(text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Sequence[int]) -> str:
     row = {"text": text, "lang": lang, "dataset": dataset, "paraphrases": wordings, "seeds": seeds}
     return json.dumps(row, ensure_ascii=False) + "\n"
 
@@ -557,7 +557,7 @@ def _export_long(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts
     lines = [format_csv_row(_LONG)]
     texts: set[tuple[str, str, str, str]] = set()
     for dataset in stored.source(source).datasets:
-        for seed in stored.seeds(source, dataset):
+        for seed in stored.list_kept_seeds(source, dataset):
             for row in stored.rows(source, dataset, seed):
                 cells = {"dataset": dataset, "run_seed": seed, **asdict(row)}
                 lines.append(format_csv_row(cells[name] for name in _LONG))
@@ -566,7 +566,7 @@ def _export_long(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts
     return ExportCounts(len(texts))
 
 
-def _wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
+def _read_wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
     from embassay.data.rows import read_text, read_texts
 
     runs: Runs = defaultdict(list)
@@ -590,7 +590,7 @@ def _wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
     return runs
 
 
-def _long_runs(rows: Iterator[Row], name: str) -> Runs:
+def _read_long_runs(rows: Iterator[Row], name: str) -> Runs:
     runs: Runs = defaultdict(list)
     for row in rows:
         wording = _read_cell(row, "wording")
@@ -626,9 +626,9 @@ def _read_cell(row: Row, column: str) -> str:
 
 
 def _read_number(row: Row, column: str, default: float | None) -> float:
-    from embassay.data.rows import number_of
+    from embassay.data.rows import read_number
 
-    value = number_of(row, column)
+    value = read_number(row, column)
     if value is None and default is None:
         raise _make_cell_error(row, column, "a number", "nothing")
     return default if value is None else value  # type: ignore[return-value]

@@ -13,29 +13,29 @@ from typing import Any
 
 import numpy as np
 
-from embassay.contracts import Similarity, Spread
+from embassay.contracts import CellPartExecutor, Similarity
 from embassay.data import Dataset
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, bootstrap_interval, cut_interval
-from embassay.protocols.kernel.groups import group_items_by_name
+from embassay.protocols.kernel.groups import map_items_to_group_leader
 from embassay.protocols.kernel.inputs import CachedSystem, charge_calls, open_request_dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import ParaphrasedData, Task
 from embassay.protocols.tasks.task import (
     PtebContext,
     PtebOptions,
+    drop_failed_texts,
     estimate_memory,
-    headline_bounds,
-    without_failed,
+    find_headline_bounds,
 )
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
+from embassay.records import HeadlineComponent, LoadedDataset, Score, SkippedItems, TaskOutcome
 from embassay.registry import import_attribute
 from embassay.runs.execution import HERE
 from embassay.runs.folder import record_from_json
-from embassay.runs.forecast import Hear, Rehearsal
-from embassay.runs.memory import reserve_room
+from embassay.runs.forecast import Hear, RehearsalSimilarity
+from embassay.runs.memory import reserve_memory
 from embassay.stats import freedom_of_units
 from embassay.stats.intervals import count_resampled_units
 from embassay.systems.remote import Ledger
@@ -55,14 +55,14 @@ def find_task(name: str, registry: str = PTEB_TASKS) -> Task:
 
 
 @lru_cache(maxsize=4)
-def load_slices(
+def load_language_slices(
     name: str,
     request: DatasetRequest,
     limit: int | None,
     seed: int,
     languages: str,
     registry: str = PTEB_TASKS,
-) -> tuple[Loaded[Any], ...]:
+) -> tuple[LoadedDataset[Any], ...]:
     """The dataset in the task's shape, one for each of its languages, or one for all where they are `pooled`.
 
     Each says its language, and a limit holds for each.
@@ -81,7 +81,7 @@ def choose_shape(what: Task, opened: Dataset) -> str:
 
 
 def list_asked_texts(
-    name: str, parts: tuple[Loaded[Any], ...], *, by_place: bool, unworded: tuple[str, ...] = ()
+    name: str, parts: tuple[LoadedDataset[Any], ...], *, by_place: bool, unworded: tuple[str, ...] = ()
 ) -> Iterator[SourceText]:
     """Every text of a task to be paraphrased, as often as it occurs, but for those at places that begin with one of
     `unworded`; with `by_place`, occurrences of one text are told apart."""
@@ -92,13 +92,14 @@ def list_asked_texts(
             if place.startswith(unworded):
                 continue
             own = f"{name}:{place}" if by_place else ""
-            yield SourceText(text, language_at(place, part.lang), own, multilingual)
+            yield SourceText(text, find_language_at_place(place, part.lang), own, multilingual)
 
 
-def language_at(place: str, lang: str) -> str:
+def find_language_at_place(place: str, lang: str) -> str:
     """The language of a text: of a pair in two languages (`en-de`) each side has its own.
 
-    >>> language_at("second:7", "en-de"), language_at("first:7", "deu-eng"), language_at("text:7", "zh")
+    >>> (find_language_at_place("second:7", "en-de"), find_language_at_place("first:7", "deu-eng"),
+    ... find_language_at_place("text:7", "zh"))
     ('de', 'deu', 'zh')
     """
     crossed = _CROSSED.fullmatch(lang)
@@ -125,13 +126,13 @@ class WordedData:
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def as_it_is(what: Task, data: Any, *, tidy: bool = False) -> WordedData:
+def keep_original_wording(what: Task, data: Any, *, tidy: bool = False) -> WordedData:
     """The data in its own words; `tidy` takes blanks out before closing punctuation [A19]."""
     n = what.size(data)
     return WordedData(ParaphrasedData(data, _tidy_data(what, data) if tidy else data, n, n))
 
 
-def replace_texts(  # noqa: PLR0913
+def replace_texts_by_wordings(  # noqa: PLR0913
     what: Task,
     data: Any,
     lang: str,
@@ -153,14 +154,14 @@ def replace_texts(  # noqa: PLR0913
     """
 
     def find_paraphrase(place: str, text: str) -> Paraphrase:
-        own = language_at(place, lang)
+        own = find_language_at_place(place, lang)
         return (
             known.get((own, text, f"{what.name}:{place}"))
             or known.get((own, text, ""))
             or _make_missing(text, own)
         )
 
-    def wording(place: str, text: str) -> str | None:
+    def find_wording(place: str, text: str) -> str | None:
         if place.startswith(unworded):
             return text
         paraphrase = find_paraphrase(place, text)
@@ -171,7 +172,7 @@ def replace_texts(  # noqa: PLR0913
     worded = (at for at in what.texts(data) if not at[0].startswith(unworded))
     asked = {(row.lang, row.text, row.place): row for row in starmap(find_paraphrase, worded)}
     failed = [paraphrase for paraphrase in asked.values() if not paraphrase.usable]
-    reworded = what.reword(data, wording)
+    reworded = what.reword(data, find_wording)
     if tidy:
         sides = _tidy_data(what, reworded.original), _tidy_data(what, reworded.paraphrased)
         reworded = replace(reworded, original=sides[0], paraphrased=sides[1])
@@ -214,7 +215,7 @@ def tidy_text(text: str) -> str:
     return " ".join(_AFTER_OPENING.sub(r"\1", _BEFORE_CLOSING.sub(r"\1", text)).split())
 
 
-Components = Mapping[str, Component]
+Components = Mapping[str, HeadlineComponent]
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ class SourceRun:
 
 
 @dataclass(frozen=True)
-class PtebJob(inputs.Job):
+class PtebJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell. `run` is None for the texts as they are; `original` is then the record of
     the cell that did those, for runs that lost nothing."""
 
@@ -252,33 +253,39 @@ class PtebJob(inputs.Job):
         return find_task(self.task, self.registry)
 
 
-def evaluate_cell(
-    job: PtebJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+def evaluate_pteb_cell(
+    job: PtebJob,
+    advance: Callable[[int], None],
+    *,
+    ledger: Ledger | None = None,
+    spread: CellPartExecutor = HERE,
 ) -> TaskOutcome:
     """The outcome of one cell, with its components by language, and the counts of what was encoded and charged."""
-    opened = job.opened(advance, ledger=ledger, spread=spread)
-    parts = load_slices(job.task, job.dataset, job.limit, job.seed, job.options.languages, job.registry)
+    opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
+    parts = load_language_slices(
+        job.task, job.dataset, job.limit, job.seed, job.options.languages, job.registry
+    )
     with charge_calls(ledger, opened.system.name) as calls:
         outcomes = []
         for part in parts:
             worded = [text for _, text in job.what.texts(part.data)]
-            with reserve_room(estimate_memory(opened.system, part.data, worded, job.options.resamples)):
+            with reserve_memory(estimate_memory(opened.system, part.data, worded, job.options.resamples)):
                 context = _make_context(job, part, several=len(parts) > 1)
                 outcomes.append(_LanguagePart(job, opened, part, context).outcome())
-    outcome = _join_languages(job, parts, outcomes)
-    return opened.add_conduct(outcome, calls)
+    outcome = _join_language_outcomes(job, parts, outcomes)
+    return opened.add_usage_and_warnings(outcome, calls)
 
 
 def rehearse_task(what: Task, data: Any, context: PtebContext, hear: Hear) -> None:
     """Do the task in vain, and tell `hear` of every call that it would make of an encoder."""
     briefly = replace(context, options=replace(context.options, resamples=1))
-    what.evaluate(Rehearsal(hear), data, briefly)
+    what.evaluate(RehearsalSimilarity(hear), data, briefly)
 
 
-def _make_context(job: PtebJob, part: Loaded[Any], *, several: bool) -> PtebContext:
+def _make_context(job: PtebJob, part: LoadedDataset[Any], *, several: bool) -> PtebContext:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
-    groups = group_items_by_name(part.data)
+    groups = map_items_to_group_leader(part.data)
     seed = job.seed if job.evaluated_with is None else job.evaluated_with
     return PtebContext(
         name, open_tokenizer(job.tokenizer), seed, job.options, groups=groups, drawn_with=job.seed
@@ -288,97 +295,101 @@ def _make_context(job: PtebJob, part: Loaded[Any], *, several: bool) -> PtebCont
 class _LanguagePart:
     """One language of a cell."""
 
-    def __init__(self, job: PtebJob, opened: CachedSystem, part: Loaded[Any], context: PtebContext) -> None:
+    def __init__(
+        self, job: PtebJob, opened: CachedSystem, part: LoadedDataset[Any], context: PtebContext
+    ) -> None:
         self.job, self.opened, self.part, self.context = job, opened, part, context
         self.task = job.what
 
     def outcome(self) -> TaskOutcome:
         """The part's outcome with the component `score` and, for a run, `original`; without them a reason."""
-        worded = self._worded()
+        worded = self._reword_data()
         if worded.reason:
             return _make_undefined_outcome(self.task, worded)
         both = worded.reworded
-        scored = self._evaluated(both.paraphrased)
-        own = self._of_own(both.paraphrased, scored)
-        components = {"score": self._component(scored)}
+        scored = self._evaluate_data(both.paraphrased)
+        own = self._warn_of_own_similarity(both.paraphrased, scored)
+        components = {"score": self._extract_component(scored)}
         if self.job.run is not None:
-            components["original"] = self._original(both)
-            rest = without_failed(self.task, both, getattr(self.opened.system, "failures", {}))
+            components["original"] = self._find_original_component(both)
+            rest = drop_failed_texts(self.task, both, getattr(self.opened.system, "failures", {}))
             if rest is not both and all(component.value is not None for component in components.values()):
-                scored, both = self._alike(both, rest, components), rest
+                scored, both = self._rescore_both_sides(both, rest, components), rest
         skipped = (*both.lost, *scored.skipped)
         counts = {**scored.counts, **worded.counts}
         warnings = (*scored.warnings, *own, *filter(None, (worded.warning,)))
         return replace(scored, components=components, skipped=skipped, warnings=warnings, counts=counts)
 
-    def _worded(self) -> WordedData:
+    def _reword_data(self) -> WordedData:
         data, run = self.part.data, self.job.run
         tidy = self.job.options.normalize_punctuation
         if run is None:
-            return as_it_is(self.task, data, tidy=tidy)
-        return replace_texts(
+            return keep_original_wording(self.task, data, tidy=tidy)
+        return replace_texts_by_wordings(
             self.task, data, self.part.lang, _read_wordings(run), tidy=tidy,
             keep_failed=run.on_failure == "original", exclude_copied=run.exclude_copied,
             unworded=self.task.unworded(self.job.options), most_lost=self.job.options.most_lost
         )  # fmt: skip
 
-    def _original(self, both: ParaphrasedData) -> Component:
+    def _find_original_component(self, both: ParaphrasedData) -> HeadlineComponent:
         """The original score on what was kept in this run: that of the whole, where it is the whole."""
-        if both.whole and self.job.original is not None:
+        if both.is_whole and self.job.original is not None:
             known = _read_components(self.job.original)
             name = f"score:{self.part.lang}"
             if known and (name in known or "score" in known):
                 return known.get(name, known["score"])
-        if not both.whole:
+        if not both.is_whole:
             # The whole has its vectors in the cache; a part of it would be other chunks, and made anew.
-            self.opened.remember(self._whole())
-        return self._component(self._evaluated(both.original))
+            self.opened.remember(self._rehearse_whole_data())
+        return self._extract_component(self._evaluate_data(both.original))
 
-    def _alike(
-        self, both: ParaphrasedData, rest: ParaphrasedData, components: dict[str, Component]
+    def _rescore_both_sides(
+        self, both: ParaphrasedData, rest: ParaphrasedData, components: dict[str, HeadlineComponent]
     ) -> TaskOutcome:
         """Both sides again without what could not be encoded in one of them."""
-        self.opened.remember(self._whole(), self._rehearsal(both.paraphrased))
-        scored = self._evaluated(rest.paraphrased)
-        components["score"] = self._component(scored)
-        components["original"] = self._component(self._evaluated(rest.original))
+        self.opened.remember(self._rehearse_whole_data(), self._make_rehearsal(both.paraphrased))
+        scored = self._evaluate_data(rest.paraphrased)
+        components["score"] = self._extract_component(scored)
+        components["original"] = self._extract_component(self._evaluate_data(rest.original))
         return scored
 
-    def _whole(self) -> Callable[[Hear], None]:
+    def _rehearse_whole_data(self) -> Callable[[Hear], None]:
         """The calls for all texts as they are, kept ones since the cell of the original."""
         tidy = self.job.options.normalize_punctuation
-        return self._rehearsal(as_it_is(self.task, self.part.data, tidy=tidy).reworded.paraphrased)
+        return self._make_rehearsal(
+            keep_original_wording(self.task, self.part.data, tidy=tidy).reworded.paraphrased
+        )
 
-    def _rehearsal(self, data: Any) -> Callable[[Hear], None]:
+    def _make_rehearsal(self, data: Any) -> Callable[[Hear], None]:
         return lambda hear: rehearse_task(self.task, data, self.context, hear)
 
-    def _component(self, scored: TaskOutcome) -> Component:
+    def _extract_component(self, scored: TaskOutcome) -> HeadlineComponent:
         return scored.components.get(self.task.headline, _make_undefined_component(scored))
 
-    def _of_own(self, data: Any, scored: TaskOutcome) -> tuple[str, ...]:
+    def _warn_of_own_similarity(self, data: Any, scored: TaskOutcome) -> tuple[str, ...]:
         """What the cosine changes for a model that was made for another similarity: told of the texts as they are.
         Tasks that learn from vectors compare none."""
         options = self.context.options
         if self.job.run is not None or self.task.vectors or self.task.own(options):
             return ()
         briefly = replace(self.context, options=replace(options, resamples=1))
-        return self.opened.of_own(
+        return self.opened.describe_cosine_effect(
             scored, self.task.headline, lambda system: self.task.evaluate(system, data, briefly)
         )
 
-    def _evaluated(self, data: Any) -> TaskOutcome:
-        self.opened.prefetch(self._rehearsal(data))
+    def _evaluate_data(self, data: Any) -> TaskOutcome:
+        self.opened.prefetch(self._make_rehearsal(data))
         system: Similarity = self.opened.system
         return self.task.evaluate(system, data, self.context)
 
 
-def _join_languages(
-    job: PtebJob, parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]
+def _join_language_outcomes(
+    job: PtebJob, parts: Sequence[LoadedDataset[Any]], outcomes: Sequence[TaskOutcome]
 ) -> TaskOutcome:
     """The outcomes of all languages as one: their rows, and the mean over them."""
     headline, several = job.what.headline, len(parts) > 1
     scores: list[Score] = []
-    components: dict[str, Component] = {}
+    components: dict[str, HeadlineComponent] = {}
     for name in ("score", "original"):
         by_language = {
             part.lang: outcome.components[name]
@@ -386,14 +397,14 @@ def _join_languages(
             if name in outcome.components
         }
         if by_language:
-            components[name] = mean_component(by_language)
+            components[name] = average_language_components(by_language)
             components |= (
                 {f"{name}:{lang}": component for lang, component in by_language.items()} if several else {}
             )
     methods = [outcome.scores[0].method for outcome in outcomes]
     for suffix, subset in [("", ""), *((f":{part.lang}", part.lang) for part in parts if several)]:
         if f"score{suffix}" in components:
-            scores += _make_rows(job, headline, components, suffix, subset, methods)
+            scores += _make_cell_scores(job, headline, components, suffix, subset, methods)
     items = _join_items(parts, outcomes)
     return TaskOutcome(
         tuple(scores),
@@ -405,7 +416,7 @@ def _join_languages(
     )
 
 
-def _make_rows(
+def _make_cell_scores(
     job: PtebJob, headline: str, components: Components, suffix: str, subset: str, methods: Sequence[str]
 ) -> Iterator[Score]:
     """The headline and, for a run, the drop and the original on what was kept."""
@@ -413,30 +424,32 @@ def _make_rows(
         methods[0] if suffix or len(methods) == 1 else f"mean over {len(methods)} languages; {methods[0]}"
     )
     score, original = components[f"score{suffix}"], components.get(f"original{suffix}")
-    least, most = bounds = headline_bounds(headline)
-    yield _make_score(job, headline, score, subset, method, bounds)
+    least, most = bounds = find_headline_bounds(headline)
+    yield _make_component_score(job, headline, score, subset, method, bounds)
     if original is None:
         return
-    yield _make_score(
+    yield _make_component_score(
         job, "delta", subtract_components(score, original), subset, method, (least - most, most - least)
     )
-    yield _make_score(job, "original", original, subset, method, bounds)
+    yield _make_component_score(job, "original", original, subset, method, bounds)
 
 
-def _make_score(
-    job: PtebJob, measure: str, part: Component, subset: str, method: str, bounds: tuple[float, float]
+def _make_component_score(
+    job: PtebJob, measure: str, part: HeadlineComponent, subset: str, method: str, bounds: tuple[float, float]
 ) -> Score:
     ends = bootstrap_interval(part.replicates, part.value, freedom_of_units(count_resampled_units(part)))
     low, high = cut_interval(ends, part.value, bounds)
     return Score(measure, part.value, part.n, low, high, job.variant, subset, method, part.reason)
 
 
-def mean_component(by_language: Mapping[str, Component]) -> Component:
+def average_language_components(by_language: Mapping[str, HeadlineComponent]) -> HeadlineComponent:
     """The unweighted mean over languages; without a value, and with the reason, where one of them has none."""
     parts = list(by_language.values())
     for lang, part in by_language.items():
         if part.value is None:
-            return Component(None, 0, reason=f"{lang}: {part.reason}" if len(parts) > 1 else part.reason)
+            return HeadlineComponent(
+                None, 0, reason=f"{lang}: {part.reason}" if len(parts) > 1 else part.reason
+            )
     if len(parts) == 1:
         return parts[0]
     has_interval = all(len(part.replicates) for part in parts)
@@ -444,32 +457,34 @@ def mean_component(by_language: Mapping[str, Component]) -> Component:
     value = sum(part.value for part in parts if part.value is not None) / len(parts)
     # Every language has a mean of its own: as many degrees of freedom are gone.
     units = sum(count_resampled_units(part) - 1 for part in parts) + 1
-    return Component(value, sum(part.n for part in parts), replicates, units=units)
+    return HeadlineComponent(value, sum(part.n for part in parts), replicates, units=units)
 
 
-def subtract_components(a: Component, b: Component) -> Component:
+def subtract_components(a: HeadlineComponent, b: HeadlineComponent) -> HeadlineComponent:
     """a - b, with paired replicates where both have them; the reason of the first without a value."""
     for part in (a, b):
         if part.value is None:
-            return Component(None, part.n, reason=part.reason)
+            return HeadlineComponent(None, part.n, reason=part.reason)
     paired = len(a.replicates) == len(b.replicates)
     value = (a.value or 0.0) - (b.value or 0.0)
-    return Component(value, a.n, a.replicates - b.replicates if paired else a.replicates[:0], units=a.units)
+    return HeadlineComponent(
+        value, a.n, a.replicates - b.replicates if paired else a.replicates[:0], units=a.units
+    )
 
 
-def _make_undefined_component(scored: TaskOutcome) -> Component:
+def _make_undefined_component(scored: TaskOutcome) -> HeadlineComponent:
     """Instead of a component: the reason of the headline."""
-    return Component(None, scored.scores[0].n, reason=scored.scores[0].reason)
+    return HeadlineComponent(None, scored.scores[0].n, reason=scored.scores[0].reason)
 
 
 def _make_undefined_outcome(what: Task, worded: WordedData) -> TaskOutcome:
-    none = Component(None, worded.reworded.kept, reason=worded.reason)
+    none = HeadlineComponent(None, worded.reworded.kept, reason=worded.reason)
     row = Score(what.headline, None, worded.reworded.kept, reason=worded.reason)
-    lost: tuple[Skipped, ...] = worded.reworded.lost
+    lost: tuple[SkippedItems, ...] = worded.reworded.lost
     return TaskOutcome((row,), {"score": none, "original": none}, {}, lost, counts=worded.counts)
 
 
-def _join_items(parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> dict[str, list[Any]]:
+def _join_items(parts: Sequence[LoadedDataset[Any]], outcomes: Sequence[TaskOutcome]) -> dict[str, list[Any]]:
     """The items of all languages; the column `variant` tells languages apart where there are several."""
     columns: dict[str, list[Any]] = {"item_id": [], "variant": [], "measure": [], "value": []}
     for part, outcome in zip(parts, outcomes, strict=True):

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from embassay.document.blocks import Block, Column, Entry, Heading, Said, Table, Text, number_columns
+from embassay.document.blocks import (
+    Block,
+    Column,
+    Heading,
+    Said,
+    Table,
+    TableCell,
+    TextBlock,
+    make_number_columns,
+)
 from embassay.protocols.calibration.options import ANSWERED, LOSS, SILENT, SILENT_BELOW
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
-from embassay.report.board import Board, Row
-from embassay.report.record import Record
+from embassay.report.board import BoardRow, SystemBoard
+from embassay.report.record import RunRecord
 
 
-def silence_blocks(record: Record, board: Board) -> Iterator[Block]:
+def show_silence_thresholds(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
     """From which score to answer, so that questions without an answer get none; no block where none were given."""
     rows = [row for row in record.rows.values() if row.measure == SILENT_BELOW]
     if not rows:
@@ -22,19 +31,19 @@ def silence_blocks(record: Record, board: Board) -> Iterator[Block]:
     yield Heading("When to say nothing", "calibration-silence")
     options = record.arguments
     for row in board.ranked:
-        yield from (Text(text) for text in _silence_sentences(record, row, options))
+        yield from (TextBlock(text) for text in _explain_best_signals(record, row, options))
     labels = {row.system.name: row.label for row in board.rows}
     heads: list[str | Column] = [
-        "System", "Questions", "Signal", *number_columns("Answer above", "silent", "answered")
+        "System", "Questions", "Signal", *make_number_columns("Answer above", "silent", "answered")
     ]  # fmt: skip
-    lines: list[list[Said | Entry]] = [
-        [labels.get(row.system, row.system), row.subset, row.variant, *_silence_entries(record, row)]
-        for row in _signal_order(record, rows)
+    lines: list[list[Said | TableCell]] = [
+        [labels.get(row.system, row.system), row.subset, row.variant, *_list_silence_entries(record, row)]
+        for row in _sort_silence_signals(record, rows)
     ]
     yield Table.of("silence", heads, lines)
 
 
-def _signal_order(record: Record, rows: Sequence[Result]) -> list[Result]:
+def _sort_silence_signals(record: RunRecord, rows: Sequence[Result]) -> list[Result]:
     """By system and kind of question, and of each the signal first that tells answerable questions best."""
     losses = {
         (r.system, r.subset, r.variant): r.value or 0.0 for r in record.rows.values() if r.measure == LOSS
@@ -46,11 +55,11 @@ def _signal_order(record: Record, rows: Sequence[Result]) -> list[Result]:
     )
 
 
-def _silence_entries(record: Record, row: Result) -> Iterator[Entry]:
+def _list_silence_entries(record: RunRecord, row: Result) -> Iterator[TableCell]:
     where = (row.system, row.subset, row.variant)
     at = {r.measure: r for r in record.rows.values() if (r.system, r.subset, r.variant) == where}
-    yield value_entry(row)
-    yield from (value_entry(at.get(measure)) for measure in (SILENT, ANSWERED))
+    yield make_interval_entry(row)
+    yield from (make_interval_entry(at.get(measure)) for measure in (SILENT, ANSWERED))
 
 
 _SIGNALS = {
@@ -60,18 +69,18 @@ _SIGNALS = {
 }
 
 
-def _silence_sentences(record: Record, row: Row, arguments: Mapping[str, Any]) -> Iterator[str]:
+def _explain_best_signals(record: RunRecord, row: BoardRow, arguments: Mapping[str, Any]) -> Iterator[str]:
     """What the best signal can do about each kind of question, and why where it can do nothing."""
     of_run = [r for r in record.rows.values() if r.measure == SILENT_BELOW and r.system == row.system.name]
     told: set[str] = set()
-    for best in _signal_order(record, of_run):
+    for best in _sort_silence_signals(record, of_run):
         if best.subset in told:
             continue
         told.add(best.subset)
-        yield _silence_sentence(record, row.label, best, arguments)
+        yield _explain_best_signal(record, row.label, best, arguments)
 
 
-def _silence_sentence(record: Record, label: str, best: Result, arguments: Mapping[str, Any]) -> str:
+def _explain_best_signal(record: RunRecord, label: str, best: Result, arguments: Mapping[str, Any]) -> str:
     if best.value is None:
         return (
             f"{label}, {best.subset} questions: {best.reason}." if best.subset else f"{label}: {best.reason}."
@@ -92,11 +101,11 @@ def _silence_sentence(record: Record, label: str, best: Result, arguments: Mappi
     return f"{said}, and at least {least} of those with evidence get one ({confidence} confidence).{short}"
 
 
-def value_entry(row: Result | None) -> Entry:
+def make_interval_entry(row: Result | None) -> TableCell:
     """A value with its interval, or why there is none."""
     if row is None or row.value is None:
-        return Entry(numbers.NONE, why=row.reason if row is not None else "no threshold")
+        return TableCell(numbers.NONE, why=row.reason if row is not None else "no threshold")
     if row.ci_low is None or row.ci_high is None:
-        return Entry(SCORE.text(row.value), exact=str(row.value))
+        return TableCell(SCORE.text(row.value), exact=str(row.value))
     ends = (row.ci_low, row.ci_high)
-    return Entry(SCORE.text(row.value), SCORE.interval(*ends), ",".join(map(str, (row.value, *ends))))
+    return TableCell(SCORE.text(row.value), SCORE.interval(*ends), ",".join(map(str, (row.value, *ends))))

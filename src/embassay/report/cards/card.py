@@ -7,28 +7,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Part, Sentence, join_names, plain_text
-from embassay.document.marks import Scale, scale_of
+from embassay.document.blocks import Part, Sentence, join_names, join_sentence_text
+from embassay.document.marks import Scale, fit_scale
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import Unit
+from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.registry import import_attribute
-from embassay.report.board import Board, BoardTask, Row, Value, has_board, name_row
+from embassay.report.board import BoardRow, BoardTask, BoardValue, SystemBoard, has_board, name_row_system
 from embassay.report.cards.findings import (
-    AgainstPrice,
-    Finding,
-    list_unknowns,
+    SystemFinding,
+    SystemPriceFigures,
+    describe_overall_rank,
+    format_value_with_interval,
+    list_system_unknowns,
     make_finding,
     make_price_figures,
-    overall_rank,
-    say_value,
 )
-from embassay.report.headlines import leading_record
+from embassay.report.headlines import find_run_headlines
 from embassay.report.record import KINDS as OURS
-from embassay.report.record import OVERALL, Record, System
+from embassay.report.record import OVERALL, RecordSystem, RunRecord
 from embassay.report.runs import ReportRun, list_board_rows, read_sweep_findings
 
 if TYPE_CHECKING:
-    from embassay.report.hume.gap import AgainstPeople
+    from embassay.report.hume.gap import SystemBesidePeople
 
 OPTIONS = {
     "paraphrasers": "-p", "prompts": "--prompt", "transformer": "--transformer", "runs": "--runs",
@@ -37,7 +37,7 @@ OPTIONS = {
 """How the arguments of a run on rewritten texts are given."""
 
 
-def run_again(record: Record, system: System) -> str:
+def build_rerun_command(record: RunRecord, system: RecordSystem) -> str:
     """The command that evaluates this system alone, with the run's other arguments; empty where a run of its kind has
     no such command."""
     if record.kind not in ("sage", "pteb", "hteb", "original"):
@@ -66,14 +66,14 @@ class PlacedScore:
     """A score of the system beside those of the others."""
 
     title: str
-    value: Value
+    value: BoardValue
     others: tuple[float, ...]
     scale: Scale
     rank: str
 
 
 @dataclass(frozen=True)
-class Standings:
+class SystemStandings:
     """The scores of a system in one run. `place` is a sentence; `title` is empty where there is one run."""
 
     title: str
@@ -81,17 +81,17 @@ class Standings:
     scores: tuple[PlacedScore, ...]
 
 
-def find_standings(run: ReportRun, row: Row, *, several: bool) -> Standings:
+def find_standings(run: ReportRun, row: BoardRow, *, several: bool) -> SystemStandings:
     """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
     if not several and has_board(run.record.kind):
-        return Standings("", _place_sentence(run, row), _placed_scores(run, row))
-    place = _place_sentence(run, row) if has_board(run.record.kind) else ()
-    return Standings(run.title, place, tuple(_leading_score(run, row.system.name)))
+        return SystemStandings("", _say_rank_of_system(run, row), _list_placed_scores(run, row))
+    place = _say_rank_of_system(run, row) if has_board(run.record.kind) else ()
+    return SystemStandings(run.title, place, tuple(_find_leading_score(run, row.system.name)))
 
 
-def _leading_score(run: ReportRun, system: str) -> Iterator[PlacedScore]:
+def _find_leading_score(run: ReportRun, system: str) -> Iterator[PlacedScore]:
     """The figure that the run's table of leading scores has."""
-    lead = leading_record(run)
+    lead = find_run_headlines(run)
     own = None if lead is None else lead.leaders.get(system)
     if lead is None or own is None:
         return
@@ -104,7 +104,7 @@ def _leading_score(run: ReportRun, system: str) -> Iterator[PlacedScore]:
     yield PlacedScore(title, own.value, tuple(others), lead.scale, own.rank_range)
 
 
-def group_of(run: ReportRun, row: Row) -> tuple[int, str]:
+def describe_rank_group(run: ReportRun, row: BoardRow) -> tuple[int, str]:
     """How many systems it is ranked with, and what they are called."""
     apart = run.board.apart
     group = apart if row in apart else run.board.ranked
@@ -113,7 +113,7 @@ def group_of(run: ReportRun, row: Row) -> tuple[int, str]:
     return len(group), metrics if not apart else "classical metric" if row in apart else "encoder"
 
 
-def _place_sentence(run: ReportRun, row: Row) -> Sentence:
+def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
     if not row.system.ranked:
         return ("It shows the score of a system that ignores the text.",)
     record, board = run.record, run.board
@@ -122,41 +122,43 @@ def _place_sentence(run: ReportRun, row: Row) -> Sentence:
         for task in board.tasks
         if row.system.name in record.scope(task.name).best
     ]
-    tasks = plain_text(join_names(best))
+    tasks = join_sentence_text(join_names(best))
     if row.rank:
         scope = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
-        place = f"Rank {row.rank} of {group_of(run, row)[0]} ranked systems {scope}"
+        place = f"Rank {row.rank} of {describe_rank_group(run, row)[0]} ranked systems {scope}"
     else:
         place = numbers.capitalise(row.note) if row.note else f"No score {board.lead_title.lower()}"
     return (f"{place}" + (f"; best, or cannot be told apart from the best, on {tasks}." if best else "."),)
 
 
-def _placed_scores(run: ReportRun, row: Row) -> tuple[PlacedScore, ...]:
+def _list_placed_scores(run: ReportRun, row: BoardRow) -> tuple[PlacedScore, ...]:
     record, board = run.record, run.board
     made = []
     if board.lead == OVERALL:
         others = [other.lead.value for other in board.ranked + board.apart if other is not row]
-        made.append(_place_score("Overall", row.lead, others, row.rank, board.unit))
+        made.append(_place_score_among_others("Overall", row.lead, others, row.rank, board.unit))
     for i, task in enumerate(board.tasks):
         others = [other.tasks[i].value for other in board.rows if other is not row and other.system.ranked]
         made.append(
-            _place_score(task.short, row.tasks[i], others, _rank_text(record, task, row), task.printed)
+            _place_score_among_others(
+                task.short, row.tasks[i], others, _format_task_rank(record, task, row), task.printed
+            )
         )
     return tuple(made)
 
 
-def _place_score(
-    title: str, value: Value, others: Sequence[float | None], rank: str, unit: Unit
+def _place_score_among_others(
+    title: str, value: BoardValue, others: Sequence[float | None], rank: str, unit: MeasureFormat
 ) -> PlacedScore:
     values = tuple(other for other in others if other is not None)
-    scale = scale_of(
+    scale = fit_scale(
         [*values, *([] if value.value is None else [value.value])],
         within=None if unit.factor != 1 else (0.0, 1.0), factor=unit.factor
     )  # fmt: skip
     return PlacedScore(title, value, values, scale, rank)
 
 
-def _rank_text(record: Record, task: BoardTask, row: Row) -> str:
+def _format_task_rank(record: RunRecord, task: BoardTask, row: BoardRow) -> str:
     ranges = record.rank_range(task.name, row.system.name)
     return numbers.format_rank(*ranges) if ranges else ""
 
@@ -166,38 +168,40 @@ MOST_PLACES = 2
 
 
 def summarise_system(
-    row: Row,
+    row: BoardRow,
     own: Sequence[ReportRun],
-    standings: Sequence[Standings],
-    good: Sequence[Finding],
-    bad: Sequence[Finding],
+    standings: Sequence[SystemStandings],
+    good: Sequence[SystemFinding],
+    bad: Sequence[SystemFinding],
 ) -> tuple[Sentence, ...]:
     """The first says its places, or the best that is known of it; the second what moves or beats it most."""
     if row.system.ranked:
-        return (_standing_sentence(row, own, good), _weakness_sentence(bad))
+        return (_say_standings(row, own, good), _weakness_sentence(bad))
     return (standings[0].place,) if standings else ()
 
 
-def _standing_sentence(row: Row, runs: Sequence[ReportRun], good: Sequence[Finding]) -> Sentence:
+def _say_standings(row: BoardRow, runs: Sequence[ReportRun], good: Sequence[SystemFinding]) -> Sentence:
     places = [
-        place for run in runs if run.board.tasks and (place := _rank_said(run, row, several=len(runs) > 1))
+        place
+        for run in runs
+        if run.board.tasks and (place := _say_rank_in_run(run, row, several=len(runs) > 1))
     ]
     if places:
-        return (name_row(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
+        return (name_row_system(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
     if good:
-        return (name_row(row), " ", *good[0].clause, ".")
-    return (name_row(row), " has no rank here: no test compares it with others.")
+        return (name_row_system(row), " ", *good[0].clause, ".")
+    return (name_row_system(row), " has no rank here: no test compares it with others.")
 
 
-def _rank_said(run: ReportRun, row: Row, *, several: bool) -> str:
+def _say_rank_in_run(run: ReportRun, row: BoardRow, *, several: bool) -> str:
     place = next((other for other in run.board.rows if other.system.name == row.system.name), None)
-    rank = overall_rank(run, place) if place is not None else ""
+    rank = describe_overall_rank(run, place) if place is not None else ""
     if place is None or not rank or place.lead.value is None:
         return ""
-    return f"{rank}{f' in {run.title}' if several else ''}, {say_value(place.lead)}"
+    return f"{rank}{f' in {run.title}' if several else ''}, {format_value_with_interval(place.lead)}"
 
 
-def _weakness_sentence(bad: Sequence[Finding]) -> Sentence:
+def _weakness_sentence(bad: Sequence[SystemFinding]) -> Sentence:
     if not bad:
         return ("No test here finds it worse than the others or affected by an edit.",)
     first = bad[0]
@@ -223,44 +227,56 @@ HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 """Facts that the card says elsewhere, or that say how a run used the system."""
 MOST_FINDINGS = 6
 """Findings of a kind on a card."""
-Say = Callable[[ReportRun, Row], Iterator[Finding]]
+Say = Callable[[ReportRun, BoardRow], Iterator[SystemFinding]]
 BY_ROW = ("cards.findings", "sage.similarity", "pteb.drops", "hteb.profile")
 OTHER = ""
 """Runs of protocols of other packages."""
 GOOD = {
     "sage": (
-        "cards.findings:rank_strengths",
-        "cards.findings:dataset_strengths",
-        "sage.similarity:strengths",
+        "cards.findings:find_rank_strengths",
+        "cards.findings:find_dataset_strengths",
+        "sage.similarity:find_edit_strengths",
     ),
-    "pteb": ("cards.findings:rank_strengths", "cards.findings:dataset_strengths", "pteb.drops:strengths"),
-    "hteb": ("cards.findings:rank_strengths", "cards.findings:dataset_strengths", "hteb.profile:strengths"),
-    "score": ("rag.scoring:strengths",),
-    "names": ("rag.probes:name_strengths",),
-    "choose": ("rag.choice:strengths",),
-    "sweep": ("rag.frontier:strengths",),
-    "calibration": ("calibration.thresholds:strengths",),
-    "hume": ("hume.gap:strengths",),
-    OTHER: ("cards.findings:rank_strengths", "cards.findings:dataset_strengths"),
+    "pteb": (
+        "cards.findings:find_rank_strengths",
+        "cards.findings:find_dataset_strengths",
+        "pteb.drops:find_paraphrase_strengths",
+    ),
+    "hteb": (
+        "cards.findings:find_rank_strengths",
+        "cards.findings:find_dataset_strengths",
+        "hteb.profile:find_axis_strengths",
+    ),
+    "score": ("rag.scoring:find_scoring_strengths",),
+    "names": ("rag.probes:find_name_probe_strengths",),
+    "choose": ("rag.choice:find_choice_strengths",),
+    "sweep": ("rag.frontier:find_sweep_strengths",),
+    "calibration": ("calibration.thresholds:find_threshold_strengths",),
+    "hume": ("hume.gap:find_pairs_above_people",),
+    OTHER: ("cards.findings:find_rank_strengths", "cards.findings:find_dataset_strengths"),
 }
 BAD = {
     "sage": (
-        "cards.findings:rank_weaknesses",
-        "cards.findings:dataset_weaknesses",
-        "sage.similarity:weaknesses",
+        "cards.findings:find_rank_weaknesses",
+        "cards.findings:find_dataset_weaknesses",
+        "sage.similarity:find_edit_weaknesses",
     ),
-    "pteb": ("cards.findings:rank_weaknesses", "cards.findings:dataset_weaknesses", "pteb.drops:weaknesses"),
+    "pteb": (
+        "cards.findings:find_rank_weaknesses",
+        "cards.findings:find_dataset_weaknesses",
+        "pteb.drops:find_paraphrase_weaknesses",
+    ),
     "hteb": (
-        "cards.findings:rank_weaknesses",
-        "cards.findings:dataset_weaknesses",
-        "hteb.profile:weaknesses",
+        "cards.findings:find_rank_weaknesses",
+        "cards.findings:find_dataset_weaknesses",
+        "hteb.profile:find_axis_weaknesses",
     ),
-    "score": ("rag.scoring:weaknesses",),
-    "names": ("rag.probes:name_weaknesses",),
-    "noise": ("rag.probes:noise_weaknesses",),
-    "calibration": ("calibration.thresholds:weaknesses",),
-    "hume": ("hume.gap:weaknesses",),
-    OTHER: ("cards.findings:rank_weaknesses", "cards.findings:dataset_weaknesses"),
+    "score": ("rag.scoring:find_scoring_weaknesses",),
+    "names": ("rag.probes:find_name_probe_weaknesses",),
+    "noise": ("rag.probes:find_noise_probe_weaknesses",),
+    "calibration": ("calibration.thresholds:find_threshold_weaknesses",),
+    "hume": ("hume.gap:find_pairs_below_people",),
+    OTHER: ("cards.findings:find_rank_weaknesses", "cards.findings:find_dataset_weaknesses"),
 }
 """What says something of a system, by the kind of run: loaded for such a run. It is asked by the system's row of the
 board in the modules BY_ROW, else by its name."""
@@ -270,14 +286,14 @@ board in the modules BY_ROW, else by its name."""
 class SystemCard:
     """One system, `ranked` where the first run that has it has ranks. `sentences` are two for a ranked system."""
 
-    row: Row
+    row: BoardRow
     about: str
     sentences: tuple[Sentence, ...]
-    standings: tuple[Standings, ...]
-    good: tuple[Finding, ...]
-    bad: tuple[Finding, ...]
-    people: tuple[AgainstPeople, ...]
-    price: AgainstPrice
+    standings: tuple[SystemStandings, ...]
+    good: tuple[SystemFinding, ...]
+    bad: tuple[SystemFinding, ...]
+    people: tuple[SystemBesidePeople, ...]
+    price: SystemPriceFigures
     unknown: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
@@ -285,28 +301,31 @@ class SystemCard:
     has_items: bool
 
 
-def make_cards(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
+def make_system_cards(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
     rows = list_board_rows(sorted(runs, key=lambda run: not has_board(run.record.kind)))
-    cards = (_make_card(runs, row) for row in rows if row.system.kind in KINDS)
+    cards = (_make_system_card(runs, row) for row in rows if row.system.kind in KINDS)
     return tuple(card for card in cards if card is not None) or None
 
 
-def system_cards(record: Record, board: Board) -> tuple[SystemCard, ...] | None:
+def make_cards_of_run(record: RunRecord, board: SystemBoard) -> tuple[SystemCard, ...] | None:
     """The cards of one run."""
-    return make_cards((ReportRun(record, board),))
+    return make_system_cards((ReportRun(record, board),))
 
 
-def _make_card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
+def _make_system_card(runs: Sequence[ReportRun], row: BoardRow) -> SystemCard | None:
     name = row.system.name
     has = [run for run in runs if _has_system(run, name)]
     boards = [(run, run.board.row(name)) for run in has if has_board(run.record.kind)]
     several = len(runs) > 1
     found = (find_standings(run, run.board.row(name), several=several) for run in has)
     standings = tuple(standing for standing in found if standing.scores or standing.place)
-    good, bad = _collect_findings(GOOD, has, name), _collect_findings(BAD, has, name, _trouble_findings)
+    good, bad = (
+        _collect_findings(GOOD, has, name),
+        _collect_findings(BAD, has, name, _find_failed_and_cut_texts),
+    )
     beside = tuple(_compare_with_people(has, name))
-    if not (standings or good or bad or beside or any(_is_measured(run, name) for run in has)):
+    if not (standings or good or bad or beside or any(_is_system_measured(run, name) for run in has)):
         return None
     return SystemCard(
         row=row,
@@ -317,19 +336,19 @@ def _make_card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
         bad=bad[:MOST_FINDINGS],
         people=beside,
         price=make_price_figures(has, row),
-        unknown=tuple(dict.fromkeys(list_unknowns(runs, has, row))),
+        unknown=tuple(dict.fromkeys(list_system_unknowns(runs, has, row))),
         facts=tuple(dict.fromkeys(fact for run in has for fact in _system_facts(run, row.system))),
-        commands=tuple(dict.fromkeys(filter(None, (run_again(run.record, row.system) for run, _ in boards)))),
+        commands=tuple(dict.fromkeys(filter(None, (build_rerun_command(run.record, row.system) for run, _ in boards)))),
         ranked=bool(boards) and bool(boards[0][1].rank) and boards[0][0] is runs[0],
         has_items=any(run.record.kind in ("sage", "pteb") for run in has) and row.system.ranked
     )  # fmt: skip
 
 
 def _has_system(run: ReportRun, name: str) -> bool:
-    return name in run.record.by_name
+    return name in run.record.systems_by_name
 
 
-def _is_measured(run: ReportRun, name: str) -> bool:
+def _is_system_measured(run: ReportRun, name: str) -> bool:
     """Whether the run has a value of a system, or of a stack that it is part of."""
     if any(key[4] == name and row.value is not None for key, row in run.record.rows.items()):
         return True
@@ -337,7 +356,7 @@ def _is_measured(run: ReportRun, name: str) -> bool:
     return findings is not None and any(name in stack.axes.values() for stack in findings.parts[0].stacks)
 
 
-def _compare_with_people(runs: Sequence[ReportRun], name: str) -> Iterator[AgainstPeople]:
+def _compare_with_people(runs: Sequence[ReportRun], name: str) -> Iterator[SystemBesidePeople]:
     """What every study says of a system."""
     for run in runs:
         if run.record.kind == "hume":
@@ -347,7 +366,7 @@ def _compare_with_people(runs: Sequence[ReportRun], name: str) -> Iterator[Again
             yield from () if people is None else (people,)
 
 
-def _load_say(place: str) -> Say:
+def _load_finding_function(place: str) -> Say:
     """What stands at `place`, asked by a row."""
     say = import_attribute(f"embassay.report.{place}")
     if place.partition(":")[0] in BY_ROW:
@@ -357,39 +376,41 @@ def _load_say(place: str) -> Say:
 
 def _collect_findings(
     sources: dict[str, tuple[str, ...]], runs: Sequence[ReportRun], name: str, *always: Say
-) -> tuple[Finding, ...]:
+) -> tuple[SystemFinding, ...]:
     findings = [
         finding
         for run in runs
-        if run.record.by_name[name].kind != "reference"
+        if run.record.systems_by_name[name].kind != "reference"
         for say in (
             *always,
-            *map(_load_say, sources.get(run.record.kind if run.record.kind in OURS else OTHER, ())),
+            *map(
+                _load_finding_function, sources.get(run.record.kind if run.record.kind in OURS else OTHER, ())
+            ),
         )
         for finding in say(run, run.board.row(name))
     ]
     return tuple(sorted(findings, key=lambda finding: -finding.weight))
 
 
-def _trouble_findings(run: ReportRun, row: Row) -> Iterator[Finding]:
+def _find_failed_and_cut_texts(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """Cells that failed, and texts that were cut."""
     record, name = run.record, row.system.name
     cells = [cell for cell in record.cells if cell.system == name]
     failed = [cell for cell in cells if cell.status == "failed"]
     if failed:
         first = failed[0]
-        what = f"failed {len(failed)} of {numbers.format_counted(len(cells), 'cell')}"
+        what = f"failed {len(failed)} of {numbers.format_count_with_noun(len(cells), 'cell')}"
         why = f"{first.task} on {first.dataset}: {first.reason or 'no reason was recorded'}"
         yield make_finding(run, f"{what} ({why})", weight=9)
     cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)
     seen = sum(cell.counts.get("texts_encoded", 0) + cell.counts.get("texts_cached", 0) for cell in cells)
     if cut and seen >= cut:
-        limit = record.by_name[name].facts.get("max_tokens")
+        limit = record.systems_by_name[name].facts.get("max_tokens")
         at = f" at {numbers.format_count(limit)} tokens" if limit else " at its input limit"
         yield make_finding(run, f"truncates {numbers.format_share(cut / seen, seen)} texts{at}", weight=2.5)
 
 
-def _describe_system(system: System) -> str:
+def _describe_system(system: RecordSystem) -> str:
     dims, limit = system.facts.get("dims"), system.facts.get("max_tokens")
     details = [f"{numbers.format_count(int(dims))} dimensions"] if dims else []
     details += [f"reads up to {numbers.format_count(limit)} tokens"] if limit else []
@@ -398,8 +419,8 @@ def _describe_system(system: System) -> str:
     return f"{about} {summary[:1].upper()}{summary[1:]}." if summary and system.kind != "llm" else about
 
 
-def _system_facts(run: ReportRun, system: System) -> Iterator[tuple[str, str]]:
-    entry = run.record.by_name[system.name]
+def _system_facts(run: ReportRun, system: RecordSystem) -> Iterator[tuple[str, str]]:
+    entry = run.record.systems_by_name[system.name]
     if entry.kind not in KINDS:
         return
     for key, value in entry.facts.items():

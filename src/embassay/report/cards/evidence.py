@@ -25,15 +25,15 @@ from embassay.protocols.kernel.comparisons import (
     Standing,
     read_standings,
 )
-from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
-from embassay.report.runs import ReportRun, read_hume_summary, read_sweep_findings, score_of
+from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
+from embassay.report.runs import ReportRun, read_hume_summary, read_scoring, read_sweep_findings
 from embassay.stats import NORMAL, Estimate, Freedom, freedom_of_difference
-from embassay.stats.intervals import shared_degrees
+from embassay.stats.intervals import degrees_of_all_differences
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import SweepPart
 
-__all__ = ["Basis", "Contender", "Evidence", "collect_evidence"]
+__all__ = ["Basis", "Contender", "QuestionEvidence", "collect_evidence"]
 
 Basis = Literal["quality", "share", "groups", "choice"]
 """What a value is: how good a system is at something that people want (`quality`), the share of it that is kept under
@@ -53,7 +53,7 @@ class Contender(Estimate):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class QuestionEvidence:
     """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples). `note`
     says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader, `uneven`
     why its systems don't compare; `people` and `beside` are those of an answer. Without an outlook the resamples don't
@@ -69,7 +69,7 @@ class Evidence:
     contenders: tuple[Contender, ...]
     replicates: NDArray[np.float64]
     n: int
-    unit: Unit
+    unit: MeasureFormat
     note: str = ""
     equal: str = ""
     uneven: str = ""
@@ -87,8 +87,14 @@ class Evidence:
 
 
 def _standings_evidence(
-    run: ReportRun, kinds: Sequence[str], task: str, unit: Unit, *, means: str = "", basis: Basis = "quality"
-) -> Evidence | None:
+    run: ReportRun,
+    kinds: Sequence[str],
+    task: str,
+    unit: MeasureFormat,
+    *,
+    means: str = "",
+    basis: Basis = "quality",
+) -> QuestionEvidence | None:
     """The evidence in a run's standings on a task, of the systems that one method scored."""
     if run.record.kind not in kinds:
         return None
@@ -101,7 +107,7 @@ def _standings_evidence(
             known = [
                 row.headline for row in every if row.group == REFERENCE and row.headline.value is not None
             ]
-            evidence = _make_evidence(run, ours, scope, unit, collections=basis == "groups")
+            evidence = _build_standings_evidence(run, ours, scope, unit, collections=basis == "groups")
             best = max(known, key=lambda headline: headline.value or 0.0, default=None)
             floor = None if best is None else best.value
             is_reached = floor is not None and floor >= evidence.contenders[0].point
@@ -110,9 +116,9 @@ def _standings_evidence(
     return None
 
 
-def _make_evidence(
-    run: ReportRun, standings: Sequence[Standing], scope: str, unit: Unit, *, collections: bool
-) -> Evidence:
+def _build_standings_evidence(
+    run: ReportRun, standings: Sequence[Standing], scope: str, unit: MeasureFormat, *, collections: bool
+) -> QuestionEvidence:
     sign = 1.0 if higher_is_better(standings[0].measure) else -1.0
     ordered = sorted(
         standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
@@ -137,9 +143,9 @@ def _make_evidence(
         )
         for standing in ordered
     ]
-    strata = [one.headline.resampled for one in ordered]
-    free = freedom_of_difference(*strata[:2], most=shared_degrees(strata))
-    evidence = Evidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
+    strata = [one.headline.resampled_strata for one in ordered]
+    free = freedom_of_difference(*strata[:2], most=degrees_of_all_differences(strata))
+    evidence = QuestionEvidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
     if not collections:
         return evidence
     sets, whole = _count_collections(run, ordered[0].system)
@@ -168,17 +174,17 @@ def _count_collections(run: ReportRun, system: str) -> tuple[int, bool]:
     return sum(many), all(matches) and bool(matches)
 
 
-def _scoring_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
+def _scoring_evidence(run: ReportRun, *, labels: bool) -> QuestionEvidence | None:
     """Of a scoring by people's labels, or by a golden set: its leading measure, with the values and the tests of its
     record, corrected by people or not."""
-    score = score_of(run)
-    if score is None or _is_golden(run, score.judgements.path) == labels:
+    score = read_scoring(run)
+    if score is None or _is_from_golden_run(run, score.judgements.path) == labels:
         return None
     from embassay.protocols.rag.scoring.conclusions import find_less_judged_run
-    from embassay.protocols.rag.scoring.standings import read_scored
-    from embassay.report.rag.tables import TASK, choose_unit
+    from embassay.protocols.rag.scoring.standings import read_scored_runs
+    from embassay.report.rag.tables import TASK, choose_measure_unit
 
-    headline, scored = score.headline, read_scored(run.record.path)
+    headline, scored = score.headline, read_scored_runs(run.record.path)
     ours = [
         standing
         for standing in scored.standings
@@ -186,13 +192,13 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     ]
     if len(ours) < 2:
         return None
-    evidence = _make_evidence(run, ours, TASK, choose_unit(headline), collections=False)
+    evidence = _build_standings_evidence(run, ours, TASK, choose_measure_unit(headline), collections=False)
     other = find_less_judged_run(score)
     uneven = f"{other[0]} has fewer graded passages: rag golden --add-run" if other is not None else ""
     return replace(evidence, uneven=uneven, means=f"{headline} by {'labels' if labels else 'a golden set'}")
 
 
-def _is_golden(run: ReportRun, path: str) -> bool:
+def _is_from_golden_run(run: ReportRun, path: str) -> bool:
     """Whether judgements come out of a golden run, whose grades a model gave. A path is as the command had it, so it is
     looked for from every folder above the run too."""
     starts = (Path(), *run.record.path.resolve().parents[:MOST_ABOVE])
@@ -205,11 +211,11 @@ MOST_ABOVE = 4
 """Folders above a run from which its command may have been given."""
 
 
-def _sweep_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
+def _sweep_evidence(run: ReportRun, *, labels: bool) -> QuestionEvidence | None:
     """Of a sweep: every encoder by its best stack. A sweep tests no ranks, so an encoder is at most likely first: where
     it beats every other one in stacks that differ in nothing else."""
     findings = read_sweep_findings(run)
-    if findings is None or _is_golden(run, _describe_judgements(run)) == labels:
+    if findings is None or _is_from_golden_run(run, _describe_judgements(run)) == labels:
         return None
     part, measure = findings.parts[0], findings.asked.measure
     best: dict[str, Any] = {}
@@ -226,14 +232,14 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     ordered = tuple(sorted(contenders, key=lambda contender: (-contender.point, contender.name)))
     if len(ordered) < 2:
         return None
-    beaten = _beaten_encoders(part, measure)
+    beaten = _find_beaten_encoders(part, measure)
     may = tuple(row.name for row in ordered if row.name not in beaten)
     is_first = may == (ordered[0].name,)
     told = "ahead with all else equal" if is_first else "no encoder is ahead of all with all else equal"
     taken = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
     if is_first and taken is not None and taken.axes.get("encoder") != may[0]:
         is_first, told = False, f"the sweep's rule selects {taken.axes.get('encoder')}"
-    return Evidence(
+    return QuestionEvidence(
         run, ordered, np.empty((len(ordered), 0)), part.queries, SCORE,
         means=f"{measure} of its best stack, by {'labels' if labels else 'a golden set'}",
         told=told, chance=LIKELY if is_first else 0, may=may or tuple(row.name for row in ordered)
@@ -244,7 +250,7 @@ LIKELY = 80
 """Resamples of 100 from which a leader is likely first."""
 
 
-def _beaten_encoders(part: SweepPart, measure: str) -> set[str]:
+def _find_beaten_encoders(part: SweepPart, measure: str) -> set[str]:
     """The encoders that another one beats in stacks that differ in nothing else, by the interval of the difference."""
     beaten: set[str] = set()
     for effect in part.effects:
@@ -268,7 +274,7 @@ LEAST_CHANCE = 0.05
 """Who is less likely the best than this is out of a choice."""
 
 
-def _choice_evidence(run: ReportRun) -> Evidence | None:
+def _choice_evidence(run: ReportRun) -> QuestionEvidence | None:
     """Of a choice: how likely each system is the best, by the documents themselves and the labels that there were."""
     choice = (
         next(iter(run.record.compared.get("choice", {}).items()), None)
@@ -288,9 +294,11 @@ def _choice_evidence(run: ReportRun) -> Evidence | None:
     ordered = tuple(sorted(contenders, key=lambda row: (row.name != told["pick"], -row.point, row.name)))
     if len(ordered) < 2:
         return None
-    judged = tables.format_counted(told["judged"], "judged question") if told["judged"] else "no labels"
+    judged = (
+        tables.format_count_with_noun(told["judged"], "judged question") if told["judged"] else "no labels"
+    )
     chance, near = tables.format_percent(told["p_best"]), tables.format_percent(told["p_near"])
-    return Evidence(
+    return QuestionEvidence(
         run, ordered, np.empty((len(ordered), 0)), told["judged"] or told["questions"], SCORE,
         means=f"chance of being best; {judged}", basis="choice",
         told=f"{chance} best, {near} within {told['tolerance']:g} of the best",
@@ -299,7 +307,7 @@ def _choice_evidence(run: ReportRun) -> Evidence | None:
     )  # fmt: skip
 
 
-def _study_evidence(run: ReportRun) -> Evidence | None:
+def _study_evidence(run: ReportRun) -> QuestionEvidence | None:
     """Of a study: systems on the items that people had; scripts that stand in for people are no people."""
     evidence, summary = _standings_evidence(run, ("hume",), OVERALL, POINTS), read_hume_summary(run)
     if evidence is None or summary is None:
@@ -309,7 +317,9 @@ def _study_evidence(run: ReportRun) -> Evidence | None:
     if name_answerers(summary) == "people":
         human = next((place.mean for place in summary.places if place.kind == "human"), None)
         won = next((wins for wins in summary.wins if (wins.by, wins.reference) == ("all", "best")), None)
-        beside = f"people lead on {won.wins} of {tables.format_counted(won.pairs, 'task')}" if won else ""
+        beside = (
+            f"people lead on {won.wins} of {tables.format_count_with_noun(won.pairs, 'task')}" if won else ""
+        )
         if human is None or human.value is None:
             return replace(evidence, beside=beside)
         people = Contender(human.value, human.low, human.high, name="people", kind="human")
@@ -317,14 +327,14 @@ def _study_evidence(run: ReportRun) -> Evidence | None:
     return replace(evidence, note="scripts answered; have people answer: hume serve")
 
 
-def _paraphrase_evidence(run: ReportRun, kind: str) -> Evidence | None:
+def _paraphrase_evidence(run: ReportRun, kind: str) -> QuestionEvidence | None:
     """The overall score on reworded texts; of a run of clustering alone that is no more than grouping."""
     tasks = {task for task, *_ in run.record.rows} - {OVERALL}
     basis: Basis = "share" if tasks == {"clustering"} else "quality"
     return _standings_evidence(run, (kind,), OVERALL, POINTS, basis=basis)
 
 
-def _robustness_evidence(run: ReportRun) -> Evidence | None:
+def _robustness_evidence(run: ReportRun) -> QuestionEvidence | None:
     """Of robustness: a system that only ignores noise reaches a third, and nobody leads who has no more."""
     evidence = _standings_evidence(run, ("sage",), "robustness", SCORE, means=STABLE, basis="share")
     if evidence is None or evidence.contenders[0].point > ONLY_NOISE + ROUNDING:
@@ -340,7 +350,7 @@ ONLY_NOISE, ROUNDING = 1 / 3, 1e-9
 KEPT = "share of search quality kept"
 STABLE = "keeps noise closer than a changed meaning"
 PARAPHRASED = "search quality on paraphrased texts"
-Finder = Callable[[ReportRun], Evidence | None]
+Finder = Callable[[ReportRun], QuestionEvidence | None]
 FINDERS: Mapping[str, Sequence[Finder]] = {
     "search": (
         lambda run: _scoring_evidence(run, labels=True),
@@ -368,7 +378,7 @@ FINDERS: Mapping[str, Sequence[Finder]] = {
 """Where evidence on a question is looked for, the best first."""
 
 
-def collect_evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
+def collect_evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[QuestionEvidence]:
     """What the runs say of a question, the best evidence first."""
     # Finders before runs: the best kind of evidence in any run comes before a lesser one in the first.
     for find in FINDERS[question]:

@@ -8,33 +8,33 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Part, Sentence, join_names, plain_text
-from embassay.protocols.compare import Field, list_fields, read_values
+from embassay.document.blocks import Part, Sentence, join_names, join_sentence_text
+from embassay.protocols.compare import RankedField, list_ranked_fields, read_run_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation
-from embassay.protocols.kernel.tables import SCORE, Unit, choose_unit
+from embassay.protocols.kernel.tables import SCORE, MeasureFormat, choose_measure_format
 from embassay.records import Result
 from embassay.report.board import (
-    Board,
+    BoardRow,
     BoardTask,
-    Row,
-    Value,
+    BoardValue,
+    SystemBoard,
     list_present_tasks,
+    list_systems_above_reference,
     list_tasks,
-    name_row,
-    passing_systems,
+    name_row_system,
 )
 from embassay.report.notes import SMALL
-from embassay.report.record import APART, OVERALL, Record, Scope
+from embassay.report.record import APART, OVERALL, ComparisonScope, RunRecord
 from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.runs.spending import format_dollars
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.sweep.findings.record import StackFacts, SweepPart
+    from embassay.protocols.rag.sweep.findings.record import StackSummary, SweepPart
 
 
 @dataclass(frozen=True)
-class Finding:
+class SystemFinding:
     """A clause about the system, and the page of the run that says it: `run` is its title, `page` its address.
 
     `weight` orders findings of several runs, the gravest (or best) first; `claims` are what the clause states.
@@ -56,41 +56,41 @@ class Finding:
 
 def make_finding(
     run: ReportRun, *clause: Part, weight: float = 0.0, place: str = "", claims: Iterable[Claim] = ()
-) -> Finding:
+) -> SystemFinding:
     """A finding of a run; `place` is a part of its page."""
-    return Finding(clause, run.title, f"{place or run.record.kind}{run.ending}", weight, tuple(claims))
+    return SystemFinding(clause, run.title, f"{place or run.record.kind}{run.ending}", weight, tuple(claims))
 
 
-def task_word(task: BoardTask) -> str:
+def format_task_name(task: BoardTask) -> str:
     """A task inside a sentence."""
     return task.short if task.short.isupper() else task.short.lower()
 
 
-def say_value(value: Value) -> str:
+def format_value_with_interval(value: BoardValue) -> str:
     """A value with its interval: `0.523 (0.510–0.536)`."""
-    return "" if value.row is None else format_figure(value.row, value.unit)
+    return "" if value.row is None else format_result_with_interval(value.row, value.unit)
 
 
-def format_figure(row: Result, unit: Unit = SCORE) -> str:
+def format_result_with_interval(row: Result, unit: MeasureFormat = SCORE) -> str:
     """The same of a row that has a value."""
     low, high = row.ci_low, row.ci_high
-    ends = f" ({unit.said_interval(low, high)})" if low is not None and high is not None else ""
-    return unit.write_value(row.value or 0.0) + ends
+    ends = f" ({unit.format_interval_in_text(low, high)})" if low is not None and high is not None else ""
+    return unit.format_value_in_text(row.value or 0.0) + ends
 
 
-def format_percents(row: Result, unit: Unit) -> str:
+def format_percent_with_interval(row: Result, unit: MeasureFormat) -> str:
     """A row that is given in percent: `23.5% (21.9–25.1)`."""
     low, high = row.ci_low, row.ci_high
     ends = f" ({unit.interval(low, high)})" if low is not None and high is not None else ""
     return f"{unit.text(row.value or 0.0)}%{ends}"
 
 
-def format_share(row: Result) -> str:
+def format_share_with_count(row: Result) -> str:
     """A share with its count: `4 of 48 (8%)`."""
     return numbers.format_share(row.value or 0.0, row.n)
 
 
-def known_rows(rows: Sequence[Result | None]) -> list[Result]:
+def keep_rows_with_value(rows: Sequence[Result | None]) -> list[Result]:
     """The rows that have a value."""
     return [row for row in rows if row is not None and row.value is not None]
 
@@ -100,84 +100,95 @@ NO_MORE = {"robustness": "only by keeping noise above the summary"}
 """What a task's constant is, where its label is too short for a sentence."""
 
 
-def rank_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_rank_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """Tasks on which its rank range is 1, then those where it includes 1."""
-    alone = [task for task in _ranked_tasks(run, row) if _rank_range(run, task, row) == (1, 1)]
+    alone = [task for task in _list_ranked_tasks(run, row) if _find_rank_range(run, task, row) == (1, 1)]
     maybe = [
         task
-        for task in _ranked_tasks(run, row)
-        if _is_possibly_first(run, task, row) and task not in alone + uninformative_tasks(run, row)
+        for task in _list_ranked_tasks(run, row)
+        if _is_possibly_first(run, task, row) and task not in alone + list_uninformative_tasks(run, row)
     ]
-    for noun, tasks in _by_field(run, row, alone):
-        clause = f"beats every other {noun} on {_list_values(run, row, tasks)}"
-        yield make_finding(run, clause, weight=3, claims=_state_place("first", run, row, tasks))
+    for noun, tasks in _group_tasks_by_field(run, row, alone):
+        clause = f"beats every other {noun} on {_list_task_values(run, row, tasks)}"
+        yield make_finding(run, clause, weight=3, claims=_state_place_on_tasks("first", run, row, tasks))
     if maybe:
-        clause = f"may be first on {_list_values(run, row, maybe)}"
-        yield make_finding(run, clause, weight=2, claims=_state_place("may be first", run, row, maybe))
+        clause = f"may be first on {_list_task_values(run, row, maybe)}"
+        yield make_finding(
+            run, clause, weight=2, claims=_state_place_on_tasks("may be first", run, row, maybe)
+        )
 
 
-def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_rank_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """Tasks on which every other system of its field beats it, and those on which a reference does as well."""
-    last = [task for task in _ranked_tasks(run, row) if _is_last(_find_scope(run, task.name, row), row)]
-    for noun, tasks in _by_field(run, row, last):
-        clause = f"is beaten by every other {noun} on {_list_values(run, row, tasks)}"
-        yield make_finding(run, clause, weight=4, claims=_state_place("last", run, row, tasks))
+    last = [
+        task
+        for task in _list_ranked_tasks(run, row)
+        if _is_surely_last(_find_compared_scope(run, task.name, row), row)
+    ]
+    for noun, tasks in _group_tasks_by_field(run, row, last):
+        clause = f"is beaten by every other {noun} on {_list_task_values(run, row, tasks)}"
+        yield make_finding(run, clause, weight=4, claims=_state_place_on_tasks("last", run, row, tasks))
     for i, task in enumerate(run.board.tasks):
-        value, trivial = row.tasks[i], trivial_value(run.record, task)
+        value, trivial = row.tasks[i], find_trivial_value(run.record, task)
         if (
             value.value is None
             or trivial is None
             or value.value > trivial
-            or _is_constant(task, value.value, trivial)
+            or _is_constant_score(task, value.value, trivial)
         ):
             continue
         what = NO_MORE.get(task.name) or (
             f"the baseline {task.trivial_system}" if task.trivial_system else task.trivial_label
         )
-        as_much = task.printed.write_value(trivial)
-        clause = f"scores {say_value(value)} on {task_word(task)}, no more than {what} ({as_much})"
+        as_much = task.printed.format_value_in_text(trivial)
+        clause = (
+            f"scores {format_value_with_interval(value)} on {format_task_name(task)}, "
+            f"no more than {what} ({as_much})"
+        )
         yield make_finding(run, clause, weight=6 if task.trivial_system else 2)
 
 
-def _state_place(relation: Relation, run: ReportRun, row: Row, tasks: Sequence[BoardTask]) -> Iterator[Claim]:
+def _state_place_on_tasks(
+    relation: Relation, run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]
+) -> Iterator[Claim]:
     """Where it stands on each of the tasks, in the field that it was compared in."""
     name = row.system.name
     for task in tasks:
-        others = tuple(other for other in _find_scope(run, task.name, row).systems if other != name)
+        others = tuple(other for other in _find_compared_scope(run, task.name, row).systems if other != name)
         yield Claim(name, relation, task.name, others)
 
 
-def overall_rank(run: ReportRun, row: Row) -> str:
+def describe_overall_rank(run: ReportRun, row: BoardRow) -> str:
     """`rank 1–2 of 6 systems overall`; empty without a rank."""
-    scope = _find_scope(run, run.board.lead, row)
+    scope = _find_compared_scope(run, run.board.lead, row)
     ranges = scope.ranges.get(row.system.name)
     if ranges is None:
         return ""
     where = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
-    of = numbers.format_counted(len(scope.systems), _name_kind(run.board, scope, row))
+    of = numbers.format_count_with_noun(len(scope.systems), _name_field_kind(run.board, scope, row))
     return f"rank {numbers.format_rank(*ranges)} of {of} {where}"
 
 
-def uninformative_tasks(run: ReportRun, row: Row) -> list[BoardTask]:
+def list_uninformative_tasks(run: ReportRun, row: BoardRow) -> list[BoardTask]:
     """The tasks on which the tests allow it every place: they say nothing of it."""
     return [
         task
-        for task in _ranked_tasks(run, row)
-        if _rank_range(run, task, row) == (1, len(_find_scope(run, task.name, row).systems))
+        for task in _list_ranked_tasks(run, row)
+        if _find_rank_range(run, task, row) == (1, len(_find_compared_scope(run, task.name, row).systems))
     ]
 
 
-def _is_constant(task: BoardTask, value: float, trivial: float) -> bool:
+def _is_constant_score(task: BoardTask, value: float, trivial: float) -> bool:
     """Whether it reaches a constant exactly: robustness of 1/3 is what its first relation allows."""
     return not task.trivial_system and value > trivial - 1e-9
 
 
-def _ranked_tasks(run: ReportRun, row: Row) -> list[BoardTask]:
+def _list_ranked_tasks(run: ReportRun, row: BoardRow) -> list[BoardTask]:
     """The tasks of the board on which it has a rank among two or more."""
-    return [task for task in run.board.tasks if _rank_range(run, task, row) is not None]
+    return [task for task in run.board.tasks if _find_rank_range(run, task, row) is not None]
 
 
-def _find_scope(run: ReportRun, name: str, row: Row) -> Scope:
+def _find_compared_scope(run: ReportRun, name: str, row: BoardRow) -> ComparisonScope:
     """The field that it was compared in."""
     for scope in (run.record.scope(name), run.record.scope(name + APART)):
         if row.system.name in scope.ranges:
@@ -185,33 +196,37 @@ def _find_scope(run: ReportRun, name: str, row: Row) -> Scope:
     return run.record.scope(name)
 
 
-def _rank_range(run: ReportRun, task: BoardTask, row: Row) -> tuple[int, int] | None:
-    scope = _find_scope(run, task.name, row)
+def _find_rank_range(run: ReportRun, task: BoardTask, row: BoardRow) -> tuple[int, int] | None:
+    scope = _find_compared_scope(run, task.name, row)
     return scope.ranges.get(row.system.name) if len(scope.systems) > 1 else None
 
 
-def _is_possibly_first(run: ReportRun, task: BoardTask, row: Row) -> bool:
+def _is_possibly_first(run: ReportRun, task: BoardTask, row: BoardRow) -> bool:
     """Whether the tests let it be first, and it scores above every reference where any system does."""
-    first = _find_scope(run, task.name, row).first
-    return _rank_range(run, task, row) is not None and row.system.name in passing_systems(
+    first = _find_compared_scope(run, task.name, row).first
+    return _find_rank_range(run, task, row) is not None and row.system.name in list_systems_above_reference(
         run.board, first, task.name
     )
 
 
-def _is_last(scope: Scope, row: Row) -> bool:
+def _is_surely_last(scope: ComparisonScope, row: BoardRow) -> bool:
     last = len(scope.systems)
     return scope.ranges.get(row.system.name) == (last, last)
 
 
-def _by_field(run: ReportRun, row: Row, tasks: Sequence[BoardTask]) -> Iterator[tuple[str, list[BoardTask]]]:
+def _group_tasks_by_field(
+    run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]
+) -> Iterator[tuple[str, list[BoardTask]]]:
     """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
     fields: dict[str, list[BoardTask]] = {}
     for task in tasks:
-        fields.setdefault(_name_kind(run.board, _find_scope(run, task.name, row), row), []).append(task)
+        fields.setdefault(
+            _name_field_kind(run.board, _find_compared_scope(run, task.name, row), row), []
+        ).append(task)
     yield from fields.items()
 
 
-def _name_kind(board: Board, scope: Scope, row: Row) -> str:
+def _name_field_kind(board: SystemBoard, scope: ComparisonScope, row: BoardRow) -> str:
     kinds = {board.row(name).system.kind for name in scope.systems}
     every = {entry.system.kind for entry in board.rows if entry.system.ranked}
     if kinds == every or len(kinds) > 1:
@@ -219,12 +234,15 @@ def _name_kind(board: Board, scope: Scope, row: Row) -> str:
     return "classical metric" if row.system.kind == "classical" else "encoder"
 
 
-def _list_values(run: ReportRun, row: Row, tasks: Sequence[BoardTask]) -> str:
+def _list_task_values(run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]) -> str:
     """`STS 81.4 (78.0–84.2) and retrieval 60.1 (55.0–64.9)`."""
     place = {task.name: i for i, task in enumerate(run.board.tasks)}
-    values = [f"{task_word(task)} {say_value(row.tasks[place[task.name]])}" for task in tasks[:MOST_TASKS]]
+    values = [
+        f"{format_task_name(task)} {format_value_with_interval(row.tasks[place[task.name]])}"
+        for task in tasks[:MOST_TASKS]
+    ]
     more = [f"{len(tasks) - MOST_TASKS} more"] if len(tasks) > MOST_TASKS else []
-    return plain_text(join_names([*values, *more]))
+    return join_sentence_text(join_names([*values, *more]))
 
 
 FILE = "headlines.parquet"
@@ -233,30 +251,36 @@ MOST_BYTES = 20_000_000
 MOST_DATASETS = 3
 
 
-def dataset_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_dataset_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The datasets on which its rank is 1, by the same tests as on tasks."""
-    firsts = [(field, place) for field, place in _dataset_places(run, row) if place == (1, 1)]
+    firsts = [(field, place) for field, place in _list_dataset_ranks(run, row) if place == (1, 1)]
     if firsts:
         yield make_finding(
-            run, f"beats every other system of its kind on {_values_on(run, row, firsts)}", weight=2.5
+            run,
+            f"beats every other system of its kind on {_list_dataset_values(run, row, firsts)}",
+            weight=2.5,
         )
 
 
-def dataset_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_dataset_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The datasets on which every other one beats it."""
     lasts = [
-        (field, place) for field, place in _dataset_places(run, row) if place == (len(field.entrants),) * 2
+        (field, place)
+        for field, place in _list_dataset_ranks(run, row)
+        if place == (len(field.entrants),) * 2
     ]
     if lasts:
         yield make_finding(
-            run, f"is beaten by every other system of its kind on {_values_on(run, row, lasts)}", weight=3.5
+            run,
+            f"is beaten by every other system of its kind on {_list_dataset_values(run, row, lasts)}",
+            weight=3.5,
         )
 
 
-Placed = tuple[Field, tuple[int, int]]
+Placed = tuple[RankedField, tuple[int, int]]
 
 
-def _dataset_places(run: ReportRun, row: Row) -> Iterator[Placed]:
+def _list_dataset_ranks(run: ReportRun, row: BoardRow) -> Iterator[Placed]:
     """The fields of single datasets, of tasks that have several, in which it has a rank."""
     several = {
         task.name: task.headline
@@ -267,7 +291,7 @@ def _dataset_places(run: ReportRun, row: Row) -> Iterator[Placed]:
     if not several or not path.is_file() or path.stat().st_size > MOST_BYTES:
         return
     state = path.stat()
-    for field in _cached_fields(run.record.path, state.st_mtime_ns, state.st_size):
+    for field in _read_fields_cached(run.record.path, state.st_mtime_ns, state.st_size):
         if not field.dataset or several.get(field.task) != field.measure:
             continue
         for entrant in field.entrants:
@@ -279,14 +303,18 @@ def _dataset_places(run: ReportRun, row: Row) -> Iterator[Placed]:
                 yield field, (entrant.rank_low, entrant.rank_high)
 
 
-def _values_on(run: ReportRun, row: Row, placed: Sequence[Placed]) -> str:
-    word = {task.name: task_word(task) for task in list_present_tasks(run.record)}
+def _list_dataset_values(run: ReportRun, row: BoardRow, placed: Sequence[Placed]) -> str:
+    word = {task.name: format_task_name(task) for task in list_present_tasks(run.record)}
     values = []
     for field, _ in placed[:MOST_DATASETS]:
         result = run.record.find(field.task, row.system.name, field.measure, dataset=field.dataset)
-        value = format_figure(result, choose_unit(run.record.kind)) if result is not None else ""
+        value = (
+            format_result_with_interval(result, choose_measure_format(run.record.kind))
+            if result is not None
+            else ""
+        )
         values.append(f"{word[field.task]} of {field.dataset} {value}")
-    return plain_text(
+    return join_sentence_text(
         join_names(
             [*values, *([f"{len(placed) - MOST_DATASETS} more"] if len(placed) > MOST_DATASETS else [])]
         )
@@ -295,8 +323,8 @@ def _values_on(run: ReportRun, row: Row, placed: Sequence[Placed]) -> str:
 
 # Size and time of the file are in the key: a run that goes on writes it anew.
 @lru_cache(maxsize=2)
-def _cached_fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]:
-    return tuple(list_fields(read_values(folder)))
+def _read_fields_cached(folder: Path, _written: int, _size: int) -> tuple[RankedField, ...]:
+    return tuple(list_ranked_fields(read_run_values(folder)))
 
 
 ASKED = (
@@ -311,7 +339,7 @@ ASKED = (
 """The questions that a report can answer, by the kinds of run that do."""
 
 
-def list_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> Iterator[str]:
+def list_system_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
     """Each as one sentence. `own` are the runs that have results of the system."""
     if not row.system.ranked:
         return
@@ -321,43 +349,45 @@ def list_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row)
         kinds |= {"sage", "pteb", "hteb", "score", "names", "noise"}
     not_asked = [words for of, words in ASKED if not kinds & set(of)]
     if not_asked:
-        yield f"Not tested here: {plain_text(join_names(not_asked))}."
+        yield f"Not tested here: {join_sentence_text(join_names(not_asked))}."
     for run in own:
         yield from (
-            f"{run.title}: {said}" if len(runs) > 1 else said for said in _say_missing(run.record, row)
+            f"{run.title}: {said}" if len(runs) > 1 else said for said in _say_missing_scores(run.record, row)
         )
-    yield from _say_uninformative(own, row)
+    yield from _say_uninformative_tasks(own, row)
     for run in (other for other in own if other.record.kind == "pteb"):
         from embassay.report.pteb import drops as of_pteb
 
-        yield from of_pteb.unknown(run, run.board.row(row.system.name))
+        yield from of_pteb.list_uncertain_losses(run, run.board.row(row.system.name))
     for run in (other for other in own if other.record.kind == "hteb"):
         from embassay.report.hteb import profile
 
-        yield from profile.unknown(run, run.board.row(row.system.name))
-    yield from _say_identities(own, row)
-    yield from _say_languages(own)
+        yield from profile.list_uncertain_axes(run, run.board.row(row.system.name))
+    yield from _say_differing_identities(own, row)
+    yield from _say_tested_languages(own)
     if row.system.kind == "embedding":
-        source, price, _ = price_of(own, row.system.name)
+        source, price, _ = find_system_price(own, row.system.name)
         if source == "server" and price is None:
             yield "Its price is unknown: give price= in its name."
         yield "Whether it was trained on this data is unknown."
 
 
-def _say_uninformative(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
+def _say_uninformative_tasks(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
     for run in runs:
-        nothing = [task_word(task) for task in uninformative_tasks(run, run.board.row(row.system.name))]
+        nothing = [
+            format_task_name(task) for task in list_uninformative_tasks(run, run.board.row(row.system.name))
+        ]
         if nothing:
-            yield f"{run.title}: no test separates it from the others on {plain_text(join_names(nothing))}."
+            yield f"{run.title}: no test separates it from the others on {join_sentence_text(join_names(nothing))}."
 
 
-def _say_missing(record: Record, row: Row) -> Iterator[str]:
+def _say_missing_scores(record: RunRecord, row: BoardRow) -> Iterator[str]:
     """Tasks without a score, scores without an interval, and those of few items."""
     name = row.system.name
     tasks = list_tasks(record)
     absent = [task.short for task in tasks if not record.datasets(task.name)]
     if absent:
-        yield f"{plain_text(join_names(absent))} {'was' if len(absent) == 1 else 'were'} not part of the run."
+        yield f"{join_sentence_text(join_names(absent))} {'was' if len(absent) == 1 else 'were'} not part of the run."
     failed, waiting = (
         [cell for cell in record.cells if cell.system == name and cell.status == status]
         for status in ("failed", "not run")
@@ -383,28 +413,28 @@ def _say_missing(record: Record, row: Row) -> Iterator[str]:
         yield f"Has no interval: {', '.join(bare[:4])}{more}."
 
 
-def _say_identities(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
+def _say_differing_identities(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
     """That what bears its name is not the same in all runs."""
     identities = {
-        run.record.by_name[row.system.name].identity: run.title
+        run.record.systems_by_name[row.system.name].identity: run.title
         for run in runs
-        if run.record.by_name[row.system.name].kind == row.system.kind
+        if run.record.systems_by_name[row.system.name].kind == row.system.kind
     }
     identities.pop("", None)
-    plainest = {_bare_identity(identity) for identity in identities}
+    plainest = {_strip_identity_wrapper(identity) for identity in identities}
     if len(plainest) > 1:
         yield (
-            f"Whether it is the same in {plain_text(join_names(list(identities.values())))} is "
+            f"Whether it is the same in {join_sentence_text(join_names(list(identities.values())))} is "
             "unknown: its identity differs (weights, settings or tokenizer)."
         )
 
 
-def _bare_identity(identity: str) -> str:
+def _strip_identity_wrapper(identity: str) -> str:
     """An identity without how it was wrapped: a metric of texts is the cosine of its encoder's vectors."""
     return identity.removeprefix("cosine(").removesuffix(")") if identity.startswith("cosine(") else identity
 
 
-def _say_languages(runs: Sequence[ReportRun]) -> Iterator[str]:
+def _say_tested_languages(runs: Sequence[ReportRun]) -> Iterator[str]:
     langs = {
         dataset.get("lang", "")
         for run in runs
@@ -412,10 +442,10 @@ def _say_languages(runs: Sequence[ReportRun]) -> Iterator[str]:
         if dataset.get("lang")
     }
     if langs and len(langs) < 4 and "mul" not in langs:
-        yield f"Only texts in {plain_text(join_names(sorted(langs)))} were tested."
+        yield f"Only texts in {join_sentence_text(join_names(sorted(langs)))} were tested."
 
 
-def trivial_value(record: Record, task: BoardTask) -> float | None:
+def find_trivial_value(record: RunRecord, task: BoardTask) -> float | None:
     """The dashed line of the task's panel: its constant, or the score of a reference system."""
     if task.trivial is not None:
         return task.trivial
@@ -440,7 +470,7 @@ class RunCost:
 
 
 @dataclass(frozen=True)
-class AgainstPrice:
+class SystemPriceFigures:
     """Its price, sentences that weigh price and time against the scores, and what each run took."""
 
     price: str
@@ -448,19 +478,19 @@ class AgainstPrice:
     runs: tuple[RunCost, ...]
 
 
-def make_price_figures(runs: Sequence[ReportRun], row: Row) -> AgainstPrice:
+def make_price_figures(runs: Sequence[ReportRun], row: BoardRow) -> SystemPriceFigures:
     """The figures of all runs that have the system."""
     sentences = [
-        *_say_speeds(runs, row),
-        *(stack for run in runs for stack in _stack_sentences(run, row.system.name)),
+        *_say_faster_systems(runs, row),
+        *(stack for run in runs for stack in _say_best_stack(run, row.system.name)),
     ]
     costs = (_find_run_cost(run, row.system.name) for run in runs)
-    return AgainstPrice(
+    return SystemPriceFigures(
         _say_price(runs, row.system.name), tuple(sentences), tuple(cost for cost in costs if cost is not None)
     )
 
 
-def encoding_speed(record: Record, system: str) -> float | None:
+def compute_encoding_speed(record: RunRecord, system: str) -> float | None:
     """Texts encoded per second of its cells, all work included; None where it encoded none."""
     cells = [cell for cell in record.cells if cell.system == system and cell.status == "done"]
     encoded = sum(cell.counts.get("texts_encoded", 0) for cell in cells)
@@ -468,10 +498,10 @@ def encoding_speed(record: Record, system: str) -> float | None:
     return encoded / seconds if encoded and seconds else None
 
 
-def price_of(runs: Sequence[ReportRun], system: str) -> tuple[str, float | None, str]:
+def find_system_price(runs: Sequence[ReportRun], system: str) -> tuple[str, float | None, str]:
     """Who sets its price (`server`, `sweep` or nobody), US dollars per million tokens, and the day of the price."""
     for run in runs:
-        facts = run.record.by_name[system].facts
+        facts = run.record.systems_by_name[system].facts
         if "usd_per_million_tokens" in facts:
             return "server", facts["usd_per_million_tokens"], run.record.manifest.get("updated", "")
     for run in runs:
@@ -482,7 +512,7 @@ def price_of(runs: Sequence[ReportRun], system: str) -> tuple[str, float | None,
 
 
 def _say_price(runs: Sequence[ReportRun], system: str) -> str:
-    source, price, day = price_of(runs, system)
+    source, price, day = find_system_price(runs, system)
     if source == "server":
         known = (
             ""
@@ -508,7 +538,7 @@ def _find_run_cost(run: ReportRun, system: str) -> RunCost | None:
         sum(cell.counts.get(key, 0) for cell in cells)
         for key in ("texts_encoded", "texts_cached", "texts_truncated")
     )
-    pace, seen = encoding_speed(record, system), encoded + cached
+    pace, seen = compute_encoding_speed(record, system), encoded + cached
     return RunCost(
         run=run.title,
         time=numbers.format_duration(seconds) if done else "",
@@ -520,18 +550,24 @@ def _find_run_cost(run: ReportRun, system: str) -> RunCost | None:
     )
 
 
-def _say_speeds(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
+def _say_faster_systems(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[Sentence]:
     """Of the first run with ranks: faster encoders that it does not beat, or that it beats all of them."""
     run = next(
-        (other for other in runs if other.board.has_ranks and row.system.name in other.record.by_name), None
+        (
+            other
+            for other in runs
+            if other.board.has_ranks and row.system.name in other.record.systems_by_name
+        ),
+        None,
     )
     if run is None:
         return
-    record, own = run.record, encoding_speed(run.record, row.system.name)
+    record, own = run.record, compute_encoding_speed(run.record, row.system.name)
     if own is None or not run.board.row(row.system.name).rank:
         return
     paces = [
-        (other, encoding_speed(record, other.system.name)) for other in (*run.board.ranked, *run.board.apart)
+        (other, compute_encoding_speed(record, other.system.name))
+        for other in (*run.board.ranked, *run.board.apart)
     ]
     faster = [(other, pace) for other, pace in paces if pace is not None and pace > FASTER * own]
     level = [(other, pace) for other, pace in faster if not _beats_other(run, row, other)]
@@ -541,7 +577,7 @@ def _say_speeds(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
         for other, pace in level[:3]:
             clause += [
                 *([", "] if clause else []),
-                name_row(other),
+                name_row_system(other),
                 f" ({numbers.format_count(round(pace))} texts per second)",
             ]
         head = (
@@ -549,11 +585,11 @@ def _say_speeds(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
         )
         yield (f"{head} in {run.title}: ", *clause, ".")
     elif faster:
-        names = join_names([name_row(other) for other, _ in faster[:3]])
+        names = join_names([name_row_system(other) for other, _ in faster[:3]])
         yield (f"It beats every faster encoder {on} in {run.title}: ", *names, ".")
 
 
-def _beats_other(run: ReportRun, a: Row, b: Row) -> bool:
+def _beats_other(run: ReportRun, a: BoardRow, b: BoardRow) -> bool:
     for scope in (run.record.scope(run.board.lead), run.record.scope(run.board.lead + APART)):
         pair = scope.pair(a.system.name, b.system.name)
         if pair is not None:
@@ -561,7 +597,7 @@ def _beats_other(run: ReportRun, a: Row, b: Row) -> bool:
     return False
 
 
-def _stack_sentences(run: ReportRun, system: str) -> Iterator[Sentence]:
+def _say_best_stack(run: ReportRun, system: str) -> Iterator[Sentence]:
     """The best stack of a sweep that it is part of, with its price and time."""
     findings = read_sweep_findings(run)
     if findings is None or not findings.parts:
@@ -577,13 +613,14 @@ def _stack_sentences(run: ReportRun, system: str) -> Iterator[Sentence]:
         return
     best = max(measured, key=lambda stack: stack.value(measure) or 0.0)
     yield (
-        f"Its best stack of {len(stacks)} in {run.title} is ", f"{best.id}: {measure} {_quality_words(best, measure)}, "
+        f"Its best stack of {len(stacks)} in {run.title} is ",
+        f"{best.id}: {measure} {_format_stack_quality(best, measure)}, "
         f"{_format_ms(best.latency)} at p{findings.asked.percentile:.0f}, {format_usd(best.cost)} per 1,000 queries "
-        f"(prices of {numbers.format_date(findings.asked.priced_on)}), {_stack_standing(part, best)}."
+        f"(prices of {numbers.format_date(findings.asked.priced_on)}), {_describe_stack_standing(part, best)}."
     )  # fmt: skip
 
 
-def _quality_words(stack: StackFacts, measure: str) -> str:
+def _format_stack_quality(stack: StackSummary, measure: str) -> str:
     quality = stack.measured(measure)
     if quality is None or quality.value.value is None:
         return "n/a"
@@ -596,7 +633,7 @@ def _quality_words(stack: StackFacts, measure: str) -> str:
     )
 
 
-def _stack_standing(part: SweepPart, stack: StackFacts) -> str:
+def _describe_stack_standing(part: SweepPart, stack: StackSummary) -> str:
     if stack.id == part.recommendation.stack:
         return "the one that the sweep recommends"
     return "on the frontier" if stack.on else "dominated by another"

@@ -10,33 +10,33 @@ from embassay.document.blocks import (
     Block,
     Box,
     Column,
-    Entry,
-    Facts,
     Heading,
-    Line,
+    PageFactsLine,
     Panes,
     Said,
     Sentence,
     Table,
-    Text,
+    TableCell,
+    TableLine,
+    TextBlock,
     Verdict,
     file_tables,
     fold_table,
     join_names,
-    number_columns,
-    plain_text,
+    join_sentence_text,
+    make_number_columns,
 )
-from embassay.document.marks import Scale, difference_mark, draw_axis, scale_of
-from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis
-from embassay.protocols.hteb.profiles import TOTAL, axis_part
+from embassay.document.marks import Scale, draw_axis, draw_difference_mark, fit_scale
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis_transformations
+from embassay.protocols.hteb.profiles import TOTAL, name_axis_part
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, state_count
+from embassay.protocols.kernel.claims import Claim, claim_count
 from embassay.protocols.kernel.tables import POINTS
 from embassay.records import Result
-from embassay.report.board import Board, Row, list_tasks
-from embassay.report.cards.findings import Finding, make_finding
-from embassay.report.notes import care_blocks, list_notes
-from embassay.report.record import OVERALL, Record, count_outcomes
+from embassay.report.board import BoardRow, SystemBoard, list_tasks
+from embassay.report.cards.findings import SystemFinding, make_finding
+from embassay.report.notes import list_run_notes, show_gravest_notes
+from embassay.report.record import OVERALL, RunRecord, count_text_outcomes
 from embassay.report.runs import ReportRun
 
 LITTLE = 0.02
@@ -46,10 +46,10 @@ PARTS_SHOWN = ("hteb-tests", "hteb-axes", "hteb-families", "hteb-groups", "hteb-
 
 
 @dataclass(frozen=True)
-class Profile:
+class TransformationProfile:
     """One system over all of the run: the original score, the total, and the change of every part."""
 
-    row: Row
+    row: BoardRow
     original: Result | None
     total: Result | None
     changes: dict[str, Result | None]
@@ -57,7 +57,7 @@ class Profile:
     @property
     def axes(self) -> dict[str, Result]:
         """The axes whose change has a value."""
-        changes = {axis: self.changes.get(axis_part(axis)) for axis in AXES}
+        changes = {axis: self.changes.get(name_axis_part(axis)) for axis in AXES}
         return {name: row for name, row in changes.items() if row is not None and row.value is not None}
 
     @property
@@ -66,28 +66,34 @@ class Profile:
         return min(self.axes.items(), key=lambda pair: pair[1].value or 0.0, default=None)
 
 
-def make_profiles(record: Record, board: Board) -> list[Profile]:
+def make_transformation_profiles(record: RunRecord, board: SystemBoard) -> list[TransformationProfile]:
     """Those of every system, in the order of the board."""
-    return [_make_profile(record, row) for row in board.rows]
+    return [_make_system_profile(record, row) for row in board.rows]
 
 
-def _make_profile(record: Record, row: Row, task: str = OVERALL, dataset: str = "") -> Profile:
+def _make_system_profile(
+    record: RunRecord, row: BoardRow, task: str = OVERALL, dataset: str = ""
+) -> TransformationProfile:
     headline = next((column.headline for column in list_tasks(record) if column.name == task), OVERALL)
     find = partial(record.find, task, row.system.name, dataset=dataset)
-    return Profile(
+    return TransformationProfile(
         row, find("original", variant=TOTAL), find(headline, variant=TOTAL),
-        {part: find("delta", variant=part) for part in list_parts(record)}
+        {part: find("delta", variant=part) for part in list_transformations_and_axes(record)}
     )  # fmt: skip
 
 
-def list_parts(record: Record) -> tuple[str, ...]:
+def list_transformations_and_axes(record: RunRecord) -> tuple[str, ...]:
     """The transformations of the run, its axes, and the total."""
     chosen = [source["name"] for source in record.manifest.get("transformations", {}).get("sources", ())]
     names = tuple(transformation for transformation in TRANSFORMATIONS if transformation in chosen)
-    return (*names, *(axis_part(axis) for axis in AXES if select_axis(axis, names)), TOTAL)
+    return (
+        *names,
+        *(name_axis_part(axis) for axis in AXES if select_axis_transformations(axis, names)),
+        TOTAL,
+    )
 
 
-def format_change(row: Result | None) -> str:
+def format_score_change(row: Result | None) -> str:
     """`-3.2 (-7.3 to -0.4)`, in points."""
     if row is None or row.value is None:
         return "n/a"
@@ -99,66 +105,72 @@ def format_change(row: Result | None) -> str:
     return POINTS.change(row.value) + ends
 
 
-def is_lost(row: Result | None) -> bool:
+def is_certain_loss(row: Result | None) -> bool:
     """Whether the whole interval of a change lies below 0."""
     return row is not None and row.ci_high is not None and row.ci_high < 0
 
 
-def is_held(row: Result | None) -> bool:
+def is_little_lost(row: Result | None) -> bool:
     """Whether the interval of a change leaves out all but a little loss."""
     return row is not None and row.ci_low is not None and row.ci_low > -LITTLE
 
 
-def hteb_verdict(record: Record, board: Board) -> Verdict:
+def hteb_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    profiles = [row for row in make_profiles(record, board) if row.row.system.ranked and row.axes]
+    profiles = [
+        row for row in make_transformation_profiles(record, board) if row.row.system.ranked and row.axes
+    ]
     if not profiles:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
-    worst, sure = _worst_claims(profiles), _sure_claim(profiles)
-    highest, failed = _highest_claims(profiles), _failed_claims(record)
-    most = _worst_sentence(worst, board)
-    lede = (*_highest_sentences(highest, profiles, board), _sure_sentence(sure), *_failed_sentences(failed))
+    worst, sure = _state_worst_axis(profiles), _count_certain_losses(profiles)
+    highest, failed = _state_highest_total(profiles), _count_failed_texts(record)
+    most = _say_worst_axis(worst, board)
+    lede = (
+        *_say_highest_total(highest, profiles, board),
+        _say_certain_losses(sure),
+        *_say_failed_texts(failed),
+    )
     claims = (*worst, sure, *highest, *failed)
     if most and sure.n:
         return Verdict(most, lede, claims)
-    tail = (("In these figures ", *_lower_first(most), "."),) if most else ()
+    tail = (("In these figures ", *_lowercase_first_letter(most), "."),) if most else ()
     return Verdict(("No system has a certain loss on any axis",), (*tail, *lede), claims)
 
 
-def _worst_claims(profiles: Sequence[Profile]) -> tuple[Claim, ...]:
+def _state_worst_axis(profiles: Sequence[TransformationProfile]) -> tuple[Claim, ...]:
     """On which axis most systems lose most, and how many, of those that have all axes; none where nobody loses."""
     whole = max(len(profile.axes) for profile in profiles)
     full = [profile for profile in profiles if len(profile.axes) == whole]
-    worst: dict[str, list[Profile]] = {}
+    worst: dict[str, list[TransformationProfile]] = {}
     for profile in full:
         if profile.worst is not None and (profile.worst[1].value or 0.0) < 0:
             worst.setdefault(profile.worst[0], []).append(profile)
     if not worst:
         return ()
     axis_name, most = max(worst.items(), key=lambda pair: len(pair[1]))
-    return (state_count(axis_name, len(most), len(profiles), most[0].row.system.name),)
+    return (claim_count(axis_name, len(most), len(profiles), most[0].row.system.name),)
 
 
-def _worst_sentence(claims: Sequence[Claim], board: Board) -> Sentence:
+def _say_worst_axis(claims: Sequence[Claim], board: SystemBoard) -> Sentence:
     """Which systems lose most on which axis; empty where none does."""
     if not claims:
         return ()
     [claim] = claims
     title = AXES[claim.kind].lower()
     if claim.of == 1:
-        return (board.naming(claim.subject), f" loses most on the axis of {title}")
+        return (board.name_system(claim.subject), f" loses most on the axis of {title}")
     if claim.n == claim.of:
         return (f"Every system loses most on the axis of {title}",)
     lose = "loses" if claim.n == 1 else "lose"
     return (f"{claim.n} of {claim.of} systems {lose} most on the axis of {title}",)
 
 
-def _lower_first(sentence: Sentence) -> Sentence:
+def _lowercase_first_letter(sentence: Sentence) -> Sentence:
     first, *rest = sentence
     return (first[:1].lower() + first[1:] if isinstance(first, str) else first, *rest)
 
 
-def _highest_claims(profiles: Sequence[Profile]) -> tuple[Claim, ...]:
+def _state_highest_total(profiles: Sequence[TransformationProfile]) -> tuple[Claim, ...]:
     """Who has the highest total of those that have one."""
     totals = {
         profile.row.system.name: profile.total.value
@@ -172,25 +184,26 @@ def _highest_claims(profiles: Sequence[Profile]) -> tuple[Claim, ...]:
     return (Claim(leading, "most", OVERALL, others, totals[leading]),)
 
 
-def _highest_sentences(
-    claims: Sequence[Claim], profiles: Sequence[Profile], board: Board
+def _say_highest_total(
+    claims: Sequence[Claim], profiles: Sequence[TransformationProfile], board: SystemBoard
 ) -> Iterator[Sentence]:
     for claim in claims:
         change = next(row.changes[TOTAL] for row in profiles if row.row.system.name == claim.subject)
         has = "has the highest total: " if claim.others else "has a total of "
         yield (
-            board.naming(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ", format_change(change),
+            board.name_system(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ",
+            format_score_change(change),
             " from its original."
         )  # fmt: skip
 
 
-def _sure_claim(profiles: Sequence[Profile]) -> Claim:
+def _count_certain_losses(profiles: Sequence[TransformationProfile]) -> Claim:
     """How many of the changes by axis are certain losses."""
     changes = [row for profile in profiles for row in profile.axes.values()]
-    return state_count("certain losses", sum(is_lost(row) for row in changes), len(changes))
+    return claim_count("certain losses", sum(is_certain_loss(row) for row in changes), len(changes))
 
 
-def _sure_sentence(claim: Claim) -> Sentence:
+def _say_certain_losses(claim: Claim) -> Sentence:
     are = "change by axis is a certain loss: its interval lies" if claim.of == 1 else (
         "changes by axis is a certain loss: its interval lies"
         if claim.n == 1
@@ -199,15 +212,15 @@ def _sure_sentence(claim: Claim) -> Sentence:
     return (f"{claim.n} of {claim.of} {are} below 0.",)
 
 
-def _failed_claims(record: Record) -> tuple[Claim, ...]:
+def _count_failed_texts(record: RunRecord) -> tuple[Claim, ...]:
     """How many texts could not be transformed; none where all could."""
-    counts = count_outcomes(record.manifest.get("transformations", {}).get("sources", ()))
+    counts = count_text_outcomes(record.manifest.get("transformations", {}).get("sources", ()))
     total = sum(counts.values())
     failed = total - counts["ok"] - counts["copied"]
-    return (state_count("failed texts", failed, total),) if failed else ()
+    return (claim_count("failed texts", failed, total),) if failed else ()
 
 
-def _failed_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _say_failed_texts(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         share = numbers.format_percent(claim.n / claim.of)
         yield (f"{share} of the texts could not be transformed, and do not count here.",)
@@ -216,12 +229,12 @@ def _failed_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
 def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: profiles, every transformation, datasets, and what became of the texts."""
     record, board = run.record, run.board
-    yield _page_facts(record, board)
+    yield _describe_hteb_run(record, board)
     yield hteb_verdict(record, board)
-    yield from care_blocks(list_notes(record), run.mark)
-    profiles = make_profiles(record, board)
+    yield from show_gravest_notes(list_run_notes(record), run.mark)
+    profiles = make_transformation_profiles(record, board)
     yield Heading("Profiles", "hteb-profiles")
-    yield Text(
+    yield TextBlock(
         "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
         "translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of its "
         "transformations, the total the plain mean of the axes. PTEB compares only paraphrased scores."
@@ -234,9 +247,9 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield _profile_table(profiles)
     yield Heading("By transformation", "hteb-transformations")
-    yield Text("The change in points under each transformation, mean over datasets.")
+    yield TextBlock("The change in points under each transformation, mean over datasets.")
     yield _transformation_table(record, profiles)
-    if panes := tuple(_by_dataset(record, board)):
+    if panes := tuple(_profile_tables_by_dataset(record, board)):
         yield Heading("By dataset", "hteb-datasets")
         yield Panes("Task", panes)
     files = {table.id: table for table in file_tables(record.path)}
@@ -246,24 +259,24 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield from map(fold_table, chosen)
 
 
-def _page_facts(record: Record, board: Board) -> Facts:
+def _describe_hteb_run(record: RunRecord, board: SystemBoard) -> PageFactsLine:
     told = record.manifest.get("transformations", {})
     sources = told.get("sources", ())
     runs = max((len(seeds) for source in sources for seeds in source.get("seeds", {}).values()), default=0)
     by = f" by {sources[0]['transformer']}" if sources else ""
     sample = ("a sample of the data",) if told.get("sample") else ()
-    return Facts.of(
+    return PageFactsLine.of(
         "hteb",
         "HTEB",
-        numbers.format_counted(len(board.tasks), "task"),
-        numbers.format_counted(len(record.ranked_systems), "system"),
-        numbers.format_counted(len(sources), "transformation"),
-        f"{numbers.format_counted(runs, 'run')}{by}",
+        numbers.format_count_with_noun(len(board.tasks), "task"),
+        numbers.format_count_with_noun(len(record.ranked_systems), "system"),
+        numbers.format_count_with_noun(len(sources), "transformation"),
+        f"{numbers.format_count_with_noun(runs, 'run')}{by}",
         *sample,
     )
 
 
-def _profile_scale(profiles: Sequence[Profile]) -> Scale:
+def _profile_scale(profiles: Sequence[TransformationProfile]) -> Scale:
     ends = [
         value
         for profile in profiles
@@ -271,24 +284,24 @@ def _profile_scale(profiles: Sequence[Profile]) -> Scale:
         for value in (row.value, row.ci_low, row.ci_high)
         if value is not None
     ]
-    return scale_of([*ends, 0.0], within=None, factor=POINTS.factor)
+    return fit_scale([*ends, 0.0], within=None, factor=POINTS.factor)
 
 
-def _profile_panels(profiles: Sequence[Profile]) -> Iterator[Block]:
+def _profile_panels(profiles: Sequence[TransformationProfile]) -> Iterator[Block]:
     """The profile plot of each of the first systems: its axes on one scale for all that are drawn."""
     scale = _profile_scale(profiles[:MOST_DRAWN])
     for profile in profiles[:MOST_DRAWN]:
         kind = profile.row.system.kind
         lines = [
-            Line(
+            TableLine(
                 AXES[name],
                 (
-                    Entry(
+                    TableCell(
                         (
-                            difference_mark(row.ci_low, row.value or 0.0, row.ci_high, kind, scale),
+                            draw_difference_mark(row.ci_low, row.value or 0.0, row.ci_high, kind, scale),
                             POINTS.change(row.value or 0.0),
                         ),
-                        exact=_exact_ends(row),
+                        exact=_write_exact_interval(row),
                     ),
                 ),
             )
@@ -301,47 +314,49 @@ def _profile_panels(profiles: Sequence[Profile]) -> Iterator[Block]:
         yield Box("panel", (table,))
 
 
-def _exact_ends(row: Result) -> str:
+def _write_exact_interval(row: Result) -> str:
     values = (row.value, row.ci_low, row.ci_high)
     return ",".join("" if value is None else f"{100 * value:.6g}" for value in values)
 
 
-def _change_entry(row: Result | None) -> Entry:
+def _change_entry(row: Result | None) -> TableCell:
     if row is None or row.value is None:
-        return Entry("n/a", why=row.reason if row is not None else "not part of the run")
+        return TableCell("n/a", why=row.reason if row is not None else "not part of the run")
     interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
-    return Entry(POINTS.change(row.value), interval, _exact_ends(row))
+    return TableCell(POINTS.change(row.value), interval, _write_exact_interval(row))
 
 
-def _score_entry(row: Result | None) -> Entry:
+def _score_entry(row: Result | None) -> TableCell:
     if row is None or row.value is None:
-        return Entry("n/a", why=row.reason if row is not None else "not part of the run")
+        return TableCell("n/a", why=row.reason if row is not None else "not part of the run")
     interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
-    return Entry(POINTS.text(row.value), interval, _exact_ends(row))
+    return TableCell(POINTS.text(row.value), interval, _write_exact_interval(row))
 
 
-def _profile_table(profiles: Sequence[Profile]) -> Table:
+def _profile_table(profiles: Sequence[TransformationProfile]) -> Table:
     """Original, paraphrased and the axes of every system: PTEB's question and HTEB's beside each other."""
     paraphrased = any("paraphrasing" in profile.changes for profile in profiles)
-    axes = [name for name in AXES if any(axis_part(name) in profile.changes for profile in profiles)]
+    axes = [name for name in AXES if any(name_axis_part(name) in profile.changes for profile in profiles)]
     heads = ["Original", *(["Paraphrased"] if paraphrased else []), *map(AXES.__getitem__, axes)]
     lines = []
     for profile in profiles:
         cells = [_score_entry(profile.original)]
         cells += [_change_entry(profile.changes.get("paraphrasing"))] if paraphrased else []
-        cells += [_change_entry(profile.changes.get(axis_part(name))) for name in axes]
+        cells += [_change_entry(profile.changes.get(name_axis_part(name))) for name in axes]
         cells += [_change_entry(profile.changes[TOTAL]), _score_entry(profile.total)]
         lines.append(_profile_line(profile.row, tuple(cells)))
-    columns = number_columns(*heads, "All axes", "HTEB total")
+    columns = make_number_columns(*heads, "All axes", "HTEB total")
     return Table("hteb-profile", "Profiles", "System", columns, tuple(lines), is_titled=False, has_latex=True)
 
 
-def _profile_line(row: Row, cells: tuple[Entry, ...]) -> Line:
-    return Line(row.label, cells, row.system.kind, "" if row.system.ranked else "reference", row.system.name)
+def _profile_line(row: BoardRow, cells: tuple[TableCell, ...]) -> TableLine:
+    return TableLine(
+        row.label, cells, row.system.kind, "" if row.system.ranked else "reference", row.system.name
+    )
 
 
-def _transformation_table(record: Record, profiles: Sequence[Profile]) -> Table:
-    names = [part for part in list_parts(record) if part in TRANSFORMATIONS]
+def _transformation_table(record: RunRecord, profiles: Sequence[TransformationProfile]) -> Table:
+    names = [part for part in list_transformations_and_axes(record) if part in TRANSFORMATIONS]
     columns = tuple(
         Column(name.replace("_", " "), style="num", group=AXES[TRANSFORMATIONS[name].axis]) for name in names
     )
@@ -352,46 +367,51 @@ def _transformation_table(record: Record, profiles: Sequence[Profile]) -> Table:
     return Table("hteb-by-transformation", "By transformation", "System", columns, lines, is_titled=False)
 
 
-def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block, ...]]]:
+def _profile_tables_by_dataset(
+    record: RunRecord, board: SystemBoard
+) -> Iterator[tuple[str, tuple[Block, ...]]]:
     for task in board.tasks:
         datasets = record.datasets(task.name)
         if not datasets:
             continue
         lines = []
         for dataset in datasets:
-            for row in board.by_task(task.name):
-                profile = _make_profile(record, row, task.name, dataset)
+            for row in board.sort_rows_by_task(task.name):
+                profile = _make_system_profile(record, row, task.name, dataset)
                 cells = (
                     _score_entry(profile.original),
                     *(
-                        _change_entry(profile.changes.get(axis_part(name)))
+                        _change_entry(profile.changes.get(name_axis_part(name)))
                         for name in AXES
-                        if axis_part(name) in profile.changes
+                        if name_axis_part(name) in profile.changes
                     ),
                     _change_entry(profile.changes[TOTAL]),
                     _score_entry(profile.total),
                 )
-                lines.append(Line(row.label, cells, row.system.kind, group=dataset))
-        heads = [AXES[name] for name in AXES if axis_part(name) in list_parts(record)]
-        columns = number_columns("Original", *heads, "All axes", "Total")
+                lines.append(TableLine(row.label, cells, row.system.kind, group=dataset))
+        heads = [AXES[name] for name in AXES if name_axis_part(name) in list_transformations_and_axes(record)]
+        columns = make_number_columns("Original", *heads, "All axes", "Total")
         table = Table(f"hteb-{task.name}", task.title, "System", columns, tuple(lines), is_titled=False)
         yield task.title, (table,)
 
 
-def profile_view(record: Record, board: Board, wide: bool) -> Table:
+def profile_terminal_table(record: RunRecord, board: SystemBoard, wide: bool) -> Table:
     """Every system's original score, total, and change on each axis; for a terminal."""
-    axes = [name for name in AXES if axis_part(name) in list_parts(record)]
-    rows: list[list[Said | Entry]] = []
-    for profile in make_profiles(record, board):
-        cells: list[Said | Entry] = [
+    axes = [name for name in AXES if name_axis_part(name) in list_transformations_and_axes(record)]
+    rows: list[list[Said | TableCell]] = []
+    for profile in make_transformation_profiles(record, board):
+        cells: list[Said | TableCell] = [
             profile.row.rank or numbers.NONE,
             profile.row.system.name if wide else profile.row.label,
         ]
-        cells += [state_of(profile.original, profile.row), state_of(profile.total, profile.row)]
         cells += [
-            format_change(profile.changes.get(axis_part(name)))
+            format_score_or_state(profile.original, profile.row),
+            format_score_or_state(profile.total, profile.row),
+        ]
+        cells += [
+            format_score_change(profile.changes.get(name_axis_part(name)))
             if wide
-            else _change_entry(profile.changes.get(axis_part(name))).text
+            else _change_entry(profile.changes.get(name_axis_part(name))).text
             for name in axes
         ]
         rows.append(cells)
@@ -399,57 +419,57 @@ def profile_view(record: Record, board: Board, wide: bool) -> Table:
     heads: list[str | Column] = [
         "Rank",
         "System",
-        *number_columns("Orig.", "HTEB", *(short[name] for name in axes)),
+        *make_number_columns("Orig.", "HTEB", *(short[name] for name in axes)),
     ]
     return Table.of("profiles", heads, rows, at=1)
 
 
-def state_of(row: Result | None, of: Row) -> Said | Entry:
+def format_score_or_state(row: Result | None, of: BoardRow) -> Said | TableCell:
     """A score in points, or the state that stands there."""
-    from embassay.report.terminal import state_or_value
+    from embassay.report.terminal import format_value_or_state
 
-    return state_or_value(of.lead) if row is None or row.value is None else POINTS.text(row.value)
+    return format_value_or_state(of.lead) if row is None or row.value is None else POINTS.text(row.value)
 
 
-def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_axis_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The axes on which little can be lost."""
-    profile = _make_profile(run.record, row)
+    profile = _make_system_profile(run.record, row)
     kept = [
-        f"{AXES[name].lower()} {format_change(change)}"
+        f"{AXES[name].lower()} {format_score_change(change)}"
         for name, change in profile.axes.items()
-        if is_held(change)
+        if is_little_lost(change)
     ]
     if kept:
-        clause = f"loses little or nothing on the axis of {plain_text(join_names(kept))}"
+        clause = f"loses little or nothing on the axis of {join_sentence_text(join_names(kept))}"
         yield make_finding(run, clause, weight=2, place="hteb-profiles")
 
 
-def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_axis_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The axis on which it breaks, and the transformation that takes most."""
-    profile = _make_profile(run.record, row)
-    broken = {name: change for name, change in profile.axes.items() if is_lost(change)}
+    profile = _make_system_profile(run.record, row)
+    broken = {name: change for name, change in profile.axes.items() if is_certain_loss(change)}
     if broken:
         name, change = min(broken.items(), key=lambda pair: pair[1].value or 0.0)
-        clause = f"breaks on the axis of {AXES[name].lower()}: {format_change(change)} points"
+        clause = f"breaks on the axis of {AXES[name].lower()}: {format_score_change(change)} points"
         yield make_finding(run, clause, weight=5, place="hteb-profiles")
     single = {
         part: change
         for part, change in profile.changes.items()
-        if part in TRANSFORMATIONS and change is not None and is_lost(change)
+        if part in TRANSFORMATIONS and change is not None and is_certain_loss(change)
     }
     if single:
         part, most = min(single.items(), key=lambda pair: pair[1].value or 0.0)
-        clause = f"loses most under {part.replace('_', ' ')}: {format_change(most)} points"
+        clause = f"loses most under {part.replace('_', ' ')}: {format_score_change(most)} points"
         yield make_finding(run, clause, weight=3, place="hteb-transformations")
 
 
-def unknown(run: ReportRun, row: Row) -> Iterator[str]:
+def list_uncertain_axes(run: ReportRun, row: BoardRow) -> Iterator[str]:
     """The axes of which nobody knows whether it loses much or nothing."""
-    profile = _make_profile(run.record, row)
+    profile = _make_system_profile(run.record, row)
     undecided = [
-        f"{AXES[name].lower()} ({format_change(change)})"
+        f"{AXES[name].lower()} ({format_score_change(change)})"
         for name, change in profile.axes.items()
-        if not is_held(change) and not is_lost(change) and change.ci_low is not None
+        if not is_little_lost(change) and not is_certain_loss(change) and change.ci_low is not None
     ]
     if undecided:
-        yield f"It is undecided whether it loses points on {plain_text(join_names(undecided))}."
+        yield f"It is undecided whether it loses points on {join_sentence_text(join_names(undecided))}."

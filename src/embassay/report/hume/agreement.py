@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from embassay.data.intake import find_language
-from embassay.document.marks import Scale, scale_of
+from embassay.document.marks import Scale, fit_scale
 from embassay.document.plots import Axis, Point, draw_scatter
 from embassay.protocols.hume.published.standings import EASY, HARD
-from embassay.protocols.hume.record import Agreement, Annotator, PairRecord, Summary
+from embassay.protocols.hume.record import Agreement, AnnotatorScore, PairRecord, Summary
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
@@ -24,10 +24,10 @@ from embassay.report.hume.families import (
     TITLES,
     PairModels,
     draw_agreement,
-    draw_strip,
+    draw_value_strip,
     format_agreement,
-    format_ends,
-    format_scored,
+    format_interval_ends,
+    format_score_with_interval,
 )
 
 LIMITS: dict[Family, tuple[float, float]] = {
@@ -39,7 +39,7 @@ WORDS = {"easy": f"{100 * EASY:.0f} or more", "moderate": "between", "hard": f"u
 
 
 @dataclass(frozen=True)
-class TrustRow:
+class AgreementRow:
     """A pair: its coefficient between the thresholds, its word, the others."""
 
     name: str
@@ -57,10 +57,10 @@ class TrustRow:
 
 
 @dataclass(frozen=True)
-class TrustTable:
+class AgreementTable:
     """All pairs with two or more annotators, on one scale; `alone` are the names of the others."""
 
-    rows: tuple[TrustRow, ...]
+    rows: tuple[AgreementRow, ...]
     scale: Scale
     alone: tuple[str, ...]
 
@@ -79,7 +79,7 @@ class NoisyPair:
 
 
 @dataclass(frozen=True)
-class HardRow:
+class DifficultyRow:
     """A family: its pairs on one line by people's score, and how many are easy, moderate and hard."""
 
     title: str
@@ -88,15 +88,15 @@ class HardRow:
 
 
 @dataclass(frozen=True)
-class Difficulty:
+class FamilyDifficulties:
     """The families on one scale, and a sentence on all pairs."""
 
-    rows: tuple[HardRow, ...]
+    rows: tuple[DifficultyRow, ...]
     scale: Scale
     said: str
 
 
-def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
+def agreement_table(pairs: Sequence[PairRecord]) -> AgreementTable:
     """Agreement in full."""
     agreements = [pair.agreement for pair in pairs if pair.agreement is not None]
     ends = [
@@ -106,8 +106,8 @@ def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
         if end is not None
     ]
     scale = agreement_scale(ends)
-    rows = tuple(_trust_row(pair, pair.agreement, scale) for pair in pairs if pair.agreement is not None)
-    return TrustTable(
+    rows = tuple(_agreement_row(pair, pair.agreement, scale) for pair in pairs if pair.agreement is not None)
+    return AgreementTable(
         rows,
         scale,
         tuple(pair.name for pair in pairs if pair.agreement is None and len(pair.annotators) == 1),
@@ -120,22 +120,22 @@ def agreement_scale(values: Sequence[float], factor: float = 1.0) -> Scale:
     return Scale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
 
 
-def _trust_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> TrustRow:
+def _agreement_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> AgreementRow:
     bar = agreement.value
     ends = [f"{end:.6g}" for end in (bar.value, bar.low, bar.high) if end is not None]
-    return TrustRow(
+    return AgreementRow(
         name=pair.name,
         mark=draw_agreement(bar, LIMITS[pair.family], scale),
         coefficient=COEFFICIENTS.get(agreement.coefficient, agreement.coefficient),
         value="n/a" if bar.value is None else COEFFICIENT.text(bar.value),
-        interval=format_ends(bar, COEFFICIENT),
+        interval=format_interval_ends(bar, COEFFICIENT),
         exact="" if bar.value is None else ",".join(ends if len(ends) == 3 else ends[:1]),
         why=bar.reason,
         word=agreement.band,
         trust=pair.trust or "",
-        annotators=f"{agreement.annotators}, {numbers.format_counted(agreement.items, 'item')}",
+        annotators=f"{agreement.annotators}, {numbers.format_count_with_noun(agreement.items, 'item')}",
         extras=", ".join(
-            _coefficient_words(name, value)
+            _describe_coefficient(name, value)
             for name, value in agreement.extras.items()
             if value is not None and (value or name not in COUNTS)
         ),
@@ -143,7 +143,7 @@ def _trust_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> TrustRow
     )
 
 
-def _coefficient_words(name: str, value: float) -> str:
+def _describe_coefficient(name: str, value: float) -> str:
     said = COEFFICIENTS.get(name, name.replace("_", " "))
     if name in COUNTS:
         return f"{said} {value:.0f}"
@@ -162,8 +162,8 @@ def find_noisy_pairs(every: Sequence[PairModels]) -> tuple[NoisyPair, ...]:
         NoisyPair(
             models.pair.name,
             format_agreement(models.pair),
-            format_scored(models.pair.human),
-            "no model" if models.best is None else format_scored(models.best.score),
+            format_score_with_interval(models.pair.human),
+            "no model" if models.best is None else format_score_with_interval(models.best.score),
             models.side,
             models.pair.superhuman_on_noise,
             models.pair.advice,
@@ -172,31 +172,31 @@ def find_noisy_pairs(every: Sequence[PairModels]) -> tuple[NoisyPair, ...]:
     )
 
 
-def judge_difficulty(pairs: Sequence[PairRecord]) -> Difficulty:
+def judge_difficulty(pairs: Sequence[PairRecord]) -> FamilyDifficulties:
     """How hard the pairs are for people: easy from 70 points, hard under 50."""
     values = [pair.human.value for pair in pairs if pair.human.value is not None]
     scale = agreement_scale(values, factor=100.0)
     rows = tuple(
-        HardRow(TITLES[family], _difficulty_strip(of_family, scale), _count_difficulties(of_family))
+        DifficultyRow(TITLES[family], _difficulty_strip(of_family, scale), _count_difficulties(of_family))
         for family in FAMILIES
         if (of_family := [pair for pair in pairs if pair.family == family])
     )
     hard = [pair.name for pair in pairs if pair.difficulty == "hard"]
     ends = f" Hard: {', '.join(hard[:6])}{' and others' if len(hard) > 6 else ''}." if hard else ""
-    return Difficulty(
+    return FamilyDifficulties(
         rows,
         scale,
-        f"{_count_difficulties(pairs).capitalize()} of {numbers.format_counted(len(pairs), 'pair')}.{ends}",
+        f"{_count_difficulties(pairs).capitalize()} of {numbers.format_count_with_noun(len(pairs), 'pair')}.{ends}",
     )
 
 
 def _difficulty_strip(pairs: Sequence[PairRecord], scale: Scale) -> Markup:
     known = [
-        (pair.human.value, f"{pair.name} {format_scored(pair.human)}")
+        (pair.human.value, f"{pair.name} {format_score_with_interval(pair.human)}")
         for pair in pairs
         if pair.human.value is not None
     ]
-    return draw_strip(known, (HARD, EASY), scale)
+    return draw_value_strip(known, (HARD, EASY), scale)
 
 
 def _count_difficulties(pairs: Sequence[PairRecord]) -> str:
@@ -219,7 +219,7 @@ class LeadScatter:
     n: int
 
 
-def agreement_lead(summary: Summary, every: Sequence[PairModels]) -> LeadScatter | None:
+def plot_lead_by_agreement(summary: Summary, every: Sequence[PairModels]) -> LeadScatter | None:
     """A point per pair with agreement and a model; None under four of them."""
     known = [
         (models.pair.agreement.value.value, -gap, models)
@@ -237,7 +237,7 @@ def agreement_lead(summary: Summary, every: Sequence[PairModels]) -> LeadScatter
         points,
         Axis(agreement_scale([x for x, _, _ in known]), "agreement of annotators"),
         Axis(
-            scale_of([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
+            fit_scale([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
             f"best model minus {who}, points", 0.0, "" if min(ahead) >= 0 else f"below: {who} lead",
         )
     )  # fmt: skip
@@ -281,7 +281,7 @@ class AnnotatorRow:
 
 
 @dataclass(frozen=True)
-class Annotators:
+class AnnotatorTable:
     """All of them; a column that nobody has a value in is left out."""
 
     rows: tuple[AnnotatorRow, ...]
@@ -298,24 +298,24 @@ class ConventionRow:
 
 
 @dataclass(frozen=True)
-class Conventions:
+class ConventionTable:
     """The human score by convention, where a pair has several annotators."""
 
     columns: tuple[str, ...]
     rows: tuple[ConventionRow, ...]
 
 
-def annotators_table(pairs: Sequence[PairRecord]) -> Annotators:
+def annotators_table(pairs: Sequence[PairRecord]) -> AnnotatorTable:
     """The rows of all pairs."""
     every = [(pair, annotator) for pair in pairs for annotator in (*pair.annotators, *pair.left_out)]
-    return Annotators(
+    return AnnotatorTable(
         tuple(_annotator_row(pair, annotator) for pair, annotator in every),
         any(annotator.seconds is not None for _, annotator in every),
         any(annotator.flagged for _, annotator in every),
     )
 
 
-def _annotator_row(pair: PairRecord, annotator: Annotator) -> AnnotatorRow:
+def _annotator_row(pair: PairRecord, annotator: AnnotatorScore) -> AnnotatorRow:
     items = (
         f"{annotator.items} of {pair.n}"
         if annotator.items < pair.n
@@ -334,7 +334,7 @@ def _annotator_row(pair: PairRecord, annotator: Annotator) -> AnnotatorRow:
     )
 
 
-def conventions_table(pairs: Sequence[PairRecord]) -> Conventions | None:
+def conventions_table(pairs: Sequence[PairRecord]) -> ConventionTable | None:
     """The table; None where no pair has more than one annotator."""
     several = [pair for pair in pairs if len(pair.annotators) > 1]
     names = [
@@ -342,21 +342,23 @@ def conventions_table(pairs: Sequence[PairRecord]) -> Conventions | None:
     ]
     if len(names) < 2:
         return None
-    return Conventions(
+    return ConventionTable(
         tuple(CONVENTIONS[name] for name in names),
         tuple(
-            ConventionRow(record.name, tuple(_points_cell(record.conventions.get(name)) for name in names))
+            ConventionRow(
+                record.name, tuple(_format_points_cell(record.conventions.get(name)) for name in names)
+            )
             for record in several
         ),
     )
 
 
-def _points_cell(value: float | None) -> tuple[str, str]:
+def _format_points_cell(value: float | None) -> tuple[str, str]:
     return ("–", "") if value is None else (POINTS.text(value), f"{100 * value:.6g}")
 
 
 @dataclass(frozen=True)
-class DisputeRow:
+class DisputedItemRow:
     """An item: its texts, gold, every answer with who gave it, and how far apart they are in percent."""
 
     item: str
@@ -368,22 +370,22 @@ class DisputeRow:
 
 
 @dataclass(frozen=True)
-class Disputes:
+class PairDisputes:
     """The items of one pair; `title` names it."""
 
     title: str
     lang: str
     is_marked: bool
-    rows: tuple[DisputeRow, ...]
+    rows: tuple[DisputedItemRow, ...]
 
 
-def find_disputed_items(pairs: Sequence[PairRecord]) -> tuple[Disputes, ...]:
+def find_disputed_items(pairs: Sequence[PairRecord]) -> tuple[PairDisputes, ...]:
     """The pairs that have such items. Reranking is answered by the places of documents (`is_marked`)."""
     return tuple(
-        Disputes(
+        PairDisputes(
             pair.name, _browser_language(pair.lang), pair.family == "reranking",
             tuple(
-                DisputeRow(
+                DisputedItemRow(
                     item.item, item.texts, item.gold, tuple(item.answers.items()), numbers.format_percent(item.apart),
                     f"{100 * item.apart:.6g}",
                 )

@@ -7,89 +7,89 @@ from pathlib import Path
 
 from embassay.document.blocks import (
     Block,
-    Care,
+    CautionNotes,
     Column,
-    Name,
     Sentence,
+    SystemNamePart,
     Table,
-    Text,
+    TextBlock,
     Verdict,
     join_names,
-    number_columns,
-    plain_text,
+    join_sentence_text,
+    make_number_columns,
 )
-from embassay.protocols.hume.llms.protocol import OwnedTask
+from embassay.protocols.hume.llms.protocol import TaskOwnership
 from embassay.protocols.hume.record import (
     DividedTask,
     PairRecord,
     Summary,
-    read_divided,
+    read_divided_tasks,
     read_summary,
 )
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, state_count
-from embassay.report.board import Board
-from embassay.report.hume.differences import undecided_table
+from embassay.protocols.kernel.claims import Claim, claim_count
+from embassay.report.board import SystemBoard
+from embassay.report.hume.differences import undecided_pairs_table
 from embassay.report.hume.families import (
     PairModels,
+    average_llm_scores,
     format_agreement,
-    format_ends,
+    format_interval_ends,
     format_points,
-    format_scored,
-    is_range,
-    llm_averages,
-    pair_names,
-    pair_standings,
+    format_score_with_interval,
+    is_annotator_range,
+    list_pair_names,
+    list_pairs_with_models,
+    list_system_names,
     percent_of_human_on_pair,
-    select_side,
-    system_names,
+    select_pairs_by_side,
 )
-from embassay.report.notes import list_notes
-from embassay.report.record import FEW, Record, label_names, read_record
-from embassay.report.terminal import report_place
+from embassay.report.notes import list_run_notes
+from embassay.report.record import FEW, RunRecord, read_run_record, shorten_names_to_labels
+from embassay.report.terminal import say_where_report_is
 from embassay.stats import Estimate
 
 MOST = 80
 """Characters of a heading."""
 
 
-def hume_verdict(record: Record, _: Board) -> Verdict:
+def hume_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """The finding of the run in a record. DataError where its `summary.json` is missing or damaged."""
-    return describe_verdict(read_summary(record.path))
+    return describe_hume_verdict(read_summary(record.path))
 
 
-def describe_verdict(summary: Summary) -> Verdict:
+def describe_hume_verdict(summary: Summary) -> Verdict:
     """The heading and up to four sentences."""
-    every, who = pair_standings(summary), name_answerers(summary)
-    label = label_names(system_names(summary))
+    every, who = list_pairs_with_models(summary), name_answerers(summary)
+    label = shorten_names_to_labels(list_system_names(summary))
     if summary.pairs and all(pair.human.value is None for pair in summary.pairs):
-        return _gold_verdict(summary, label)
+        return _gold_only_verdict(summary, label)
     if not any(models.models for models in every):
-        return _alone_verdict(summary, who)
-    sides, overall = count_sides(every), _overall_claims(summary)
-    extremes, wins = _extreme_claims(every), _win_claims(summary, every)
+        return _people_only_verdict(summary, who)
+    sides, overall = count_pairs_by_side(every), _state_overall_human_place(summary)
+    extremes, wins = _state_largest_leads(every), _count_pair_wins(summary, every)
     sentences = (
-        *_overall_sentences(summary, overall, who, label),
+        *_say_overall_human_place(summary, overall, who, label),
         *_disagreement_sentences(every),
-        *_extreme_sentences(every, extremes, who, label),
-        *_win_sentences(wins, who),
+        *_say_largest_leads(every, extremes, who, label),
+        *_say_pair_wins(wins, who),
     )
     return Verdict(
         (verdict_heading(every, who),), sentences[:4], (*sides.values(), *overall, *extremes, *wins)
     )
 
 
-def count_sides(every: Sequence[PairModels]) -> dict[str, Claim]:
+def count_pairs_by_side(every: Sequence[PairModels]) -> dict[str, Claim]:
     """On how many of the pairs that have an interval of people the best model is above it, and below it; and of those
     above, on how many people agree little, and on how many their agreement is unknown."""
     known = [models for models in every if models.side]
-    above, below = select_side(every, "above"), select_side(every, "below")
+    above, below = select_pairs_by_side(every, "above"), select_pairs_by_side(every, "below")
     return {
-        "above": state_count("above", len(above), len(known)),
-        "below": state_count("below", len(below), len(known)),
-        "low": state_count("low", sum(models.pair.trust == "low" for models in above), len(above)),
-        "unknown": state_count("unknown", sum(models.pair.trust is None for models in above), len(above)),
+        "above": claim_count("above", len(above), len(known)),
+        "below": claim_count("below", len(below), len(known)),
+        "low": claim_count("low", sum(models.pair.trust == "low" for models in above), len(above)),
+        "unknown": claim_count("unknown", sum(models.pair.trust is None for models in above), len(above)),
     }
 
 
@@ -99,7 +99,7 @@ def verdict_heading(every: Sequence[PairModels], who: str) -> str:
     `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
     """
     ends = "people’s interval" if who == "people" else f"{who}’ interval"
-    claims = count_sides(every)
+    claims = count_pairs_by_side(every)
     above, below = claims["above"], claims["below"]
     if not above.of:
         return f"No interval for {who}: models cannot be compared with them"
@@ -111,11 +111,11 @@ def verdict_heading(every: Sequence[PairModels], who: str) -> str:
         return subject + (where if fits else "") + clause
     if not above.n and below.n:
         said = f"Every model is below {ends} on {below.n} of {below.of} pairs"
-        clause = f", {_say_trust(select_side(every, 'below'))}"
+        clause = f", {_say_annotator_agreement(select_pairs_by_side(every, 'below'))}"
         return said + (clause if len(said) + len(clause) <= MOST else "")
     if not above.n:
         return f"No model is above {ends} on any of {above.of} pairs"
-    said = f"{ends} on {above.n} of {above.of} pairs, {_say_trust(select_side(every, 'above'))}"
+    said = f"{ends} on {above.n} of {above.of} pairs, {_say_annotator_agreement(select_pairs_by_side(every, 'above'))}"
     long = f"A model is above {said}"
     return long if len(long) <= MOST else f"Models pass {said}"
 
@@ -125,7 +125,7 @@ def _describe_agreement(models: PairModels) -> str:
     return f"agreement {format_agreement(models.pair)}" if agreement is not None else "agreement unknown"
 
 
-def _say_trust(beside: Sequence[PairModels]) -> str:
+def _say_annotator_agreement(beside: Sequence[PairModels]) -> str:
     """How far people agree on these pairs."""
     if len(beside) == 1:
         return _describe_agreement(beside[0])
@@ -136,7 +136,7 @@ def _say_trust(beside: Sequence[PairModels]) -> str:
     return "agreement unknown" + (f" on {unknown}" if unknown < len(beside) else "")
 
 
-def _gold_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
+def _gold_only_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
     """Where language models and systems answered, and nobody else: what each has beside gold, pair by pair."""
     sentences: list[Sentence] = []
     for pair in summary.pairs:
@@ -147,28 +147,28 @@ def _gold_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
             sentences.append(
                 (
                     f"{pair.name}: ",
-                    _label_name(best.system, label),
-                    f" has {format_scored(best.score)}{behind}.",
+                    _name_labelled_system(best.system, label),
+                    f" has {format_score_with_interval(best.score)}{behind}.",
                 )
             )
-    how_many = numbers.format_counted(len(summary.pairs), "pair")
+    how_many = numbers.format_count_with_noun(len(summary.pairs), "pair")
     return Verdict((f"Nobody annotated: {how_many} scored against gold only",), tuple(sentences[:4]))
 
 
-def _alone_verdict(summary: Summary, who: str) -> Verdict:
+def _people_only_verdict(summary: Summary, who: str) -> Verdict:
     pairs = summary.pairs
     if not pairs:
         return Verdict(("Nothing is scored yet",), (("The run has no pair of dataset and language.",),))
-    first = f"{who.capitalize()} score {format_scored(pairs[0].human)} on {pairs[0].name}."
-    how_many = numbers.format_counted(len(pairs), "pair")
+    first = f"{who.capitalize()} score {format_score_with_interval(pairs[0].human)} on {pairs[0].name}."
+    how_many = numbers.format_count_with_noun(len(pairs), "pair")
     return Verdict(
         (f"{who.capitalize()} are scored on {how_many}, without a model to compare with",),
         ((first,), ("Add models to the command to see them on the same items.",)),
-        (state_count("scored", len(pairs), len(pairs)),),
+        (claim_count("scored", len(pairs), len(pairs)),),
     )
 
 
-def _overall_claims(summary: Summary) -> tuple[Claim, ...]:
+def _state_overall_human_place(summary: Summary) -> tuple[Claim, ...]:
     """The mean and the place of people over two pairs or more, and the best model beside them."""
     human = next((place for place in summary.places if place.kind == "human"), None)
     ranked = [place for place in summary.places if place.rank is not None]
@@ -181,29 +181,29 @@ def _overall_claims(summary: Summary) -> tuple[Claim, ...]:
         PEOPLE, "is", "mean", value=human.mean.value, low=human.mean.low, high=human.mean.high, n=human.rank,
         of=len(ranked), kind="place"
     )  # fmt: skip
-    over = state_count("pairs", human.mean.n or len(summary.pairs), len(summary.pairs))
+    over = claim_count("pairs", human.mean.n or len(summary.pairs), len(summary.pairs))
     return place, Claim(best.system, "most", "mean", others, best.mean.value), over
 
 
-def _overall_sentences(
+def _say_overall_human_place(
     summary: Summary, claims: Sequence[Claim], who: str, label: Mapping[str, str]
 ) -> Iterator[Sentence]:
     if not claims:
         return
     human = next(place for place in summary.places if place.kind == "human")
     place, best, over = claims
-    ends = format_ends(human.mean)
+    ends = format_interval_ends(human.mean)
     score = format_points(human.mean) + (
-        f" (95% {ends})" if ends and not is_range(human.mean) else f" ({ends})" if ends else ""
+        f" (95% {ends})" if ends and not is_annotator_range(human.mean) else f" ({ends})" if ends else ""
     )
     yield (
-        f"Over {_pairs_extent(over.n, over.of)} {who} score {score}, rank {place.n} of {place.of} by the mean; ",
-        _label_name(best.subject, label),
+        f"Over {_format_known_pairs(over.n, over.of)} {who} score {score}, rank {place.n} of {place.of} by the mean; ",
+        _name_labelled_system(best.subject, label),
         f", the {'best' if place.n > 1 else 'next'}, has {POINTS.text(best.value or 0.0)}.",
     )
 
 
-def _pairs_extent(known: int, pairs: int) -> str:
+def _format_known_pairs(known: int, pairs: int) -> str:
     """`all 26 pairs`; `4 of 5 pairs` where people answered no more."""
     return f"{known} of {pairs} pairs" if 0 < known < pairs else f"all {pairs} pairs"
 
@@ -211,12 +211,12 @@ def _pairs_extent(known: int, pairs: int) -> str:
 def _disagreement_sentences(every: Sequence[PairModels]) -> Iterator[Sentence]:
     low = [models.pair for models in every if models.pair.trust == "low"]
     if low:
-        yield (f"Annotators agree little on {pair_names(low, 3)}: do not rank models there.",)
+        yield (f"Annotators agree little on {list_pair_names(low, 3)}: do not rank models there.",)
     elif every and all(models.pair.trust is None for models in every):
         yield ("Agreement is unknown on every pair, so how far people's scores can be trusted is unknown.",)
 
 
-def _extreme_claims(every: Sequence[PairModels]) -> tuple[Claim, ...]:
+def _state_largest_leads(every: Sequence[PairModels]) -> tuple[Claim, ...]:
     """The largest lead of a model over people, and that of people over the best model, of all pairs."""
     gaps = {models.pair.name: (gap, models) for models in every if (gap := models.gap()) is not None}
     if not gaps:
@@ -233,7 +233,7 @@ def _extreme_claims(every: Sequence[PairModels]) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def _extreme_sentences(
+def _say_largest_leads(
     every: Sequence[PairModels], claims: Sequence[Claim], who: str, label: Mapping[str, str]
 ) -> Iterator[Sentence]:
     """The largest lead of a model, and that of people, with interval and agreement."""
@@ -243,18 +243,19 @@ def _extreme_sentences(
         assert best is not None
         if claim.relation == "least":
             yield (
-                "The largest lead of a model is on ", pair.name, ": ", _label_name(claim.kind, label),
-                f" {format_points(best.score)}, {who} {format_scored(pair.human)}, agreement {format_agreement(pair)}."
+                "The largest lead of a model is on ", pair.name, ": ", _name_labelled_system(claim.kind, label),
+                f" {format_points(best.score)}, {who} {format_score_with_interval(pair.human)}, "
+                f"agreement {format_agreement(pair)}."
             )  # fmt: skip
         else:
             yield (
                 f"The largest lead of {who} is {POINTS.change(claim.value or 0.0)} points, on {pair.name}: "
-                f"{format_scored(pair.human)} against {format_points(best.score)} of ",
-                _label_name(claim.kind, label), "."
+                f"{format_score_with_interval(pair.human)} against {format_points(best.score)} of ",
+                _name_labelled_system(claim.kind, label), "."
             )  # fmt: skip
 
 
-def _win_claims(summary: Summary, every: Sequence[PairModels]) -> tuple[Claim, ...]:
+def _count_pair_wins(summary: Summary, every: Sequence[PairModels]) -> tuple[Claim, ...]:
     """By scores alone, on how many pairs the best model is above people, and people above it and above the median."""
     ahead = sum(gap < 0 for models in every if (gap := models.gap()) is not None)
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
@@ -262,13 +263,13 @@ def _win_claims(summary: Summary, every: Sequence[PairModels]) -> tuple[Claim, .
         return ()
     pairs = won["best"].pairs
     return (
-        state_count("model ahead", ahead, pairs),
-        state_count("people above best", won["best"].wins, pairs),
-        state_count("people above median", won["median"].wins, won["median"].pairs),
+        claim_count("model ahead", ahead, pairs),
+        claim_count("people above best", won["best"].wins, pairs),
+        claim_count("people above median", won["median"].wins, won["median"].pairs),
     )
 
 
-def _win_sentences(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
+def _say_pair_wins(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
     """The same by scores alone, which count otherwise than the interval in the heading."""
     if claims:
         ahead, best, middle = claims
@@ -282,8 +283,8 @@ PEOPLE = "people"
 """The subject of a claim about those who answered."""
 
 
-def _label_name(system: str, label: Mapping[str, str]) -> Name:
-    return Name(label.get(system, system), -1)
+def _name_labelled_system(system: str, label: Mapping[str, str]) -> SystemNamePart:
+    return SystemNamePart(label.get(system, system), -1)
 
 
 NoteParts = tuple[str, str, str, str]
@@ -295,8 +296,8 @@ def hume_notes(summary: Summary) -> Iterator[NoteParts]:
     yield from _simulation_notes(summary)
     yield from _failure_notes(summary)
     yield from _noise_notes(summary.pairs)
-    yield from _alone_notes(summary.pairs)
-    yield from _small_notes(summary.pairs)
+    yield from _single_annotator_notes(summary.pairs)
+    yield from _few_items_notes(summary.pairs)
     yield from _flag_notes(summary.pairs)
     yield from _dataset_notes(summary.pairs)
     for note in summary.notes:
@@ -310,7 +311,7 @@ def _dataset_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         for flag in pair.flags:
             where.setdefault(flag.rstrip("."), []).append(pair)
     for flag, flagged in where.items():
-        yield "warning", f"{pair_names(flagged)}: {flag}.", "", ""
+        yield "warning", f"{list_pair_names(flagged)}: {flag}.", "", ""
 
 
 def _simulation_notes(summary: Summary) -> Iterator[NoteParts]:
@@ -328,7 +329,7 @@ def _simulation_notes(summary: Summary) -> Iterator[NoteParts]:
 
 def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
     scores = [system_score for pair in summary.pairs for system_score in (*pair.models, *pair.llms)]
-    label = label_names(tuple(dict.fromkeys(system_score.system for system_score in scores)))
+    label = shorten_names_to_labels(tuple(dict.fromkeys(system_score.system for system_score in scores)))
     lost: dict[str, int] = {}
     for score in scores:
         if score.failed:
@@ -336,7 +337,7 @@ def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
     for system, count in lost.items():
         yield (
             "partial",
-            f"{numbers.format_counted(count, 'answer')} of {label[system]} could not be read or are missing.",
+            f"{numbers.format_count_with_noun(count, 'answer')} of {label[system]} could not be read or are missing.",
             "A missing label counts as wrong; a missing rating or ranking is left out.",
             "Repeat the annotate command to request them again.",
         )
@@ -365,22 +366,22 @@ def _noise_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         above = "a model is above annotators who agree little"
         yield (
             "noise",
-            f"On {_count_pairs(noisy)} {above}: {pair_names(noisy, 5)}.",
+            f"On {_format_pair_count(noisy)} {above}: {list_pair_names(noisy, 5)}.",
             "The model may have learned labels that people do not share, which does not make it better.",
             noisy[0].advice or "Improve the task or drop it.",
         )
     if low:
         yield (
-            "noise", f"Annotators agree little on {_count_pairs(low)}: {pair_names(low, 5)}.",
+            "noise", f"Annotators agree little on {_format_pair_count(low)}: {list_pair_names(low, 5)}.",
             "The models' order means little there.", low[0].advice or "Improve the task or drop it."
         )  # fmt: skip
 
 
-def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _single_annotator_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     alone = [pair for pair in pairs if len(pair.annotators) == 1]
     if alone:
-        of = f"{len(alone)} of {numbers.format_counted(len(pairs), 'pair')}"
-        named = f" ({pair_names(alone)})" if len(alone) <= 4 else ""
+        of = f"{len(alone)} of {numbers.format_count_with_noun(len(pairs), 'pair')}"
+        named = f" ({list_pair_names(alone)})" if len(alone) <= 4 else ""
         shares = any(
             record.family in ("clustering", "reranking") and record.human.low is not None for record in alone
         )
@@ -393,7 +394,7 @@ def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         )
 
 
-def _small_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _few_items_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     tiny = [pair for pair in pairs if pair.n < FEW]
     small = [pair for pair in pairs if FEW <= pair.n < SMALL]
     for few, follows in ((tiny, "Too few to compare models with people."), (small, "Intervals are wide.")):
@@ -401,7 +402,7 @@ def _small_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
             least = min(record.n for record in few)
             yield (
                 "small n",
-                f"{_count_pairs(few).capitalize()} with few items (n = {least} or more): {pair_names(few)}.",
+                f"{_format_pair_count(few).capitalize()} with few items (n = {least} or more): {list_pair_names(few)}.",
                 follows, "Use more items if you can."
             )  # fmt: skip
 
@@ -410,15 +411,15 @@ def _flag_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     count = sum(annotator.flagged for pair in pairs for annotator in pair.annotators)
     if count:
         yield (
-            "flagged", f"Annotators flagged {numbers.format_counted(count, 'answer')} as broken or "
+            "flagged", f"Annotators flagged {numbers.format_count_with_noun(count, 'answer')} as broken or "
             ""
             "impossible to judge.",
             "They are in the study’s annotations, with reasons.", "Check them before you trust the gold."
         )  # fmt: skip
 
 
-def _count_pairs(pairs: Sequence[PairRecord]) -> str:
-    return numbers.format_counted(len(pairs), "pair")
+def _format_pair_count(pairs: Sequence[PairRecord]) -> str:
+    return numbers.format_count_with_noun(len(pairs), "pair")
 
 
 _LEADERS = 5
@@ -432,40 +433,43 @@ def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iter
     """A HUME run; what more labels would cost at a `price` each. DataError where the folder has no `summary.json`."""
     folder = Path(run)
     summary = read_summary(folder)
-    label = label_names(system_names(summary))
-    yield describe_verdict(summary)
+    label = shorten_names_to_labels(list_system_names(summary))
+    yield describe_hume_verdict(summary)
     yield _pairs_table(summary, label)
     if wide:
-        yield _places_table(summary, label)
-    undecided = undecided_table(summary, pair_standings(summary), None if wide else MOST_OPEN, price)
+        yield _ranked_places_table(summary, label)
+    undecided = undecided_pairs_table(
+        summary, list_pairs_with_models(summary), None if wide else MOST_OPEN, price
+    )
     if undecided is not None:
-        yield Text(f"{undecided.title}:")
+        yield TextBlock(f"{undecided.title}:")
         yield undecided
-    yield from divided_view(read_divided(folder))
-    notes = [note.plain for note in list_notes(read_record(folder))]
+    yield from divided_items_view(read_divided_tasks(folder))
+    notes = [note.plain for note in list_run_notes(read_run_record(folder))]
     notes += [*_llm_notes(summary, label), *_leader_notes(summary, label)]
-    yield Care(tuple(notes), more=tuple(_sign_notes(summary)))
-    yield from report_place(folder, "tables")
+    yield CautionNotes(tuple(notes), more=tuple(_explain_table_signs(summary)))
+    yield from say_where_report_is(folder, "tables")
 
 
 SHARED = ("agreed", "check", "disagree", "unread", "biased")
 """Why an item is the model's or people's, in the order of the columns."""
 
 
-def divided_view(tasks: Sequence[DividedTask]) -> Iterator[Block]:
+def divided_items_view(tasks: Sequence[DividedTask]) -> Iterator[Block]:
     """What `hume hybrid` found: which items people must answer, task by task; nothing without tasks."""
     if not tasks:
         return
     heads: list[str | Column] = [
-        "Task", *number_columns("Open", "People’s share", "Contradicted, 95%", "The model’s", "Sample", "Draws differ"),
-        *number_columns("Not read", "Biased")
+        "Task", *make_number_columns("Open", "People’s share", "Contradicted, 95%", "The model’s", "Sample",
+            "Draws differ"),
+        *make_number_columns("Not read", "Biased")
     ]  # fmt: skip
     rows = [
         [
             task.task,
             numbers.format_count(task.open),
             numbers.format_percent(task.share_of_people) if task.items else numbers.NONE,
-            _contradiction_words(task.contradicted),
+            _format_contradiction_rate(task.contradicted),
             *(numbers.format_count(task.counts.get(name, 0)) for name in SHARED),
         ]
         for task in tasks
@@ -473,31 +477,35 @@ def divided_view(tasks: Sequence[DividedTask]) -> Iterator[Block]:
     yield Table.of("divided", heads, rows)
     saved, every = sum(task.counts.get("agreed", 0) for task in tasks), sum(task.items for task in tasks)
     waiting = sum(task.open for task in tasks)
-    yield Text(
-        f"{numbers.format_count(saved)} of {numbers.format_counted(every, 'item')} need no person; "
+    yield TextBlock(
+        f"{numbers.format_count(saved)} of {numbers.format_count_with_noun(every, 'item')} need no person; "
         f"{numbers.format_count(waiting)} "
         f"{'waits' if waiting == 1 else 'wait'} for one."
     )
     if scripts := list(dict.fromkeys(name for task in tasks for name in task.scripts)):
-        yield Text(f"{plain_text(join_names(scripts))}: scripts, whose answers do not count here.")
+        yield TextBlock(
+            f"{join_sentence_text(join_names(scripts))}: scripts, whose answers do not count here."
+        )
     if biased := [task.task for task in tasks if task.biased]:
-        named = plain_text(join_names(biased))
-        yield Text(f"{named}: people contradict the model in the sample, so its answers are not used there.")
+        named = join_sentence_text(join_names(biased))
+        yield TextBlock(
+            f"{named}: people contradict the model in the sample, so its answers are not used there."
+        )
 
 
-def owners_view(tasks: Sequence[OwnedTask]) -> Iterator[Block]:
+def task_owners_view(tasks: Sequence[TaskOwnership]) -> Iterator[Block]:
     """What `hume hybrid --by agreement` found: whose each task is, and how sure that is."""
     heads: list[str | Column] = [
         "Task",
         "Whose",
-        *number_columns("Agreement, 95%", "n", "People", "Model"),
+        *make_number_columns("Agreement, 95%", "n", "People", "Model"),
         "Why",
     ]
     rows = [
         [
             task.task,
             task.owner,
-            _agreement_words(task),
+            _format_task_agreement(task),
             numbers.format_count(task.n),
             f"{numbers.format_count(task.answered)} of {numbers.format_count(task.items)}",
             numbers.format_count(task.by_model),
@@ -507,21 +515,21 @@ def owners_view(tasks: Sequence[OwnedTask]) -> Iterator[Block]:
     ]
     yield Table.of("owners", heads, rows)
     theirs = sum(task.owner == "people" for task in tasks)
-    yield Text(f"People keep {theirs} of {numbers.format_counted(len(tasks), 'task')}.")
+    yield TextBlock(f"People keep {theirs} of {numbers.format_count_with_noun(len(tasks), 'task')}.")
     if unsure := [task.task for task in tasks if task.agreement is not None and not task.is_sure]:
-        named = plain_text(join_names(unsure))
+        named = join_sentence_text(join_names(unsure))
         crosses = "its interval crosses" if len(unsure) == 1 else "their intervals cross"
-        yield Text(f"{named}: {crosses} the limit of high agreement, so more answers may change this.")
+        yield TextBlock(f"{named}: {crosses} the limit of high agreement, so more answers may change this.")
 
 
-def _agreement_words(task: OwnedTask) -> str:
+def _format_task_agreement(task: TaskOwnership) -> str:
     if task.agreement is None:
         return numbers.NONE
     ends = "" if task.low is None or task.high is None else f" {numbers.format_interval(task.low, task.high)}"
     return f"{numbers.format_score(task.agreement)}{ends}"
 
 
-def _contradiction_words(bar: Estimate) -> str:
+def _format_contradiction_rate(bar: Estimate) -> str:
     if bar.value is None or bar.low is None:
         return "not yet"
     low, high = bar.ends
@@ -531,16 +539,22 @@ def _contradiction_words(bar: Estimate) -> str:
 def _pairs_table(summary: Summary, label: Mapping[str, str]) -> Table:
     who = name_answerers(summary).capitalize().removesuffix(" annotators")
     heads: list[str | Column] = [
-        "Pair", *number_columns("n", f"{who}, 95%"), "Agreement", *number_columns("Best", "Difference"), "Model",
-        *number_columns("Of people", "Paired, 95%")
+        "Pair", *make_number_columns("n", f"{who}, 95%"), "Agreement",
+        *make_number_columns("Best", "Difference"), "Model",
+        *make_number_columns("Of people", "Paired, 95%")
     ]  # fmt: skip
-    return Table.of("pairs", heads, (_pair_row(standing, label) for standing in pair_standings(summary)))
+    return Table.of(
+        "pairs", heads, (_pair_row(standing, label) for standing in list_pairs_with_models(summary))
+    )
 
 
 def _pair_row(models: PairModels, label: Mapping[str, str]) -> list[str]:
     pair, best = models.pair, models.best
     agreement = format_agreement(pair) + (" !" if pair.trust == "low" else "")
-    people = f"{format_points(pair.human)} {format_ends(pair.human)}{' r' if is_range(pair.human) else '  '}"
+    people = (
+        f"{format_points(pair.human)} "
+        f"{format_interval_ends(pair.human)}{' r' if is_annotator_range(pair.human) else '  '}"
+    )
     cells = [pair.name, numbers.format_count(pair.n), people, agreement]
     if best is None:
         return [*cells, numbers.NONE, numbers.NONE, "no model", numbers.NONE, numbers.NONE]
@@ -548,11 +562,12 @@ def _pair_row(models: PairModels, label: Mapping[str, str]) -> list[str]:
     return [
         *cells, format_points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
-        percent_of_human_on_pair(pair, best.percent_of_human), numbers.NONE if paired is None else format_ends(paired)
+        percent_of_human_on_pair(pair, best.percent_of_human),
+        numbers.NONE if paired is None else format_interval_ends(paired)
     ]  # fmt: skip
 
 
-def _places_table(summary: Summary, label: Mapping[str, str]) -> Table:
+def _ranked_places_table(summary: Summary, label: Mapping[str, str]) -> Table:
     rows = (
         [
             numbers.NONE if place.rank is None else str(place.rank),
@@ -562,12 +577,15 @@ def _places_table(summary: Summary, label: Mapping[str, str]) -> Table:
         for place in summary.places
     )  # fmt: skip
     return Table.of(
-        "places", (*number_columns("Place"), "Who", *number_columns("Mean over pairs"), "Kind"), rows, at=1
+        "places",
+        (*make_number_columns("Place"), "Who", *make_number_columns("Mean over pairs"), "Kind"),
+        rows,
+        at=1,
     )
 
 
 def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
-    means = llm_averages(summary)
+    means = average_llm_scores(summary)
     if means is None:
         return
     scores = ", ".join(
@@ -577,7 +595,10 @@ def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     )
     people = means.people.overall.value
     beside = "" if people is None else f"; {name_answerers(summary)} on the same pairs {POINTS.text(people)}"
-    yield f"Language models as annotators, mean over {numbers.format_counted(means.pairs, 'pair')}: {scores}{beside}."
+    yield (
+        "Language models as annotators, mean over "
+        f"{numbers.format_count_with_noun(means.pairs, 'pair')}: {scores}{beside}."
+    )
 
 
 def _leader_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
@@ -593,14 +614,14 @@ def _leader_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     yield f"Ranks by the mean over pairs: {', '.join(named)}."
 
 
-def _sign_notes(summary: Summary) -> Iterator[str]:
-    every: Sequence[PairModels] = pair_standings(summary)
+def _explain_table_signs(summary: Summary) -> Iterator[str]:
+    every: Sequence[PairModels] = list_pairs_with_models(summary)
     if any(models.best is not None and models.best.outside for models in every):
         yield (
             f"* outside the interval of {name_answerers(summary)}. It is not a test: "
             "the model’s uncertainty is ignored."
         )
-    if any(is_range(models.pair.human) for models in every):
+    if any(is_annotator_range(models.pair.human) for models in every):
         yield (
             "r: from the lowest to the highest annotator, which is not a 95% interval. All others are at 95%."
         )

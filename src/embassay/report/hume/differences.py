@@ -10,7 +10,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from embassay.document.blocks import Table
-from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
+from embassay.document.marks import SHARES, Scale, draw_difference_mark, fit_scale
 from embassay.protocols.hume.record import (
     PairRecord,
     Summary,
@@ -24,20 +24,20 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
     TITLES,
     PairModels,
-    bar_from_zero,
+    draw_bar_from_zero,
     draw_dot,
     draw_interval,
-    exact_points,
     format_agreement,
-    format_ends,
+    format_interval_ends,
     format_percent_of_human,
     format_points,
-    pair_names,
+    list_pair_names,
+    list_system_names,
     percent_of_human_on_pair,
-    system_names,
+    write_exact_points,
 )
-from embassay.report.notes import UndecidedDifference, open_table
-from embassay.report.record import label_names
+from embassay.report.notes import UndecidedDifference, undecided_outlook_table
+from embassay.report.record import shorten_names_to_labels
 from embassay.stats import Estimate, wilson
 from embassay.stats.tests import holm
 
@@ -71,7 +71,7 @@ class PlaceGroups:
 
 
 @dataclass(frozen=True)
-class WinRow:
+class HumanWinRow:
     """A group of pairs: in how many people win."""
 
     label: str
@@ -80,28 +80,28 @@ class WinRow:
 
 
 @dataclass(frozen=True)
-class WinPanel:
+class HumanWinPanel:
     """Groups of one kind, against one reference."""
 
     title: str
-    rows: tuple[WinRow, ...]
+    rows: tuple[HumanWinRow, ...]
 
 
-def rank_places(summary: Summary) -> PlaceGroups | None:
+def rank_people_and_models(summary: Summary) -> PlaceGroups | None:
     """The ranking; None for one pair or nobody to rank."""
     shown = [place for place in summary.places if place.rank is not None or place.kind != "llm"]
     if len(summary.pairs) < 2 or len(shown) < 2:
         return None
-    label = label_names([place.system for place in shown if place.kind != "human"])
+    label = shorten_names_to_labels([place.system for place in shown if place.kind != "human"])
     ends = [end for row in shown for end in (row.mean.value, row.mean.low, row.mean.high) if end is not None]
     human = next((place.mean.value for place in shown if place.kind == "human"), None)
-    scale = scale_of(ends, factor=100.0)
+    scale = fit_scale(ends, factor=100.0)
     rows = tuple(
         _place_row(row, label.get(row.system, ""), human, name_answerers(summary), scale) for row in shown
     )
     groups = [("", tuple(row for row in rows if not row.reason))]
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
-        groups.append((_unranked_words(reason), tuple(row for row in rows if row.reason == reason)))
+        groups.append((_explain_unranked(reason), tuple(row for row in rows if row.reason == reason)))
     return PlaceGroups(
         tuple((title, own) for title, own in groups if own), scale,
         any(place.parameters_millions for place in shown), any(row.interval for row in rows)
@@ -125,15 +125,15 @@ def _place_row(place: SystemPlace, label: str, human: float | None, who: str, sc
         kind=place.kind,
         mark=mark,
         mean=format_points(bar),
-        interval=format_ends(bar),
-        exact=exact_points(bar),
+        interval=format_interval_ends(bar),
+        exact=write_exact_points(bar),
         size=_format_parameters(place.parameters_millions),
         share="" if place.kind == "human" else format_percent_of_human(share),
         reason=bar.reason if place.rank is None else "",
     )
 
 
-def _unranked_words(reason: str) -> str:
+def _explain_unranked(reason: str) -> str:
     return reason[0].upper() + reason[1:] if "not ranked" in reason else f"Not ranked: {reason}"
 
 
@@ -148,12 +148,14 @@ def _format_parameters(millions: float | None) -> str:
     return f"{millions / 1000:.1f} B" if millions >= 1000 else f"{millions:.0f} M"
 
 
-def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
+def win_panels(summary: Summary) -> tuple[HumanWinPanel, ...]:
     """Against each reference over all pairs; then against the best model by family, group and language."""
     every = [wins for wins in summary.wins if wins.by == "all"]
     every.sort(key=lambda wins: REFERENCES.index(wins.reference))
     panels = [
-        WinPanel("All pairs, against the", tuple(_win_row(wins, f"{wins.reference} model") for wins in every))
+        HumanWinPanel(
+            "All pairs, against the", tuple(_win_row(wins, f"{wins.reference} model") for wins in every)
+        )
     ]
     for by, title in (
         ("family", "By task family"),
@@ -166,7 +168,7 @@ def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
         if len(of_group) > 1:
             of_group.sort(key=lambda wins: -wins.pairs)
             named = [_group_title(wins.group) for wins in of_group]
-            panels.append(WinPanel(title, tuple(map(_win_row, of_group, named))))
+            panels.append(HumanWinPanel(title, tuple(map(_win_row, of_group, named))))
     return tuple(panel for panel in panels if panel.rows)
 
 
@@ -174,13 +176,13 @@ def _group_title(name: str) -> str:
     return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
 
 
-def _win_row(wins: WinCount, label: str) -> WinRow:
+def _win_row(wins: WinCount, label: str) -> HumanWinRow:
     rate = wilson(wins.wins / wins.pairs, wins.pairs)
-    return WinRow(label, draw_interval(rate, "human", SHARES), f"{wins.wins} of {wins.pairs}")
+    return HumanWinRow(label, draw_interval(rate, "human", SHARES), f"{wins.wins} of {wins.pairs}")
 
 
 @dataclass(frozen=True)
-class GapRow:
+class HumanGapRow:
     """A pair: its bar, the gap, and the score it is taken from (with the model's name where it is one model's)."""
 
     dataset: str
@@ -193,47 +195,52 @@ class GapRow:
 
 
 @dataclass(frozen=True)
-class GapChart:
+class HumanGapChart:
     """The pairs against one reference, in groups by language: the language with the largest mean gap first."""
 
     title: str
     id: str
     scale: Scale
-    groups: tuple[tuple[str, tuple[GapRow, ...]], ...]
+    groups: tuple[tuple[str, tuple[HumanGapRow, ...]], ...]
     is_best: bool
 
 
-def gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[GapChart, ...]:
+def build_human_gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[HumanGapChart, ...]:
     """Against the best model, then against the median one."""
-    label = label_names(system_names(summary))
-    charts = (_gap_chart(reference, title, every, label) for reference, title in (
+    label = shorten_names_to_labels(list_system_names(summary))
+    charts = (_build_human_gap_chart(reference, title, every, label) for reference, title in (
         ("best", "the best model"), ("median", "the median model")
     ))  # fmt: skip
     return tuple(chart for chart in charts if chart.groups)
 
 
-def _gap_chart(reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]) -> GapChart:
+def _build_human_gap_chart(
+    reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]
+) -> HumanGapChart:
     gaps = [(gap, rank) for rank in every if (gap := rank.gap(reference)) is not None]
-    scale = scale_of([0.0, *(gap for gap, _ in gaps)], within=None, factor=100.0)
+    scale = fit_scale([0.0, *(gap for gap, _ in gaps)], within=None, factor=100.0)
     by_lang: dict[str, list[tuple[float, PairModels]]] = {}
     for gap, models in sorted(gaps, key=lambda item: -item[0]):
         by_lang.setdefault(models.pair.lang, []).append((gap, models))
     # Stable: languages of equal means keep the order of their largest gap.
     order = sorted(by_lang, key=lambda lang: -fmean(gap for gap, _ in by_lang[lang]))
-    return GapChart(
+    return HumanGapChart(
         title, f"gaps-{reference}", scale,
         tuple(
-            (lang, tuple(_gap_row(gap, rank, reference, scale, label) for gap, rank in by_lang[lang])) for lang in order
+            (lang, tuple(_make_human_gap_row(gap, rank, reference, scale, label) for gap,
+                rank in by_lang[lang])) for lang in order
         ),
         reference == "best"
     )  # fmt: skip
 
 
-def _gap_row(gap: float, models: PairModels, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
+def _make_human_gap_row(
+    gap: float, models: PairModels, reference: str, scale: Scale, label: dict[str, str]
+) -> HumanGapRow:
     best = models.best if reference == "best" else None
     other = format_points(best.score) if best is not None else POINTS.text(models.median or 0.0)
-    return GapRow(
-        models.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
+    return HumanGapRow(
+        models.pair.dataset, draw_bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
         label[best.system] if best is not None else "",
         percent_of_human_on_pair(models.pair, best.percent_of_human) if best is not None else ""
     )  # fmt: skip
@@ -243,7 +250,7 @@ ALPHA = 0.05
 
 
 @dataclass(frozen=True)
-class AgainstRow:
+class PeopleDifferenceRow:
     """A system less people: drawing, text, p after Holm's correction, its place among the annotators, in words."""
 
     label: str
@@ -265,7 +272,7 @@ class PairDifferences:
     title: str
     id: str
     scale: Scale
-    rows: tuple[AgainstRow, ...]
+    rows: tuple[PeopleDifferenceRow, ...]
     has_among: bool
     reasons: tuple[str, ...]
 
@@ -276,12 +283,12 @@ class JointDifferences:
     None where the system was not scored on it."""
 
     heads: tuple[tuple[str, Scale], ...]
-    lines: tuple[tuple[str, str, tuple[AgainstRow | None, ...]], ...]
+    lines: tuple[tuple[str, str, tuple[PeopleDifferenceRow | None, ...]], ...]
     has_among: bool
     reasons: tuple[str, ...]
 
 
-def join_forests(plots: Sequence[PairDifferences]) -> JointDifferences | None:
+def join_difference_plots(plots: Sequence[PairDifferences]) -> JointDifferences | None:
     """The plots in one table, systems in the order of their mean place; None without a plot."""
     if not plots:
         return None
@@ -305,9 +312,9 @@ def join_forests(plots: Sequence[PairDifferences]) -> JointDifferences | None:
 def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[UndecidedDifference, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
-    rows, label = [], label_names(system_names(summary))
+    rows, label = [], shorten_names_to_labels(list_system_names(summary))
     for models in every:
-        best, tested = models.best, [own for own in _known_gaps(models.pair) if own.p is not None]
+        best, tested = models.best, [own for own in _sort_known_differences(models.pair) if own.p is not None]
         if best is None or best not in tested or best.difference is None:
             continue
         low, high = best.difference.low, best.difference.high
@@ -320,7 +327,7 @@ def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple
     return tuple(rows)
 
 
-def undecided_table(
+def undecided_pairs_table(
     summary: Summary, every: Sequence[PairModels], most: int | None = None, price: float | None = None
 ) -> Table | None:
     """What more items would achieve for these, those nearest to a decision first; None where there are none."""
@@ -328,42 +335,46 @@ def undecided_table(
     title = (
         f"What more items would achieve: the chance to separate the best model from {name_answerers(summary)}"
     )
-    table = open_table(title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS)
+    table = undecided_outlook_table(
+        title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS
+    )
     return replace(table, id="hume-next") if rows else None
 
 
-def forest_plots(summary: Summary) -> tuple[PairDifferences, ...]:
+def make_difference_plots(summary: Summary) -> tuple[PairDifferences, ...]:
     """A plot for every pair with differences; published results have none, as they have no items."""
-    label = label_names(system_names(summary))
-    known = [(pair, gaps) for pair in summary.pairs if (gaps := _known_gaps(pair))]
-    return tuple(_gap_plot(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known))
+    label = shorten_names_to_labels(list_system_names(summary))
+    known = [(pair, gaps) for pair in summary.pairs if (gaps := _sort_known_differences(pair))]
+    return tuple(_make_difference_plot(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known))
 
 
-def _known_gaps(pair: PairRecord) -> list[SystemScore]:
+def _sort_known_differences(pair: PairRecord) -> list[SystemScore]:
     gaps = [
         score for score in (*pair.models, *pair.llms)
         if score.difference is not None and score.difference.value is not None
     ]  # fmt: skip
-    return sorted(gaps, key=lambda score: -_gap_value(score))
+    return sorted(gaps, key=lambda score: -_difference_value(score))
 
 
-def _gap_value(score: SystemScore) -> float:
+def _difference_value(score: SystemScore) -> float:
     return 0.0 if score.difference is None else score.difference.value or 0.0
 
 
-def _gap_plot(
+def _make_difference_plot(
     pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: dict[str, str]
 ) -> PairDifferences:
     ends = [
         end for score in gaps if score.difference is not None
         for end in (score.difference.value, score.difference.low, score.difference.high) if end is not None
     ]  # fmt: skip
-    scale = scale_of([0.0, *ends], within=None, factor=100.0)
+    scale = fit_scale([0.0, *ends], within=None, factor=100.0)
     tested = [score for score in gaps if score.p is not None]
     adjusted = dict(
         zip((score.system for score in tested), holm([score.p or 0.0 for score in tested]), strict=True)
     )
-    rows = tuple(_paired_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps)
+    rows = tuple(
+        _make_difference_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps
+    )
     agreement = f"agreement {format_agreement(pair)}" if pair.agreement else format_agreement(pair)
     return PairDifferences(
         f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
@@ -374,35 +385,35 @@ def _gap_plot(
     )  # fmt: skip
 
 
-def _paired_row(
+def _make_difference_row(
     pair: PairRecord, score: SystemScore, p: float | None, scale: Scale, label: dict[str, str]
-) -> AgainstRow:
+) -> PeopleDifferenceRow:
     bar = score.difference
     assert bar is not None
     value = bar.value or 0.0
     sure = p is not None and p < ALPHA
-    return AgainstRow(
+    return PeopleDifferenceRow(
         label=label[score.system],
         kind=score.kind,
-        mark=difference_mark(bar.low, value, bar.high, score.kind, scale),
+        mark=draw_difference_mark(bar.low, value, bar.high, score.kind, scale),
         difference=POINTS.change(value),
-        interval=format_ends(bar) or "no interval",
-        exact=exact_points(bar),
+        interval=format_interval_ends(bar) or "no interval",
+        exact=write_exact_points(bar),
         p="n/a" if p is None else numbers.format_p_value(p),
         sure=sure,
         among=numbers.NONE
         if score.among_people is None
-        else _annotators_below(score.among_people, len(pair.annotators)),
-        words=_test_words(pair, value, p, sure=sure),
+        else _count_annotators_below(score.among_people, len(pair.annotators)),
+        words=_say_test_result(pair, value, p, sure=sure),
     )
 
 
-def _annotators_below(share: float, annotators: int) -> str:
+def _count_annotators_below(share: float, annotators: int) -> str:
     """How many annotators score below, ties as halves."""
     return f"{share * annotators:.1f} of {annotators}".replace(".0 of", " of")
 
 
-def _test_words(pair: PairRecord, value: float, p: float | None, *, sure: bool) -> str:
+def _say_test_result(pair: PairRecord, value: float, p: float | None, *, sure: bool) -> str:
     who = name_answerers(pair)
     if p is None:
         return "not tested"
@@ -431,7 +442,7 @@ class CeilingRow:
 
 
 @dataclass(frozen=True)
-class Ceilings:
+class CeilingTable:
     """The rows of the pairs that have a ceiling or a need."""
 
     rows: tuple[CeilingRow, ...]
@@ -440,21 +451,21 @@ class Ceilings:
     notes: tuple[str, ...]
 
 
-def ceilings_table(summary: Summary, every: Sequence[PairModels]) -> Ceilings | None:
+def ceilings_table(summary: Summary, every: Sequence[PairModels]) -> CeilingTable | None:
     """The table; None where no pair has either."""
-    label = label_names(system_names(summary))
+    label = shorten_names_to_labels(list_system_names(summary))
     told = [models for models in every if models.pair.ceiling is not None or models.pair.need is not None]
     if not told:
         return None
-    return Ceilings(
+    return CeilingTable(
         tuple(_ceiling_row(models, label) for models in told),
         any(models.pair.ceiling is not None for models in told),
         any(models.pair.need is not None for models in told),
-        _missing_notes([models.pair for models in told]),
+        _explain_missing_ceilings([models.pair for models in told]),
     )
 
 
-def _missing_notes(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
+def _explain_missing_ceilings(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
     """Why something is missing, once for all pairs where it is."""
     where: dict[str, list[PairRecord]] = {}
     for pair in pairs:
@@ -463,7 +474,7 @@ def _missing_notes(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
             where.setdefault(f"no interval of the ceiling: {bar.reason.rstrip('.')}", []).append(pair)
         if need is not None and need.note:
             where.setdefault(need.note.rstrip("."), []).append(pair)
-    return tuple(f"{pair_names(own)}: {why}." for why, own in where.items())
+    return tuple(f"{list_pair_names(own)}: {why}." for why, own in where.items())
 
 
 def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> CeilingRow:
@@ -471,8 +482,8 @@ def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> CeilingRow:
     system = need.system if need is not None else best.system if best is not None else ""
     return CeilingRow(
         name=pair.name,
-        ceiling=_bar_cell(pair.ceiling),
-        model=_bar_cell(None if best is None else best.against_people),
+        ceiling=_make_estimate_cell(pair.ceiling),
+        model=_make_estimate_cell(None if best is None else best.against_people),
         system=label.get(system, system),
         items=_format_items_needed(None if need is None else need.items, pair.n, "item"),
         annotators=_format_items_needed(
@@ -482,13 +493,13 @@ def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> CeilingRow:
     )
 
 
-def _bar_cell(bar: Estimate | None) -> Cell:
+def _make_estimate_cell(bar: Estimate | None) -> Cell:
     if bar is None:
         return numbers.NONE, "", ""
     return (
         format_points(bar),
-        format_ends(bar) or ("no interval" if bar.value is not None else ""),
-        exact_points(bar),
+        format_interval_ends(bar) or ("no interval" if bar.value is not None else ""),
+        write_exact_points(bar),
     )
 
 
@@ -501,4 +512,4 @@ def _format_items_needed(needed: int | None, have: int, noun: str) -> str:
     if needed is None:
         return "n/a"
     more = f" ({numbers.format_count(needed - have)} more)" if needed > have else ", which is enough"
-    return numbers.format_counted(needed, noun) + more
+    return numbers.format_count_with_noun(needed, noun) + more

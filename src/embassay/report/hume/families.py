@@ -14,23 +14,31 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from embassay.document.marks import CLASSES, Scale, draw_bar, draw_marks, grid_class, percent, scale_of
+from embassay.document.marks import (
+    CLASSES,
+    Scale,
+    draw_bar,
+    draw_marks,
+    fit_scale,
+    format_percent_place,
+    name_grid_class,
+)
 from embassay.protocols.hume.published.standings import correlate_series
 from embassay.protocols.hume.record import PairRecord, Summary, SystemScore
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import Unit
-from embassay.report.record import FEW, label_names
+from embassay.protocols.kernel.tables import MeasureFormat
+from embassay.report.record import FEW, shorten_names_to_labels
 from embassay.stats import Estimate
 
-COEFFICIENT = Unit(1.0, 2, 2)
+COEFFICIENT = MeasureFormat(1.0, 2, 2)
 TITLES: dict[Family, str] = {
     "classification": "Classification", "clustering": "Clustering", "reranking": "Reranking", "sts": "STS"
 }  # fmt: skip
 
 
-def family_word(family: Family) -> str:
+def format_family_name(family: Family) -> str:
     """A family inside a sentence."""
     return TITLES[family] if TITLES[family].isupper() else TITLES[family].lower()
 
@@ -51,7 +59,7 @@ MEASURES = {"v_measure": "V-measure", "map": "MAP", "spearman": "Spearman"}
 ALONE = "one annotator"
 
 
-def is_range(bar: Estimate) -> bool:
+def is_annotator_range(bar: Estimate) -> bool:
     """Whether an interval runs from the lowest to the highest annotator: that is none at 95%."""
     return "range" in bar.method.lower() or "annotator" in bar.method.lower()
 
@@ -74,15 +82,17 @@ def percent_of_human_on_pair(pair: PairRecord, share: float | None) -> str:
     return format_percent_of_human(share)
 
 
-def format_ends(bar: Estimate, unit: Unit = POINTS) -> str:
+def format_interval_ends(bar: Estimate, unit: MeasureFormat = POINTS) -> str:
     """The ends of an interval; empty where there is none."""
     return "" if bar.low is None else unit.interval(*bar.ends)
 
 
-def format_scored(bar: Estimate) -> str:
+def format_score_with_interval(bar: Estimate) -> str:
     """A score with what its interval is: `91.2 (95% 84.9–94.9)`, `49.2 (annotators 35.3–63.2)`."""
-    ends = format_ends(bar)
-    return format_points(bar) + (f" ({'annotators' if is_range(bar) else '95%'} {ends})" if ends else "")
+    ends = format_interval_ends(bar)
+    return format_points(bar) + (
+        f" ({'annotators' if is_annotator_range(bar) else '95%'} {ends})" if ends else ""
+    )
 
 
 def format_agreement(pair: PairRecord) -> str:
@@ -97,7 +107,7 @@ def format_agreement(pair: PairRecord) -> str:
     return ALONE if len(pair.annotators) == 1 else "not known"
 
 
-def pair_names(pairs: Sequence[PairRecord], most: int = 4) -> str:
+def list_pair_names(pairs: Sequence[PairRecord], most: int = 4) -> str:
     """The first few pairs by name, and how many more."""
     named = [pair.name for pair in pairs[:most]]
     if len(pairs) > most:
@@ -142,14 +152,14 @@ class PairModels:
         return "inside" if not self.best.outside else "above" if gap is not None and gap < 0 else "below"
 
 
-def pair_standings(summary: Summary) -> tuple[PairModels, ...]:
+def list_pairs_with_models(summary: Summary) -> tuple[PairModels, ...]:
     """Every pair, in the order of the record, with the models that are ranked beside people: those that were scored on
     every pair, or all where none was."""
     ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
-    return tuple(_pair_standing(pair, ranked) for pair in summary.pairs)
+    return tuple(_rank_pair_models(pair, ranked) for pair in summary.pairs)
 
 
-def _pair_standing(pair: PairRecord, ranked: Collection[str]) -> PairModels:
+def _rank_pair_models(pair: PairRecord, ranked: Collection[str]) -> PairModels:
     known = [
         model
         for model in pair.models
@@ -158,14 +168,14 @@ def _pair_standing(pair: PairRecord, ranked: Collection[str]) -> PairModels:
     return PairModels(pair, tuple(sorted(known, key=lambda score: -(score.score.value or 0.0))))
 
 
-def system_names(summary: Summary) -> tuple[str, ...]:
+def list_system_names(summary: Summary) -> tuple[str, ...]:
     """Every model and language model of the record, each once."""
     return tuple(
         dict.fromkeys(score.system for pair in summary.pairs for score in (*pair.models, *pair.llms))
     )
 
 
-def select_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
+def select_pairs_by_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
     """The pairs on which the best model lies there."""
     return [standing for standing in standings if standing.side == side]
 
@@ -180,7 +190,7 @@ class FamilyMean:
 
 
 @dataclass(frozen=True)
-class AverageRow:
+class FamilyMeansRow:
     """The means of one who answered, by family in the order of the table, then over all its pairs."""
 
     name: str
@@ -195,25 +205,25 @@ class AverageRow:
 
 
 @dataclass(frozen=True)
-class Averages:
+class FamilyMeansTable:
     """The rows: people first, the language models by their mean, the best model of each family last."""
 
     families: tuple[Family, ...]
     pairs: int
-    rows: tuple[AverageRow, ...]
+    rows: tuple[FamilyMeansRow, ...]
 
     @property
-    def people(self) -> AverageRow:
+    def people(self) -> FamilyMeansRow:
         """The row of people."""
         return self.rows[0]
 
     @property
-    def llms(self) -> tuple[AverageRow, ...]:
+    def llms(self) -> tuple[FamilyMeansRow, ...]:
         """The rows of language models."""
         return tuple(row for row in self.rows if row.kind == "llm")
 
 
-def llm_averages(summary: Summary) -> Averages | None:
+def average_llm_scores(summary: Summary) -> FamilyMeansTable | None:
     """The means over the pairs that a language model answered; None where none did. Source: spec hume 8.1."""
     pairs = [pair for pair in summary.pairs if pair.llms]
     if not pairs:
@@ -222,43 +232,47 @@ def llm_averages(summary: Summary) -> Averages | None:
     families = tuple(family for family in FAMILIES if any(pair.family == family for pair in pairs))
     names = dict.fromkeys(llm.system for pair in pairs for llm in pair.llms)
     rows = [
-        _average_row(name, "llm", pairs, families, _llm_score(name), _count_failed(name, pairs))
+        _make_family_means_row(
+            name, "llm", pairs, families, _make_llm_score_lookup(name), _count_failed_answers(name, pairs)
+        )
         for name in names
     ]
     rows.sort(key=lambda row: -(row.overall.value or 0.0))
-    people = _average_row("", "human", pairs, families, lambda pair: pair.human.value)
-    return Averages(families, len(pairs), (people, *rows, *_best_models(pairs, families)))
+    people = _make_family_means_row("", "human", pairs, families, lambda pair: pair.human.value)
+    return FamilyMeansTable(families, len(pairs), (people, *rows, *_find_best_models(pairs, families)))
 
 
-def _average_row(
+def _make_family_means_row(
     name: str, kind: Literal["human", "llm"], pairs: Sequence[PairRecord], families: Sequence[Family],
     value: Callable[[PairRecord], float | None], failed: int = 0
-) -> AverageRow:  # fmt: skip
-    means = [_mean_over([pair for pair in pairs if pair.family == family], value) for family in families]
-    return AverageRow(name, kind, (*means, _mean_over(pairs, value)), failed)
+) -> FamilyMeansRow:  # fmt: skip
+    means = [
+        _mean_over_pairs([pair for pair in pairs if pair.family == family], value) for family in families
+    ]
+    return FamilyMeansRow(name, kind, (*means, _mean_over_pairs(pairs, value)), failed)
 
 
-def _mean_over(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> FamilyMean:
+def _mean_over_pairs(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> FamilyMean:
     values = [score for pair in pairs if (score := value(pair)) is not None]
     return FamilyMean(fmean(values) if values else None, len(values))
 
 
-def _llm_score(name: str) -> Callable[[PairRecord], float | None]:
+def _make_llm_score_lookup(name: str) -> Callable[[PairRecord], float | None]:
     return lambda pair: next((llm.score.value for llm in pair.llms if llm.system == name), None)
 
 
-def _count_failed(name: str, pairs: Sequence[PairRecord]) -> int:
+def _count_failed_answers(name: str, pairs: Sequence[PairRecord]) -> int:
     return sum(llm.failed for pair in pairs for llm in pair.llms if llm.system == name)
 
 
-def _best_models(pairs: Sequence[PairRecord], families: Sequence[Family]) -> list[AverageRow]:
+def _find_best_models(pairs: Sequence[PairRecord], families: Sequence[Family]) -> list[FamilyMeansRow]:
     """The model with the highest mean, in each family and over all: a model with a score on every pair of it."""
     groups = [*([pair for pair in pairs if pair.family == family] for family in families), list(pairs)]
-    leaders = [_leading_mean(group) for group in groups]
-    return [AverageRow("", "best", tuple(leaders))] if any(mean.of for mean in leaders) else []
+    leaders = [_find_highest_model_mean(group) for group in groups]
+    return [FamilyMeansRow("", "best", tuple(leaders))] if any(mean.of for mean in leaders) else []
 
 
-def _leading_mean(pairs: Sequence[PairRecord]) -> FamilyMean:
+def _find_highest_model_mean(pairs: Sequence[PairRecord]) -> FamilyMean:
     scores: dict[str, list[float]] = {}
     for pair in pairs:
         for model in pair.models:
@@ -279,36 +293,42 @@ UPPER = 7
 CAP = 4
 
 
-def kind_sign(kind: str) -> Markup:
+def draw_kind_sign(kind: str) -> Markup:
     """The sign before a name in running text."""
     return Markup('<i class="{}"></i>').format(CLASSES[kind])
 
 
-def people_and_models(human: Estimate, models: Sequence[float], middle: float | None, scale: Scale) -> Markup:
+def draw_people_and_models(
+    human: Estimate, models: Sequence[float], middle: float | None, scale: Scale
+) -> Markup:
     """The line of a pair: people above, the models' range below."""
-    parts = [_draw_box(models, middle, scale), _draw_span(human, scale)]
+    parts = [_draw_model_range(models, middle, scale), _draw_human_interval(human, scale)]
     if human.value is not None:
-        parts.append(_draw_shape(human.value, DIAMOND, "n", scale))
-    return draw_marks(f"iv pm {grid_class(scale)}", "".join(parts))
+        parts.append(_draw_marker(human.value, DIAMOND, "n", scale))
+    return draw_marks(f"iv pm {name_grid_class(scale)}", "".join(parts))
 
 
 def draw_dot(value: float, kind: str, scale: Scale) -> Markup:
     """One value as the shape of its kind."""
     if kind == "classical":
-        return draw_marks(f"iv {grid_class(scale)}", f'<rect class="c p" x="{percent(scale.at(value))}"/>')
+        return draw_marks(
+            f"iv {name_grid_class(scale)}", f'<rect class="c p" x="{format_percent_place(scale.at(value))}"/>'
+        )
     path = {"human": DIAMOND, "llm": TRIANGLE}.get(kind)
     if path:
-        return draw_marks(f"iv {grid_class(scale)}", _draw_shape(value, path, CLASSES[kind], scale, down=8))
-    circle = f'<circle class="{CLASSES[kind]}" cx="{percent(scale.at(value))}" cy="8" r="5"/>'
-    return draw_marks(f"iv {grid_class(scale)}", circle)
+        return draw_marks(
+            f"iv {name_grid_class(scale)}", _draw_marker(value, path, CLASSES[kind], scale, down=8)
+        )
+    circle = f'<circle class="{CLASSES[kind]}" cx="{format_percent_place(scale.at(value))}" cy="8" r="5"/>'
+    return draw_marks(f"iv {name_grid_class(scale)}", circle)
 
 
-def bar_from_zero(value: float, scale: Scale) -> Markup:
+def draw_bar_from_zero(value: float, scale: Scale) -> Markup:
     """A bar from the zero line, plum where people lead, blue where models do."""
     start, end = sorted((scale.at(0), scale.at(value)))
     colour = "n" if value > 0 else "e"
-    drawn = f'<rect class="{colour}" x="{percent(start)}" width="{percent(end - start)}"/>'
-    return draw_marks(f"iv {grid_class(scale)}", drawn + _draw_line("z", scale.at(0)))
+    drawn = f'<rect class="{colour}" x="{format_percent_place(start)}" width="{format_percent_place(end - start)}"/>'
+    return draw_marks(f"iv {name_grid_class(scale)}", drawn + _draw_vertical_line("z", scale.at(0)))
 
 
 def draw_agreement(value: Estimate, limits: Sequence[float], scale: Scale) -> Markup:
@@ -321,51 +341,55 @@ def draw_interval(value: Estimate, kind: str, scale: Scale) -> Markup:
     return draw_bar(value.value, value.low, value.high, CLASSES[kind], scale)
 
 
-def draw_strip(values: Sequence[tuple[float, str]], limits: Sequence[float], scale: Scale) -> Markup:
+def draw_value_strip(values: Sequence[tuple[float, str]], limits: Sequence[float], scale: Scale) -> Markup:
     """Many values as diamonds on one line with thresholds; each says its name when pointed at."""
-    dashed = "".join(_draw_line("d", scale.at(limit)) for limit in limits)
+    dashed = "".join(_draw_vertical_line("d", scale.at(limit)) for limit in limits)
     return draw_marks(
-        f"iv {grid_class(scale)}",
+        f"iv {name_grid_class(scale)}",
         dashed
-        + "".join(_draw_shape(value, DIAMOND, "n", scale, down=8, title=name) for value, name in values),
+        + "".join(_draw_marker(value, DIAMOND, "n", scale, down=8, title=name) for value, name in values),
     )
 
 
-def _draw_box(models: Sequence[float], middle: float | None, scale: Scale) -> str:
+def _draw_model_range(models: Sequence[float], middle: float | None, scale: Scale) -> str:
     if not models:
         return ""
     start, end = scale.at(min(models)), scale.at(max(models))
-    box = f'<rect class="q3" x="{percent(start)}" width="{percent(max(end - start, 0.3))}"/>'
-    return box if middle is None else box + f'<rect class="e" x="{percent(scale.at(middle))}" width="2"/>'
+    box = f'<rect class="q3" x="{format_percent_place(start)}" width="{format_percent_place(max(end - start, 0.3))}"/>'
+    return (
+        box
+        if middle is None
+        else box + f'<rect class="e" x="{format_percent_place(scale.at(middle))}" width="2"/>'
+    )
 
 
-def _draw_span(human: Estimate, scale: Scale) -> str:
+def _draw_human_interval(human: Estimate, scale: Scale) -> str:
     if human.low is None:
         return ""
-    low, high = (percent(scale.at(end)) for end in human.ends)
+    low, high = (format_percent_place(scale.at(end)) for end in human.ends)
     line = f'<line x1="{low}" x2="{high}" y1="{UPPER}" y2="{UPPER}"'
-    if not is_range(human):
+    if not is_annotator_range(human):
         return f"{line}/>"
     caps = (f'<line x1="{x}" x2="{x}" y1="{UPPER - CAP}" y2="{UPPER + CAP}"/>' for x in (low, high))
     return f'{line} stroke-dasharray="3 2"/>{"".join(caps)}'
 
 
-def _draw_shape(
+def _draw_marker(
     value: float, path: str, colour: str, scale: Scale, *, down: int = UPPER, title: str = ""
 ) -> str:
     said = f"<title>{escape(title)}</title>" if title else ""
-    at = percent(scale.at(value))
+    at = format_percent_place(scale.at(value))
     return (
         f'<svg x="{at}" y="{down}" overflow="visible"><path class="{colour}" d="{path}">{said}</path></svg>'
     )
 
 
-def _draw_line(name: str, x: float) -> str:
-    return f'<line class="{name}" x1="{percent(x)}" x2="{percent(x)}" y2="100%"/>'
+def _draw_vertical_line(name: str, x: float) -> str:
+    return f'<line class="{name}" x1="{format_percent_place(x)}" x2="{format_percent_place(x)}" y2="100%"/>'
 
 
 @dataclass(frozen=True)
-class PeopleRow:
+class PeopleChartRow:
     """A pair: the drawing, people and the best model as text, agreement in a word. `few` items are shown grey."""
 
     dataset: str
@@ -389,7 +413,7 @@ class PeopleChart:
     """The rows by family, each with its measure; one scale for all."""
 
     scale: Scale
-    groups: tuple[tuple[str, tuple[PeopleRow, ...]], ...]
+    groups: tuple[tuple[str, tuple[PeopleChartRow, ...]], ...]
     has_ranges: bool
     most_models: int
     has_unranked: bool
@@ -397,10 +421,10 @@ class PeopleChart:
 
 def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChart:
     """The chart of all pairs."""
-    scale = scale_of(_standing_ends(every), most=5, factor=100.0)
+    scale = fit_scale(_collect_scale_values(every), most=5, factor=100.0)
     groups = [
         (
-            f"{TITLES[family]}, {_measure_names(of_family)}",
+            f"{TITLES[family]}, {_list_measure_names(of_family)}",
             tuple(_people_row(models, scale) for models in of_family),
         )
         for family in FAMILIES
@@ -415,13 +439,13 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
     )
 
 
-def exact_points(bar: Estimate) -> str:
+def write_exact_points(bar: Estimate) -> str:
     """Value and ends in points, for sorting and CSV; empty without a value."""
     values = [bar.point, *(() if bar.low is None else bar.ends)]
     return "" if bar.value is None else ",".join(f"{100 * number:.6g}" for number in values)
 
 
-def _standing_ends(every: Sequence[PairModels]) -> list[float]:
+def _collect_scale_values(every: Sequence[PairModels]) -> list[float]:
     ends: list[float] = []
     for models in every:
         human = models.pair.human
@@ -430,7 +454,7 @@ def _standing_ends(every: Sequence[PairModels]) -> list[float]:
     return ends
 
 
-def _measure_names(own: Sequence[PairModels]) -> str:
+def _list_measure_names(own: Sequence[PairModels]) -> str:
     return ", ".join(
         dict.fromkeys(
             MEASURES.get(models.pair.measure, models.pair.measure.replace("_", " ")) for models in own
@@ -438,17 +462,17 @@ def _measure_names(own: Sequence[PairModels]) -> str:
     )
 
 
-def _people_row(models: PairModels, scale: Scale) -> PeopleRow:
+def _people_row(models: PairModels, scale: Scale) -> PeopleChartRow:
     pair, best = models.pair, models.best
-    return PeopleRow(
+    return PeopleChartRow(
         dataset=pair.dataset,
         lang=pair.lang,
-        mark=people_and_models(pair.human, models.scores, models.median, scale),
+        mark=draw_people_and_models(pair.human, models.scores, models.median, scale),
         people=format_points(pair.human),
-        interval=format_ends(pair.human) or pair.human.reason or "no interval",
-        people_exact=exact_points(pair.human),
+        interval=format_interval_ends(pair.human) or pair.human.reason or "no interval",
+        people_exact=write_exact_points(pair.human),
         best="no model" if best is None else format_points(best.score),
-        best_exact="" if best is None else exact_points(Estimate(value=best.score.value)),
+        best_exact="" if best is None else write_exact_points(Estimate(value=best.score.value)),
         side=models.side,
         agreement=format_agreement(pair),
         low=pair.trust == "low",
@@ -465,7 +489,7 @@ FEWEST = 5
 
 
 @dataclass(frozen=True)
-class LlmRow:
+class LlmMeansRow:
     """Means with, under each, the difference to people (a model's name for the best ones); answers that failed."""
 
     label: str
@@ -475,11 +499,11 @@ class LlmRow:
 
 
 @dataclass(frozen=True)
-class Llms:
+class LlmMeansTable:
     """The table; `said` is a sentence on where language models stand."""
 
     columns: tuple[str, ...]
-    rows: tuple[LlmRow, ...]
+    rows: tuple[LlmMeansRow, ...]
     pairs: int
     left_out: str
     said: str
@@ -487,19 +511,19 @@ class Llms:
     has_rho: bool
 
 
-def llms_table(summary: Summary) -> Llms | None:
+def llms_table(summary: Summary) -> LlmMeansTable | None:
     """The table of means; None without language models."""
-    means = llm_averages(summary)
+    means = average_llm_scores(summary)
     if means is None:
         return None
-    label = label_names(system_names(summary))
+    label = shorten_names_to_labels(list_system_names(summary))
     who = name_answerers(summary)
     counts = [mean.pairs for mean in means.people.means]
     heads = [*(TITLES[family] for family in means.families), "All"]
     columns = tuple(
-        f"{head}, {numbers.format_counted(n, 'pair')}" for head, n in zip(heads, counts, strict=True)
+        f"{head}, {numbers.format_count_with_noun(n, 'pair')}" for head, n in zip(heads, counts, strict=True)
     )
-    hard = _hardness_cells(summary, means) if means.pairs >= FEWEST else {}
+    hard = _correlate_llms_with_people(summary, means) if means.pairs >= FEWEST else {}
     columns += ("Same pairs are hard, ρ",) if hard else ()
     rows = tuple(_llm_row(row, means, who, label, hard) for row in means.rows)
     absent = [
@@ -507,18 +531,18 @@ def llms_table(summary: Summary) -> Llms | None:
         for title in TITLES
         if title not in means.families and any(p.family == title for p in summary.pairs)
     ]
-    return Llms(
+    return LlmMeansTable(
         columns,
         rows,
         means.pairs,
-        ", ".join(map(family_word, absent)),
-        _say_below(means, who),
+        ", ".join(map(format_family_name, absent)),
+        _say_families_below_people(means, who),
         any(row.failed for row in means.rows),
         bool(hard),
     )
 
 
-def _hardness_cells(summary: Summary, means: Averages) -> dict[str, Cell]:
+def _correlate_llms_with_people(summary: Summary, means: FamilyMeansTable) -> dict[str, Cell]:
     """Spearman of a language model's scores and people's over the pairs of both, with its p. Source: spec hume 8.1."""
     hard = {}
     for row in means.llms:
@@ -543,8 +567,8 @@ def _hardness_cells(summary: Summary, means: Averages) -> dict[str, Cell]:
 
 
 def _llm_row(
-    row: AverageRow, means: Averages, who: str, label: dict[str, str], hard: dict[str, Cell]
-) -> LlmRow:
+    row: FamilyMeansRow, means: FamilyMeansTable, who: str, label: dict[str, str], hard: dict[str, Cell]
+) -> LlmMeansRow:
     name = {"human": who.capitalize(), "best": "Best model of each"}.get(
         row.kind, label.get(row.name, row.name)
     )
@@ -554,7 +578,7 @@ def _llm_row(
         for mean, base in zip(row.means, means.people.means, strict=True)
     )
     cells += (hard.get(row.name, ("", "", "")),) if hard else ()
-    return LlmRow(name, kind, cells, "" if row.kind != "llm" else str(row.failed))
+    return LlmMeansRow(name, kind, cells, "" if row.kind != "llm" else str(row.failed))
 
 
 def _mean_cell(mean: FamilyMean, people: FamilyMean, kind: str, label: dict[str, str]) -> Cell:
@@ -565,19 +589,19 @@ def _mean_cell(mean: FamilyMean, people: FamilyMean, kind: str, label: dict[str,
     if kind == "best":
         return POINTS.text(mean.value), label.get(mean.of, mean.of), exact
     if kind == "human" or people.value is None or mean.pairs != people.pairs:
-        few = f"{numbers.format_counted(mean.pairs, 'pair')}" if mean.pairs != people.pairs else ""
+        few = f"{numbers.format_count_with_noun(mean.pairs, 'pair')}" if mean.pairs != people.pairs else ""
         return POINTS.text(mean.value), few, exact
     return POINTS.text(mean.value), POINTS.change(mean.value - people.value), exact
 
 
-def _say_below(means: Averages, who: str) -> str:
+def _say_families_below_people(means: FamilyMeansTable, who: str) -> str:
     """In how many families the best language model is below people, by the means."""
     below = []
     for i, family in enumerate(means.families):
         known = [mean.value for row in means.llms if (mean := row.means[i]).value is not None]
         people = means.people.means[i].value
         if known and people is not None and max(value for value in known if value is not None) < people:
-            below.append(family_word(family))
+            below.append(format_family_name(family))
     if not below:
         return f"In no family are all language models below {who} by the mean."
     return f"All language models are below {who} on {' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."

@@ -5,67 +5,67 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, plain_text
+from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, join_sentence_text
 from embassay.protocols.hume.record import (
     PairRecord,
     Summary,
     SystemScore,
-    read_divided,
+    read_divided_tasks,
     read_summary,
 )
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import TOP, Board
-from embassay.report.cards.findings import Finding, make_finding
+from embassay.report.board import TOP, SystemBoard
+from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.hume.agreement import (
-    Annotators,
-    Conventions,
-    Difficulty,
-    Disputes,
+    AgreementTable,
+    AnnotatorTable,
+    ConventionTable,
+    FamilyDifficulties,
     LeadScatter,
     NoisyPair,
-    TrustTable,
-    agreement_lead,
+    PairDisputes,
+    agreement_table,
     annotators_table,
     conventions_table,
     find_disputed_items,
     find_noisy_pairs,
     judge_difficulty,
-    trust_table,
+    plot_lead_by_agreement,
 )
-from embassay.report.hume.conclusions import describe_verdict, divided_view
+from embassay.report.hume.conclusions import describe_hume_verdict, divided_items_view
 from embassay.report.hume.differences import (
-    Ceilings,
-    GapChart,
+    CeilingTable,
+    HumanGapChart,
+    HumanWinPanel,
     JointDifferences,
     PairDifferences,
     PlaceGroups,
-    WinPanel,
+    build_human_gap_charts,
     ceilings_table,
-    forest_plots,
-    gap_charts,
-    join_forests,
-    rank_places,
-    undecided_table,
+    join_difference_plots,
+    make_difference_plots,
+    rank_people_and_models,
+    undecided_pairs_table,
     win_panels,
 )
 from embassay.report.hume.families import (
-    Llms,
+    LlmMeansTable,
     PeopleChart,
-    family_word,
     format_agreement,
-    format_ends,
+    format_family_name,
+    format_interval_ends,
     format_points,
-    format_scored,
-    is_range,
+    format_score_with_interval,
+    is_annotator_range,
+    list_pair_names,
+    list_pairs_with_models,
     llms_table,
-    pair_names,
-    pair_standings,
     people_chart,
     percent_of_human_on_pair,
 )
-from embassay.report.notes import Note, list_notes
-from embassay.report.record import Record
+from embassay.report.notes import RunNote, list_run_notes
+from embassay.report.record import RunRecord
 from embassay.report.runs import ReportRun, read_hume_summary
 from embassay.stats import Estimate
 
@@ -90,25 +90,25 @@ class HumePage:
     facts: tuple[str, ...]
     verdict: Verdict
     who: str
-    notes: tuple[Note, ...]
+    notes: tuple[RunNote, ...]
     more_notes: int
     chart: PeopleChart
     noisy: tuple[NoisyPair, ...]
     places: PlaceGroups | None
-    wins: tuple[WinPanel, ...]
-    gaps: tuple[GapChart, ...]
+    wins: tuple[HumanWinPanel, ...]
+    gaps: tuple[HumanGapChart, ...]
     against: tuple[PairDifferences, ...]
     beside: JointDifferences | None
-    difficulty: Difficulty
-    trust: TrustTable
+    difficulty: FamilyDifficulties
+    trust: AgreementTable
     lead: LeadScatter | None
-    llms: Llms | None
+    llms: LlmMeansTable | None
     divided: tuple[Block, ...]
-    ceilings: Ceilings | None
+    ceilings: CeilingTable | None
     undecided: Table | None
-    annotators: Annotators
-    disputes: tuple[Disputes, ...]
-    conventions: Conventions | None
+    annotators: AnnotatorTable
+    disputes: tuple[PairDisputes, ...]
+    conventions: ConventionTable | None
     groups: tuple[Table, ...]
     tables: tuple[Table, ...]
     is_short: bool
@@ -116,49 +116,49 @@ class HumePage:
     top: int = TOP
 
 
-def hume_page(record: Record, _: Board) -> HumePage:
+def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
     """The page of a run. DataError where its `summary.json` is missing or damaged."""
     summary = read_summary(record.path)
-    every = pair_standings(summary)
-    notes, against = list_notes(record), forest_plots(summary)
+    every = list_pairs_with_models(summary)
+    notes, against = list_run_notes(record), make_difference_plots(summary)
     return HumePage(
         facts=_study_facts(summary),
-        verdict=describe_verdict(summary),
+        verdict=describe_hume_verdict(summary),
         who=name_answerers(summary),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
-        chart=people_chart(every, has_ranges=any(is_range(pair.human) for pair in summary.pairs)),
+        chart=people_chart(every, has_ranges=any(is_annotator_range(pair.human) for pair in summary.pairs)),
         noisy=find_noisy_pairs(every),
-        places=rank_places(summary),
+        places=rank_people_and_models(summary),
         wins=win_panels(summary) if len(summary.pairs) > 1 else (),
-        gaps=gap_charts(summary, every),
+        gaps=build_human_gap_charts(summary, every),
         against=against,
-        beside=join_forests(against[:BESIDE]),
+        beside=join_difference_plots(against[:BESIDE]),
         difficulty=judge_difficulty(summary.pairs),
-        trust=trust_table(summary.pairs),
-        lead=agreement_lead(summary, every),
+        trust=agreement_table(summary.pairs),
+        lead=plot_lead_by_agreement(summary, every),
         llms=llms_table(summary),
-        divided=tuple(_divided_blocks(record)),
+        divided=tuple(_divided_study_blocks(record)),
         ceilings=ceilings_table(summary, every),
-        undecided=undecided_table(summary, every),
+        undecided=undecided_pairs_table(summary, every),
         annotators=annotators_table(summary.pairs),
         disputes=find_disputed_items(summary.pairs),
         conventions=conventions_table(summary.pairs),
-        groups=tuple(_group_tables(record)),
+        groups=tuple(_people_group_tables(record)),
         tables=file_tables(record.path, PAPER),
         is_short=len(summary.pairs) <= SHORT,
         is_published=summary.source == "published",
     )
 
 
-def _divided_blocks(record: Record) -> Iterator[Block]:
+def _divided_study_blocks(record: RunRecord) -> Iterator[Block]:
     """The blocks that a terminal shows of a study divided between a model and people, with a title for the page."""
-    for table in divided_view(read_divided(record.path)):
+    for table in divided_items_view(read_divided_tasks(record.path)):
         title = "Items of a language model and of people"
         yield replace(table, title=title, is_titled=False) if isinstance(table, Table) else table
 
 
-def _group_tables(record: Record) -> Iterator[Table]:
+def _people_group_tables(record: RunRecord) -> Iterator[Table]:
     """People by what they said of themselves, and by how much is written in their language, as far as the run has
     several groups."""
     for name, left_out in GROUPED.items():
@@ -179,12 +179,12 @@ def _study_facts(summary: Summary) -> tuple[str, ...]:
     simulated = name_answerers(summary) == "simulated annotators"
     facts = (
         summary.title if summary.title.startswith("HUME") else f"HUME, {summary.title}",
-        numbers.format_counted(len(summary.pairs), "pair"),
+        numbers.format_count_with_noun(len(summary.pairs), "pair"),
         ""
         if summary.source == "published"
-        else numbers.format_counted(len(people), "simulated annotator" if simulated else "annotator"),
-        numbers.format_counted(len(models), "model"),
-        numbers.format_counted(len(judges), "language model") if judges else "",
+        else numbers.format_count_with_noun(len(people), "simulated annotator" if simulated else "annotator"),
+        numbers.format_count_with_noun(len(models), "model"),
+        numbers.format_count_with_noun(len(judges), "language model") if judges else "",
         f"seed {summary.seed}",
     )
     return tuple(fact for fact in facts if fact)
@@ -194,7 +194,7 @@ MOST_PAIRS = 30
 
 
 @dataclass(frozen=True)
-class PairLine:
+class PairBesidePeople:
     """A pair: people and the system on its items. `difference` is system less people on the same items, `among` its
     place among the annotators, `ceiling` what one annotator scores against the others."""
 
@@ -210,47 +210,51 @@ class PairLine:
 
 
 @dataclass(frozen=True)
-class AgainstPeople:
+class SystemBesidePeople:
     """What one HUME run says: a sentence on all pairs, one per family, and the pairs. `who` answered."""
 
     run: str
     page: str
     who: str
     sentences: tuple[str, ...]
-    lines: tuple[PairLine, ...]
+    lines: tuple[PairBesidePeople, ...]
     more: int
 
 
 Found = Sequence[tuple[PairRecord, SystemScore]]
 
 
-def compare_with_people(run: ReportRun, system: str) -> AgainstPeople | None:
+def compare_with_people(run: ReportRun, system: str) -> SystemBesidePeople | None:
     """Where a system stands beside people; None where the run does not have it."""
     summary = read_hume_summary(run)
-    scored = [] if summary is None else _pair_scores(summary, system)
+    scored = [] if summary is None else _list_pair_scores(summary, system)
     if summary is None or not scored:
         return None
     who = name_answerers(summary)
-    sentences = (*_place_lines(summary, system, who), *_side_lines(scored, who), *_family_lines(scored, who))
-    lines = tuple(_pair_line(pair, score) for pair, score in scored[:MOST_PAIRS])
-    return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
+    sentences = (
+        *_say_overall_place(summary, system, who),
+        *_say_pairs_by_side(scored, who),
+        *_say_gap_by_family(scored, who),
+    )
+    lines = tuple(_make_pair_line(pair, score) for pair, score in scored[:MOST_PAIRS])
+    return SystemBesidePeople(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
 
 
-def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+def find_pairs_above_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """The pairs on which it lies above the interval of people, with what is known of their agreement."""
-    yield from _side_findings(run, system, above=True)
+    yield from _find_pairs_on_side(run, system, above=True)
 
 
-def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
+def find_pairs_below_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """The pairs on which it lies below the interval of people."""
-    yield from _side_findings(run, system, above=False)
+    yield from _find_pairs_on_side(run, system, above=False)
 
 
-def _side_findings(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
+def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator[SystemFinding]:
     summary = read_hume_summary(run)
     if summary is None:
         return
-    sides = [(pair, score) for pair, score in _pair_scores(summary, system) if score.outside is not None]
+    sides = [(pair, score) for pair, score in _list_pair_scores(summary, system) if score.outside is not None]
     # Where people agree little their score says little, and to pass it is no strength.
     sides = [(pair, score) for pair, score in sides if not above or pair.trust not in ("low", None)]
     pairs = [
@@ -259,15 +263,15 @@ def _side_findings(run: ReportRun, system: str, *, above: bool) -> Iterator[Find
     if not pairs:
         return
     pair, score = max(pairs, key=lambda side: abs(_gap_to_people(*side)))
-    where, of = "above" if above else "below", numbers.format_counted(len(sides), "pair")
+    where, of = "above" if above else "below", numbers.format_count_with_noun(len(sides), "pair")
     agreeing = " on which they agree" if above else ""
     clause = f"is {where} the interval of {name_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
-    clause += f", most on {pair.name}: {format_points(score.score)} against {format_scored(pair.human)}"
+    clause += f", most on {pair.name}: {format_points(score.score)} against {format_score_with_interval(pair.human)}"
     clause += f", agreement {format_agreement(pair)}" if above else ""
     yield make_finding(run, clause, weight=3, place="hume-pairs")
 
 
-def _pair_scores(summary: Summary, system: str) -> Found:
+def _list_pair_scores(summary: Summary, system: str) -> Found:
     return [
         (pair, score)
         for pair in summary.pairs
@@ -280,12 +284,12 @@ def _gap_to_people(pair: PairRecord, score: SystemScore) -> float:
     return (score.score.value or 0.0) - (pair.human.value or 0.0)
 
 
-def _place_lines(summary: Summary, system: str, who: str) -> Iterator[str]:
+def _say_overall_place(summary: Summary, system: str, who: str) -> Iterator[str]:
     own = next((place for place in summary.places if place.system == system), None)
     human = next((place for place in summary.places if place.kind == "human"), None)
     if own is None or own.mean.value is None or human is None or human.mean.value is None:
         return
-    pairs = numbers.format_counted(len(summary.pairs), "pair")
+    pairs = numbers.format_count_with_noun(len(summary.pairs), "pair")
     if own.rank is None or human.rank is None:
         reason = own.mean.reason or "a pair is missing"
         yield f"Mean over its pairs {format_points(own.mean)}; it has no rank ({reason})."
@@ -297,28 +301,32 @@ def _place_lines(summary: Summary, system: str, who: str) -> Iterator[str]:
     )
 
 
-def _side_lines(facts: Found, who: str) -> Iterator[str]:
+def _say_pairs_by_side(facts: Found, who: str) -> Iterator[str]:
     judged = [(pair, score) for pair, score in facts if score.outside is not None]
     above = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) > 0]
     below = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) < 0]
-    of = numbers.format_counted(len(judged), "pair")
+    of = numbers.format_count_with_noun(len(judged), "pair")
     if not judged:
         yield f"No interval for {who}: it cannot be compared with them."
         return
-    clauses = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
-    clauses += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
+    clauses = (
+        [f"above the interval of {who} on {len(above)} ({_name_pairs_with_agreement(above)})"]
+        if above
+        else []
+    )
+    clauses += [f"below it on {len(below)} ({list_pair_names(below, 3)})"] if below else []
     inside = len(judged) - len(above) - len(below)
     clauses += [f"inside on {inside}"] if inside else []
-    yield f"Of {of}: {plain_text(join_names(clauses))}."
+    yield f"Of {of}: {join_sentence_text(join_names(clauses))}."
 
 
-def _with_agreement(pairs: Sequence[PairRecord]) -> str:
+def _name_pairs_with_agreement(pairs: Sequence[PairRecord]) -> str:
     """The pairs by name with the word for their agreement: no model is above people without it."""
     named_pairs = [f"{pair.name}, agreement {format_agreement(pair)}" for pair in pairs[:3]]
     return "; ".join([*named_pairs, *([f"{len(pairs) - 3} more"] if len(pairs) > 3 else [])])
 
 
-def _family_lines(facts: Found, who: str) -> Iterator[str]:
+def _say_gap_by_family(facts: Found, who: str) -> Iterator[str]:
     families = list(dict.fromkeys(pair.family for pair, _ in facts))
     if len(families) < 2:
         return
@@ -327,24 +335,26 @@ def _family_lines(facts: Found, who: str) -> Iterator[str]:
         of_family = [(pair, score) for pair, score in facts if pair.family == family]
         of_system = sum(score.score.value or 0.0 for _, score in of_family) / len(of_family)
         of_people = sum(pair.human.value or 0.0 for pair, _ in of_family) / len(of_family)
-        parts.append(f"{family_word(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}")
-    yield f"Means over pairs, the system against {who}: {plain_text(join_names(parts))}."
+        parts.append(
+            f"{format_family_name(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}"
+        )
+    yield f"Means over pairs, the system against {who}: {join_sentence_text(join_names(parts))}."
 
 
-def _pair_line(pair: PairRecord, score: SystemScore) -> PairLine:
+def _make_pair_line(pair: PairRecord, score: SystemScore) -> PairBesidePeople:
     difference = score.difference
-    return PairLine(
-        name=pair.name, family=family_word(pair.family), human=format_scored(pair.human),
+    return PairBesidePeople(
+        name=pair.name, family=format_family_name(pair.family), human=format_score_with_interval(pair.human),
         system=format_points(score.score),
-        share=percent_of_human_on_pair(pair, score.percent_of_human), difference=_difference_words(difference),
+        share=percent_of_human_on_pair(pair, score.percent_of_human), difference=_format_difference(difference),
         among="" if score.among_people is None else numbers.format_percent(score.among_people),
         ceiling="" if pair.ceiling is None or pair.ceiling.value is None else format_points(pair.ceiling),
         agreement=format_agreement(pair)
     )  # fmt: skip
 
 
-def _difference_words(bar: Estimate | None) -> str:
+def _format_difference(bar: Estimate | None) -> str:
     if bar is None or bar.value is None:
         return ""
-    ends = format_ends(bar)
+    ends = format_interval_ends(bar)
     return POINTS.change(bar.value) + (f" ({ends})" if ends else "")

@@ -10,39 +10,46 @@ from typing import Any
 
 from embassay.document.blocks import (
     Column,
-    Entry,
     Part,
     Said,
     Sentence,
     Table,
+    TableCell,
     Verdict,
     join_names,
-    number_columns,
-    plain_text,
+    join_sentence_text,
+    make_number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     VERBS,
     Claim,
-    describe_left_out,
-    state_change,
-    state_contenders,
-    state_count,
-    state_value,
+    claim_change,
+    claim_count,
+    claim_possible_leaders,
+    claim_value,
+    describe_beating_baselines,
 )
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import variant_source
+from embassay.protocols.pteb.drops import parse_variant_source
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import Result
-from embassay.report.board import Board, BoardTask, Row, Value, missing_value, passing_systems
-from embassay.report.record import OVERALL, Record
-from embassay.report.terminal import APART, state_or_value
+from embassay.report.board import (
+    BoardRow,
+    BoardTask,
+    BoardValue,
+    SystemBoard,
+    explain_missing_value,
+    list_systems_above_reference,
+)
+from embassay.report.record import OVERALL, RunRecord
+from embassay.report.terminal import APART, format_value_or_state
 
 ORIGINAL, DELTA, SD, PARAPHRASE = "original", "delta", "sd", "paraphrase:"
 
 
 @dataclass(frozen=True)
-class Loss:
+class ParaphraseLoss:
     """One system on one dataset, or over those of a task, or over tasks (`task` None). Values are fractions.
 
     `original`, `score` and `delta` are of the same items, those with a usable wording; `whole` is the original score of
@@ -51,7 +58,7 @@ class Loss:
     `runs` are the scores of every run where the level is a dataset; `missing` says why there is no drop.
     """
 
-    row: Row
+    row: BoardRow
     task: BoardTask | None
     dataset: str
     original: Result | None
@@ -61,7 +68,7 @@ class Loss:
     delta_sd: Result | None
     whole: Result | None
     runs: tuple[float, ...]
-    missing: Value | None
+    missing: BoardValue | None
 
     @property
     def drop(self) -> float | None:
@@ -84,12 +91,12 @@ class Loss:
     @property
     def spread(self) -> str:
         """`± sd` of the score over runs, empty where one run has none."""
-        return _plus_minus(self.sd)
+        return _format_plus_minus(self.sd)
 
     @property
     def drop_spread(self) -> str:
         """`± sd` of the drop over runs."""
-        return _plus_minus(self.delta_sd)
+        return _format_plus_minus(self.delta_sd)
 
     @property
     def before_all(self) -> str:
@@ -100,66 +107,68 @@ class Loss:
         return "" if text == POINTS.text(self.before.value) else text
 
     @property
-    def before(self) -> Value:
+    def before(self) -> BoardValue:
         """The original score."""
         has = self.original is not None and self.original.value is not None
-        return Value("value" if has else "undefined", self.original, unit=POINTS)
+        return BoardValue("value" if has else "undefined", self.original, unit=POINTS)
 
     @property
-    def after(self) -> Value:
+    def after(self) -> BoardValue:
         """The mean score on paraphrases."""
         known = self.score is not None and self.score.value is not None
         if known:
-            return Value("value", self.score, unit=POINTS)
-        return self.missing or Value("undefined", self.score, unit=POINTS)
+            return BoardValue("value", self.score, unit=POINTS)
+        return self.missing or BoardValue("undefined", self.score, unit=POINTS)
 
     @property
-    def change(self) -> Value:
+    def change(self) -> BoardValue:
         """The drop, for sorting and CSV."""
         known = self.drop is not None
-        return Value("value" if known else "undefined", self.delta, unit=POINTS)
+        return BoardValue("value" if known else "undefined", self.delta, unit=POINTS)
 
 
-class Losses:
+class ParaphraseLosses:
     """All losses of a record, by system, task and dataset."""
 
-    def __init__(self, record: Record, board: Board) -> None:
+    def __init__(self, record: RunRecord, board: SystemBoard) -> None:
         self.record, self.board = record, board
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[BoardRow, ...]:
         """The systems, references last."""
         return self.board.rows
 
     @cached_property
-    def _runs(self) -> Mapping[tuple[str, str, str, str], list[float]]:
+    def _scores_by_run(self) -> Mapping[tuple[str, str, str, str], list[float]]:
         """The scores of all runs of a cell, in the order of the rows; those of controls are no part of the score."""
         values: dict[tuple[str, str, str, str], list[float]] = {}
-        aside = control_labels(self.record)
+        aside = list_control_labels(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
-            counts = variant.startswith(PARAPHRASE) and variant_source(variant) not in aside
+            counts = variant.startswith(PARAPHRASE) and parse_variant_source(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
                 values.setdefault((task, dataset, system, measure), []).append(row.value)
         return values
 
-    def overall(self, row: Row) -> Loss:
+    def overall(self, row: BoardRow) -> ParaphraseLoss:
         """Over all tasks."""
-        return self._loss(row, None, OVERALL, OVERALL, "")
+        return self._build_loss(row, None, OVERALL, OVERALL, "")
 
-    def on_task(self, row: Row, task: BoardTask) -> Loss:
+    def find_task_loss(self, row: BoardRow, task: BoardTask) -> ParaphraseLoss:
         """Over the datasets of a task."""
-        return self._loss(row, task, task.name, task.headline, "")
+        return self._build_loss(row, task, task.name, task.headline, "")
 
-    def on_dataset(self, row: Row, task: BoardTask, dataset: str) -> Loss:
+    def on_dataset(self, row: BoardRow, task: BoardTask, dataset: str) -> ParaphraseLoss:
         """On one dataset."""
-        return self._loss(row, task, task.name, task.headline, dataset)
+        return self._build_loss(row, task, task.name, task.headline, dataset)
 
-    def leading(self, row: Row) -> Loss:
+    def leading(self, row: BoardRow) -> ParaphraseLoss:
         """At the level of the board's leading score."""
         task = next((column for column in self.board.tasks if column.name == self.board.lead), None)
-        return self.overall(row) if task is None else self.on_task(row, task)
+        return self.overall(row) if task is None else self.find_task_loss(row, task)
 
-    def _loss(self, row: Row, task: BoardTask | None, name: str, measure: str, dataset: str) -> Loss:
+    def _build_loss(
+        self, row: BoardRow, task: BoardTask | None, name: str, measure: str, dataset: str
+    ) -> ParaphraseLoss:
         find, system = self.record.find, row.system.name
         score = find(name, system, measure, dataset=dataset)
         delta = find(name, system, DELTA, dataset=dataset)
@@ -170,22 +179,22 @@ class Losses:
                 for cell in self.record.cells
                 if cell.system == system and name in (OVERALL, cell.task) and dataset in ("", cell.dataset)
             ]
-            missing = missing_value(self.record, cells, score or delta)
+            missing = explain_missing_value(self.record, cells, score or delta)
         whole = find(name, system, measure, dataset=dataset, variant=ORIGINAL)
         kept = find(name, system, "original", dataset=dataset)
-        return Loss(
+        return ParaphraseLoss(
             row, task, dataset,
             whole if kept is None or kept.value is None else kept, score, delta,
             find(name, system, SD, dataset=dataset), find(name, system, "delta_sd", dataset=dataset), whole,
-            tuple(self._runs.get((name, dataset, system, measure), ())), missing
+            tuple(self._scores_by_run.get((name, dataset, system, measure), ())), missing
         )  # fmt: skip
 
 
-def _plus_minus(sd: Result | None) -> str:
+def _format_plus_minus(sd: Result | None) -> str:
     return "" if sd is None or sd.value is None else f"± {POINTS.text(sd.value)}"
 
 
-def control_labels(record: Record) -> set[str]:
+def list_control_labels(record: RunRecord) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     labels = {
@@ -197,7 +206,7 @@ def control_labels(record: Record) -> set[str]:
     return labels if len(labels) < len(sources) else set()
 
 
-def find_only_control(record: Record) -> str:
+def find_only_control(record: RunRecord) -> str:
     """The control that all wordings of the run come from: `permuted` or `copied`; empty where something paraphrased."""
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     kinds = {source.get("paraphraser", "").partition(":")[0] for source in sources}
@@ -266,7 +275,7 @@ _QUERIES = (
 )
 
 
-def describe_tasks(record: Record) -> tuple[BoardTask, ...]:
+def describe_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """The tasks; of a run on the texts as they are without what is paraphrased, of HTEB with what is transformed."""
     if record.kind == "hteb":
         return tuple(
@@ -287,52 +296,54 @@ TEXTS = {
 """A run's only control, if nobody paraphrased -> when points are lost, and on which texts."""
 
 
-def pteb_verdict(record: Record, board: Board) -> Verdict:
+def pteb_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
     """The verdict of the PTEB page."""
-    losses = Losses(record, board)
+    losses = ParaphraseLosses(record, board)
     rows = (*board.ranked, *board.apart, *board.unranked)
-    changes = [_change_claim(loss) for row in rows if (loss := losses.leading(row)).drop is not None]
+    changes = [_state_score_change(loss) for row in rows if (loss := losses.leading(row)).drop is not None]
     if not changes:
         return _partial_verdict(losses, board)
-    counts, first = _count_changes(changes), _first_claims(record, board)
-    order, largest = _order_claims(record, board), _largest_claims(losses, board)
+    counts, first = _count_score_changes(changes), _state_possible_leaders(record, board)
+    order, largest = _state_order_changes(record, board), _state_largest_loss(losses, board)
     lede = [
-        _amount_sentence(changes, board),
-        *_first_sentences(record, board, first),
-        *_order_sentences(order),
-        *_largest_sentences(largest, board),
+        _say_how_much_lost(changes, board),
+        *_say_possible_leaders(record, board, first),
+        *_say_order_changes(order),
+        *_say_largest_loss(largest, board),
     ]
-    heading = _change_heading(changes, counts, board, TEXTS[find_only_control(record)][0])
+    heading = _write_change_heading(changes, counts, board, TEXTS[find_only_control(record)][0])
     return Verdict(heading, tuple(lede), (*changes, *counts.values(), *first, *order, *largest))
 
 
-def _change_claim(loss: Loss) -> Claim:
+def _state_score_change(loss: ParaphraseLoss) -> Claim:
     """Whether a system loses or gains points; neither where the interval includes 0 or there is none."""
     row = loss.delta
     assert row is not None
-    return state_change(loss.row.system.name, DELTA, row.value or 0.0, row.ci_low, row.ci_high)
+    return claim_change(loss.row.system.name, DELTA, row.value or 0.0, row.ci_low, row.ci_high)
 
 
-def _count_changes(changes: Sequence[Claim]) -> dict[str, Claim]:
+def _count_score_changes(changes: Sequence[Claim]) -> dict[str, Claim]:
     """Of how many systems the score falls, of how many surely, and of how many it surely rises."""
     numbers_of = {
         "fall": sum((claim.value or 0.0) < 0 for claim in changes),
         "lost": sum(claim.relation == "falls" for claim in changes),
         "gained": sum(claim.relation == "rises" for claim in changes),
     }
-    return {kind: state_count(kind, n, len(changes)) for kind, n in numbers_of.items()}
+    return {kind: claim_count(kind, n, len(changes)) for kind, n in numbers_of.items()}
 
 
-def _change_heading(
-    changes: Sequence[Claim], counts: Mapping[str, Claim], board: Board, when: str
+def _write_change_heading(
+    changes: Sequence[Claim], counts: Mapping[str, Claim], board: SystemBoard, when: str
 ) -> Sentence:
     if len(changes) == 1:
-        return _single_heading(changes[0], board, f" {when}")
+        return _write_single_change_heading(changes[0], board, f" {when}")
     fall, lost, gained = counts["fall"], counts["lost"], counts["gained"]
     if lost.n == lost.of:
         drops = sorted(-(claim.value or 0.0) for claim in changes)
         every = "Both systems lose" if lost.n == 2 else "Every system loses"
-        span = " to ".join(dict.fromkeys((POINTS.write_value(drops[0]), POINTS.write_value(drops[-1]))))
+        span = " to ".join(
+            dict.fromkeys((POINTS.format_value_in_text(drops[0]), POINTS.format_value_in_text(drops[-1])))
+        )
         return (f"{every} points {when}: {span}",)
     more = f"; {numbers.spell_count(gained.n)} gain{'s' if gained.n == 1 else ''}" if gained.n else ""
     if not fall.n:
@@ -344,23 +355,23 @@ def _change_heading(
     return (f"{subject} fall{'s' if fall.n == 1 else ''} {when}; {sure}{more}",)
 
 
-def _single_heading(claim: Claim, board: Board, end: str = "") -> Sentence:
+def _write_single_change_heading(claim: Claim, board: SystemBoard, end: str = "") -> Sentence:
     """`NAME loses 4.1 points`."""
-    drop, who = claim.value or 0.0, board.naming(claim.subject)
+    drop, who = claim.value or 0.0, board.name_system(claim.subject)
     if claim.relation == "open":
         return (who, f" {VERBS['open']} {numbers.format_change(100 * drop, 1)} points{end}")
-    return (who, f" {VERBS[claim.relation]} {POINTS.write_value(abs(drop))} points{end}")
+    return (who, f" {VERBS[claim.relation]} {POINTS.format_value_in_text(abs(drop))} points{end}")
 
 
-def _amount_sentence(changes: Sequence[Claim], board: Board) -> Sentence:
+def _say_how_much_lost(changes: Sequence[Claim], board: SystemBoard) -> Sentence:
     """The first systems of the board with their drops and intervals; how far the others go."""
     shown, rest = changes[:MOST_NAMES], changes[MOST_NAMES:]
     parts: list[Part] = []
     for i, claim in enumerate(shown):
         parts += [
             ", " if i else "",
-            *_single_heading(claim, board),
-            f" ({_change_interval(claim, first=i == 0)})",
+            *_write_single_change_heading(claim, board),
+            f" ({_format_change_interval(claim, first=i == 0)})",
         ]
     if rest:
         drops = sorted(claim.value or 0.0 for claim in rest)
@@ -369,30 +380,30 @@ def _amount_sentence(changes: Sequence[Claim], board: Board) -> Sentence:
     return (*parts, ".")
 
 
-def _change_interval(claim: Claim, *, first: bool) -> str:
+def _format_change_interval(claim: Claim, *, first: bool) -> str:
     if claim.low is None or claim.high is None:
         return "no interval"
     ends = (-claim.high, -claim.low) if claim.relation == "falls" else (claim.low, claim.high)
-    return ("95% interval " if first else "") + POINTS.said_interval(*ends)
+    return ("95% interval " if first else "") + POINTS.format_interval_in_text(*ends)
 
 
-def _first_claims(record: Record, board: Board) -> tuple[Claim, ...]:
+def _state_possible_leaders(record: RunRecord, board: SystemBoard) -> tuple[Claim, ...]:
     """Who may be first by the leading score, of two systems or more that are ranked together."""
     scope = record.scope(board.lead)
     if len(scope.systems) < 2:
         return ()
-    first = passing_systems(board, scope.first)
-    return state_contenders(board.lead, first, scope.systems, below=len(scope.first) - len(first))
+    first = list_systems_above_reference(board, scope.first)
+    return claim_possible_leaders(board.lead, first, scope.systems, below=len(scope.first) - len(first))
 
 
-def _first_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sentence]:
+def _say_possible_leaders(record: RunRecord, board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
     if not claims:
         return []
     where = "of those ranked together " if board.apart else ""
     texts = TEXTS[find_only_control(record)][1]
     if len(claims) > MOST_NAMES:
         return [(f"{numbers.spell_count(len(claims)).capitalize()} systems may be first on {texts}.",)]
-    names: list[Part] = [board.naming(claim.subject) for claim in claims]
+    names: list[Part] = [board.name_system(claim.subject) for claim in claims]
     only = "only " if len(claims) == 1 else ""
     return [
         (
@@ -400,27 +411,27 @@ def _first_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> l
             where,
             only,
             *join_names(names, "or"),
-            f" may be first{describe_left_out(claims[0])}.",
+            f" may be first{describe_beating_baselines(claims[0])}.",
         )
     ]
 
 
-def _order_claims(record: Record, board: Board) -> tuple[Claim, ...]:
+def _state_order_changes(record: RunRecord, board: SystemBoard) -> tuple[Claim, ...]:
     """How many systems have another place than on the original texts, and Kendall's tau of both orders."""
-    held = _order_stability(record, board)
+    held = _find_order_stability(record, board)
     if held.get("tau_original") is None:
         return ()
     moved = sum(a != b for a, b in zip(held["original_rank"], held["rank"], strict=True))
-    return state_count("moved", moved, len(held["rank"])), state_value("", "tau", held["tau_original"])
+    return claim_count("moved", moved, len(held["rank"])), claim_value("", "tau", held["tau_original"])
 
 
-def _order_stability(record: Record, board: Board) -> Mapping[str, Any]:
+def _find_order_stability(record: RunRecord, board: SystemBoard) -> Mapping[str, Any]:
     """Places on original and paraphrased texts by the leading score; empty where they are not compared."""
     stability: Mapping[str, Any] = record.compared.get("rank_stability", {})
     return dict(stability.get(record.scope(board.lead).name, {}))
 
 
-def _order_sentences(claims: Sequence[Claim]) -> list[Sentence]:
+def _say_order_changes(claims: Sequence[Claim]) -> list[Sentence]:
     """Whether the order of the systems is that on the original texts."""
     if not claims:
         return []
@@ -431,7 +442,7 @@ def _order_sentences(claims: Sequence[Claim]) -> list[Sentence]:
     return [(f"{moved.n} of {moved.of} rank differently than on the original texts (Kendall’s τ {tau}).",)]
 
 
-def _largest_claims(losses: Losses, board: Board) -> tuple[Claim, ...]:
+def _state_largest_loss(losses: ParaphraseLosses, board: SystemBoard) -> tuple[Claim, ...]:
     """The largest drop of a system on one dataset, where there are two or more."""
     cells = [
         losses.on_dataset(row, task, dataset)
@@ -448,18 +459,18 @@ def _largest_claims(losses: Losses, board: Board) -> tuple[Claim, ...]:
     return (Claim(most.row.system.name, "least", DELTA, others, most.drop, kind=f"{most.dataset} ({task})"),)
 
 
-def _largest_sentences(claims: Sequence[Claim], board: Board) -> list[Sentence]:
+def _say_largest_loss(claims: Sequence[Claim], board: SystemBoard) -> list[Sentence]:
     return [
         (
             "The largest loss on one dataset is for ",
-            board.naming(claim.subject),
-            f" on {claim.kind}: {POINTS.write_value(-(claim.value or 0.0))}.",
+            board.name_system(claim.subject),
+            f" on {claim.kind}: {POINTS.format_value_in_text(-(claim.value or 0.0))}.",
         )
         for claim in claims
     ]
 
 
-def _list_datasets_with_drop(losses: Losses, board: Board) -> list[str]:
+def _list_datasets_with_drop(losses: ParaphraseLosses, board: SystemBoard) -> list[str]:
     """The datasets on which a ranked system has a drop."""
     ranked = [row for row in board.rows if row.system.ranked]
     return [
@@ -470,11 +481,13 @@ def _list_datasets_with_drop(losses: Losses, board: Board) -> list[str]:
     ]
 
 
-def _partial_verdict(losses: Losses, board: Board) -> Verdict:
+def _partial_verdict(losses: ParaphraseLosses, board: SystemBoard) -> Verdict:
     """No system has a drop at the leading level: what there is, or that there is nothing."""
     ranked = [row for row in board.rows if row.system.ranked]
     tasks = [
-        task for task in board.tasks if any(losses.on_task(row, task).drop is not None for row in ranked)
+        task
+        for task in board.tasks
+        if any(losses.find_task_loss(row, task).drop is not None for row in ranked)
     ]
     if not tasks and (some := _list_datasets_with_drop(losses, board)):
         return Verdict(
@@ -490,62 +503,69 @@ def _partial_verdict(losses: Losses, board: Board) -> Verdict:
     )
 
 
-def drop_table(record: Record, board: Board, wide: bool) -> Table:
+def paraphrase_drop_table(record: RunRecord, board: SystemBoard, wide: bool) -> Table:
     """Every system's scores in points, best on paraphrases first; for a terminal."""
-    losses = Losses(record, board)
+    losses = ParaphraseLosses(record, board)
     tasks = [task for task in board.tasks if task.name != board.lead]
     whole = any(losses.leading(row).before_all for row in board.rows)
     titles = ["Orig.", "PTEB", "Change ± sd", "95% CI", *(["Orig., all items"] if whole else [])]
-    rows: list[list[Said | Entry]] = []
+    rows: list[list[Said | TableCell]] = []
     for row in board.rows:
         total = losses.leading(row)
-        cells = _leading_cells(total)
+        cells = _loss_table_cells(total)
         cells += [total.before_all or cells[0]] if whole else []
-        cells += [_drop_cell(losses.on_task(row, task)) for task in tasks]
+        cells += [_drop_cell(losses.find_task_loss(row, task)) for task in tasks]
         apart = APART if row in board.apart else ""
         rows.append([f"{row.rank or numbers.NONE}{apart}", row.system.name if wide else row.label, *cells])
     heads: list[str | Column] = [
         "Rank",
         "System",
-        *number_columns(*titles, *(f"Δ {task.short}" for task in tasks)),
+        *make_number_columns(*titles, *(f"Δ {task.short}" for task in tasks)),
     ]
     return Table.of("drops", heads, rows, at=1)
 
 
-def _leading_cells(loss: Loss) -> list[Said | Entry]:
+def _loss_table_cells(loss: ParaphraseLoss) -> list[Said | TableCell]:
     drop = " ".join(part for part in (loss.drop_text, loss.drop_spread) if part)
-    before, after = state_or_value(loss.before), state_or_value(loss.after)
+    before, after = format_value_or_state(loss.before), format_value_or_state(loss.after)
     return [before, after, drop or numbers.NONE, loss.drop_interval or numbers.NONE]
 
 
-def _drop_cell(loss: Loss) -> Said | Entry:
-    return loss.drop_text if loss.drop is not None else state_or_value(loss.after)
+def _drop_cell(loss: ParaphraseLoss) -> Said | TableCell:
+    return loss.drop_text if loss.drop is not None else format_value_or_state(loss.after)
 
 
-def step_table(record: Record, board: Board) -> Iterator[Table]:
+def paraphrase_step_table(record: RunRecord, board: SystemBoard) -> Iterator[Table]:
     """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
-    from embassay.report.pteb.models import candidates_table, judge_scores
+    from embassay.report.pteb.models import candidates_table, judge_scores_table
 
     if record.kind == "validation":
-        yield _languages_table(record)
+        yield _ratings_by_language_table(record)
     elif record.rows and record.kind in ("judge", "paraphrasers"):
-        table = (judge_scores if record.kind == "judge" else candidates_table)(record, board)
-        first, *others = (plain_text(column.title) for column in table.heads)
-        yield replace(table, columns=number_columns(f"{first}, 95%", *others))
+        table = (judge_scores_table if record.kind == "judge" else candidates_table)(record, board)
+        first, *others = (join_sentence_text(column.title) for column in table.heads)
+        yield replace(table, columns=make_number_columns(f"{first}, 95%", *others))
 
 
-def _languages_table(record: Record) -> Table:
+def _ratings_by_language_table(record: RunRecord) -> Table:
     from embassay.report.pteb.models import COLUMNS, ratings_table
 
     heads: list[str | Column] = [
         "Language",
-        *number_columns("Mean rating, 95%"),
+        *make_number_columns("Mean rating, 95%"),
         "Verdict",
-        *number_columns(*COLUMNS[1:], "Ratings"),
+        *make_number_columns(*COLUMNS[1:], "Ratings"),
     ]
-    rows: list[list[Said | Entry]] = []
+    rows: list[list[Said | TableCell]] = []
     for line in ratings_table(record).lines:
         _, mean, *others, verdict = line.entries
-        word = plain_text(verdict.text[:1]).lstrip("✓✕ ")
-        rows.append([plain_text(line.label), mean, word, *(plain_text(entry.text) for entry in others)])
+        word = join_sentence_text(verdict.text[:1]).lstrip("✓✕ ")
+        rows.append(
+            [
+                join_sentence_text(line.label),
+                mean,
+                word,
+                *(join_sentence_text(entry.text) for entry in others),
+            ]
+        )
     return Table.of("languages", heads, rows)

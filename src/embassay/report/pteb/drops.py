@@ -12,23 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, plain_text
+from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, join_sentence_text
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import SideBySide, draw_side_by_side
+from embassay.protocols.pteb.drops import TextWithWordings, draw_texts_with_wordings
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Result
-from embassay.report.board import Board, Row, list_missing_values
-from embassay.report.cards.findings import Finding, format_figure, make_finding, task_word
+from embassay.report.board import BoardRow, SystemBoard, list_missing_values
+from embassay.report.cards.findings import (
+    SystemFinding,
+    format_result_with_interval,
+    format_task_name,
+    make_finding,
+)
 from embassay.report.items import LENGTHS, ItemGroup, ItemKind, ItemSource, Measure, Part
 from embassay.report.pteb.conclusions import (
     PARAPHRASE,
     TASKS,
     TEXTS,
-    Loss,
-    Losses,
+    ParaphraseLoss,
+    ParaphraseLosses,
     find_only_control,
     pteb_verdict,
 )
@@ -36,25 +41,25 @@ from embassay.report.pteb.tables import (
     HEADINGS,
     BaselinePlot,
     DropChart,
-    Dumbbell,
-    Dumbbells,
+    DumbbellChart,
+    DumbbellRow,
+    LossTable,
     ParaphraseQuality,
-    ScoreTable,
-    Stability,
+    RankStabilityTable,
     baseline_plots,
+    change_by_source_table,
     dumbbell_charts,
-    order_sentences,
-    outcome_lines,
-    paired_dumbbells,
+    make_loss_tables,
+    pair_dumbbells_by_dataset,
+    paraphrase_outcome_lines,
+    paraphrase_quality_lines,
     plot_against_distance,
     plot_against_original,
-    quality_lines,
-    score_tables,
-    source_table,
-    stability_tables,
+    rank_stability_tables,
+    say_order_by_scope,
 )
-from embassay.report.pteb.validity import validity_blocks
-from embassay.report.record import Record, System
+from embassay.report.pteb.validity import paraphrase_validity_blocks
+from embassay.report.record import RecordSystem, RunRecord
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
@@ -72,14 +77,14 @@ class PtebPage:
 
     facts: tuple[str, ...]
     verdict: Verdict
-    dumbbells: tuple[Dumbbells, ...]
-    beside: tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]
-    scores: tuple[ScoreTable, ...]
+    dumbbells: tuple[DumbbellChart, ...]
+    beside: tuple[tuple[DumbbellRow, tuple[DumbbellRow | None, ...]], ...]
+    scores: tuple[LossTable, ...]
     by_source: Table | None
     missing: tuple[Block, ...]
     valid: tuple[Block, ...]
     baseline: tuple[BaselinePlot, ...]
-    stability: tuple[Stability, ...]
+    stability: tuple[RankStabilityTable, ...]
     orders: tuple[tuple[str, str], ...]
     against: DropChart | None
     distance: DropChart | None
@@ -87,39 +92,39 @@ class PtebPage:
     quality: tuple[ParaphraseQuality, ...]
     several_sources: bool
     outcomes: tuple[tuple[str, str], ...]
-    wordings: tuple[Wordings, ...]
+    wordings: tuple[SampledWordings, ...]
     wordings_reason: str
     drops: tuple[Table, ...]
     tables: tuple[Table, ...]
 
 
-def pteb_page(record: Record, board: Board) -> PtebPage | None:
+def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
     """The page of a record; None when no task has finished a cell."""
     if not any(cell.status == "done" for cell in record.cells):
         return None
-    losses = Losses(record, board)
+    losses = ParaphraseLosses(record, board)
     charts = dumbbell_charts(losses)
     texts, reason = sample_wordings(record)
-    quality = quality_lines(record)
+    quality = paraphrase_quality_lines(record)
     files = file_tables(record.path)
     return PtebPage(
-        facts=_page_facts(record, board),
+        facts=_describe_pteb_run(record, board),
         verdict=pteb_verdict(record, board),
         dumbbells=charts,
-        beside=paired_dumbbells(charts[:BESIDE]),
-        scores=score_tables(losses),
-        by_source=source_table(losses),
+        beside=pair_dumbbells_by_dataset(charts[:BESIDE]),
+        scores=make_loss_tables(losses),
+        by_source=change_by_source_table(losses),
         missing=tuple(list_missing_values(record, board)),
-        valid=tuple(validity_blocks(record, board, heading=True)),
+        valid=tuple(paraphrase_validity_blocks(record, board, heading=True)),
         baseline=baseline_plots(record, board),
-        stability=stability_tables(record, board),
-        orders=order_sentences(record, board),
+        stability=rank_stability_tables(record, board),
+        orders=say_order_by_scope(record, board),
         against=plot_against_original(losses),
         distance=plot_against_distance(losses),
         headings=HEADINGS,
         quality=quality,
         several_sources=len({row.source for row in quality}) > 1,
-        outcomes=outcome_lines(record),
+        outcomes=paraphrase_outcome_lines(record),
         wordings=texts,
         wordings_reason=reason,
         drops=tuple(table for table in files if table.id.startswith("drop-by-")),
@@ -127,7 +132,7 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
     )
 
 
-def _page_facts(record: Record, board: Board) -> tuple[str, ...]:
+def _describe_pteb_run(record: RunRecord, board: SystemBoard) -> tuple[str, ...]:
     datasets = {name for task in board.tasks for name in record.datasets(task.name)}
     runs = {
         variant.rpartition("seed=")[2]
@@ -140,10 +145,12 @@ def _page_facts(record: Record, board: Board) -> tuple[str, ...]:
     )
     return (
         "PTEB",
-        numbers.format_counted(len(board.tasks), "task"),
-        numbers.format_counted(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
-        numbers.format_counted(len(record.ranked_systems), "system"),
-        f"{numbers.format_counted(len(runs), 'run')}{by}",
+        numbers.format_count_with_noun(len(board.tasks), "task"),
+        numbers.format_count_with_noun(len(datasets), "dataset")
+        if len(datasets) > 1
+        else next(iter(datasets), ""),
+        numbers.format_count_with_noun(len(record.ranked_systems), "system"),
+        f"{numbers.format_count_with_noun(len(runs), 'run')}{by}",
     )
 
 
@@ -151,64 +158,67 @@ LITTLE = 0.02
 """Two points: a larger loss must lie outside the interval for a system to be good at keeping its score."""
 
 
-def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_paraphrase_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """That little can be lost, over all or on some tasks: the interval says so, not only that 0 lies in it."""
-    losses = Losses(run.record, run.board)
+    losses = ParaphraseLosses(run.record, run.board)
     every = losses.leading(row)
-    if _is_held(every):
-        clause = f"loses little or nothing {_when_words(run)}: {_format_change(every.delta)}"
+    if _is_little_lost(every):
+        clause = f"loses little or nothing {_say_when_paraphrased(run)}: {_format_change(every.delta)}"
         yield make_finding(run, clause, weight=2, place="pteb-drops")
         return
     held = [
-        f"{task_word(task)} {_format_change(loss.delta)}"
+        f"{format_task_name(task)} {_format_change(loss.delta)}"
         for task in run.board.tasks
-        if (loss := losses.on_task(row, task)).delta is not None and _is_held(loss)
+        if (loss := losses.find_task_loss(row, task)).delta is not None and _is_little_lost(loss)
     ]
     if held:
-        clause = f"loses little or nothing {_when_words(run)} on {plain_text(join_names(held[:4]))}"
+        clause = f"loses little or nothing {_say_when_paraphrased(run)} on {join_sentence_text(join_names(held[:4]))}"
         yield make_finding(run, clause, weight=1, place="pteb-drops")
 
 
-def unknown(run: ReportRun, row: Row) -> Iterator[str]:
+def list_uncertain_losses(run: ReportRun, row: BoardRow) -> Iterator[str]:
     """That nobody knows whether it loses much or nothing: an interval over both."""
-    every = Losses(run.record, run.board).leading(row)
+    every = ParaphraseLosses(run.record, run.board).leading(row)
     if (
         every.delta is not None
         and every.delta.ci_low is not None
-        and not _is_held(every)
-        and not _is_lost(every)
+        and not _is_little_lost(every)
+        and not _is_certain_loss(every)
     ):
-        yield f"Undecided whether it loses points {_when_words(run)}: {_format_change(every.delta)}."
+        yield f"Undecided whether it loses points {_say_when_paraphrased(run)}: {_format_change(every.delta)}."
 
 
-def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The loss over all, and the dataset that loses most, where intervals lie below 0."""
-    losses = Losses(run.record, run.board)
+    losses = ParaphraseLosses(run.record, run.board)
     every = losses.leading(row)
-    if _is_lost(every):
+    if _is_certain_loss(every):
         yield make_finding(
-            run, f"loses {_loss_points(every)} {_when_words(run)}", weight=5, place="pteb-drops"
+            run,
+            f"loses {_format_loss_points(every)} {_say_when_paraphrased(run)}",
+            weight=5,
+            place="pteb-drops",
         )
     worst = [
         loss
         for task in run.board.tasks
         for dataset in run.record.datasets(task.name)
-        if _is_lost(loss := losses.on_dataset(row, task, dataset))
+        if _is_certain_loss(loss := losses.on_dataset(row, task, dataset))
     ]
     if worst:
         most = min(worst, key=lambda loss: loss.drop or 0.0)
-        where = task_word(most.task) if most.task is not None else ""
+        where = format_task_name(most.task) if most.task is not None else ""
         where += f" of {most.dataset}" if len({loss.dataset for loss in worst}) > 1 else ""
-        clause = f"loses most {_when_words(run)} on {where}, {_loss_points(most)}"
+        clause = f"loses most {_say_when_paraphrased(run)} on {where}, {_format_loss_points(most)}"
         yield make_finding(run, clause, weight=4, place="pteb-drops")
 
 
-def _when_words(run: ReportRun) -> str:
+def _say_when_paraphrased(run: ReportRun) -> str:
     """`when texts are paraphrased`, or what the run's only control does instead."""
     return TEXTS[find_only_control(run.record)][0]
 
 
-def _is_held(loss: Loss) -> bool:
+def _is_little_lost(loss: ParaphraseLoss) -> bool:
     """Whether its interval leaves out all but a little loss."""
     change = loss.delta
     return (
@@ -219,7 +229,7 @@ def _is_held(loss: Loss) -> bool:
     )
 
 
-def _is_lost(loss: Loss) -> bool:
+def _is_certain_loss(loss: ParaphraseLoss) -> bool:
     """Whether its interval lies below 0."""
     change = loss.delta
     return (
@@ -227,17 +237,20 @@ def _is_lost(loss: Loss) -> bool:
     )
 
 
-def _loss_points(loss: Loss) -> str:
+def _format_loss_points(loss: ParaphraseLoss) -> str:
     """`4.1 points (3.3–4.9)`: a loss without its sign."""
     change = loss.delta
     if change is None or change.value is None or change.ci_low is None or change.ci_high is None:
         return ""
-    return f"{POINTS.write_value(-change.value)} points ({POINTS.said_interval(-change.ci_high, -change.ci_low)})"
+    return (
+        f"{POINTS.format_value_in_text(-change.value)} points "
+        f"({POINTS.format_interval_in_text(-change.ci_high, -change.ci_low)})"
+    )
 
 
 def _format_change(change: Result | None) -> str:
     """`−1.7 points (−5.4 to 2.0)`."""
-    return "" if change is None else format_figure(change, POINTS).replace(" (", " points (", 1)
+    return "" if change is None else format_result_with_interval(change, POINTS).replace(" (", " points (", 1)
 
 
 COUNT = 6
@@ -246,14 +259,14 @@ MOST_PLACES = 8
 
 
 @dataclass(frozen=True)
-class Wordings:
+class SampledWordings:
     """Texts of one dataset by one source, which the title names."""
 
     title: str
-    texts: tuple[SideBySide, ...]
+    texts: tuple[TextWithWordings, ...]
 
 
-def sample_wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
+def sample_wordings(record: RunRecord) -> tuple[tuple[SampledWordings, ...], str]:
     """Texts of every dataset and source, drawn with the seed; or why they cannot be shown."""
     if not (record.path / "paraphrases").is_dir():
         return (), ""
@@ -264,7 +277,7 @@ def sample_wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
         # All of them together stay about as long, however many datasets there are.
         count = max(2, COUNT // max(1, len(places)))
         rows = [
-            _source_wordings(kept, source.name, dataset, count, len(kept.sources) > 1)
+            _sample_source_wordings(kept, source.name, dataset, count, len(kept.sources) > 1)
             for source, dataset in places
         ]
     except EmbassayError as error:
@@ -272,10 +285,12 @@ def sample_wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
     return tuple(wording for wording in rows if wording.texts), ""
 
 
-def _source_wordings(kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool) -> Wordings:
-    runs = {seed: kept.rows(source, dataset, seed) for seed in kept.seeds(source, dataset)}
+def _sample_source_wordings(
+    kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool
+) -> SampledWordings:
+    runs = {seed: kept.rows(source, dataset, seed) for seed in kept.list_kept_seeds(source, dataset)}
     title = f"{dataset}, {source}" if several else dataset
-    return Wordings(title, draw_side_by_side(runs, count=count))
+    return SampledWordings(title, draw_texts_with_wordings(runs, count=count))
 
 
 VALUES = {
@@ -304,11 +319,11 @@ Values = NDArray[np.float64]
 Column = dict[str, float]
 
 
-def pteb_groups(record: Record) -> tuple[ItemGroup, ...]:
+def list_pteb_item_groups(record: RunRecord) -> tuple[ItemGroup, ...]:
     """The items of every task and dataset that a ranked system has values for."""
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
     groups = (
-        _drop_group(record, task.name, task.title, dataset, langs.get(dataset, ""))
+        _read_drop_group(record, task.name, task.title, dataset, langs.get(dataset, ""))
         for task in TASKS
         for dataset in record.datasets(task.name)
     )
@@ -319,38 +334,38 @@ def make_reworded_part(source: ItemSource) -> Part:
     """The texts of every item, their wordings by run, and the gold score where the task has one."""
     record, group = source.record, source.group
     names = FIELDS.get(group.kind.task, ())
-    variants = _list_variants(record, group.kind.task, group.dataset)
+    variants = _list_paraphrase_variants(record, group.kind.task, group.dataset)
     wordings = len(source.ids) * len(names) * len(variants)
-    runs = list(islice(_wordings_by_run(record, group.dataset), 1 if wordings > MOST else None))
-    texts = {name: [_item_text(source, name, item) for item in source.ids] for name in names}
+    runs = list(islice(_read_wordings_by_run(record, group.dataset), 1 if wordings > MOST else None))
+    texts = {name: [_find_item_text(source, name, item) for item in source.ids] for name in names}
     add = source.excerpts.add
     return {
         "fields": {name: [add(text, LENGTHS["query"]) for text in column] for name, column in texts.items()},
         "runs": [title for title, _ in runs],
         "allRuns": len(variants),
         "wordings": {
-            name: [[_excerpt_number(source, known, text) for _, known in runs] for text in column]
+            name: [[_number_wording_excerpt(source, known, text) for _, known in runs] for text in column]
             for name, column in texts.items()
         },
-        "gold": _gold_scores(source),
+        "gold": _read_gold_scores(source),
         "value": WORDS[VALUES[group.kind.task]],
     }
 
 
-def _drop_group(record: Record, task: str, title: str, dataset: str, lang: str) -> ItemGroup | None:
+def _read_drop_group(record: RunRecord, task: str, title: str, dataset: str, lang: str) -> ItemGroup | None:
     folder, measure = RunFolder(record.path), VALUES[task]
-    variants = _list_variants(record, task, dataset)
-    systems: list[System] = []
+    variants = _list_paraphrase_variants(record, task, dataset)
+    systems: list[RecordSystem] = []
     before: list[Column] = []
     after: list[list[Column]] = []
     for system in record.ranked_systems:
-        original = _variant_column(folder, task, dataset, system.name, "original", measure)
+        original = _read_variant_values(folder, task, dataset, system.name, "original", measure)
         if original:
             systems.append(system)
             before.append(original)
             after.append(
                 [
-                    _variant_column(folder, task, dataset, system.name, variant, measure)
+                    _read_variant_values(folder, task, dataset, system.name, variant, measure)
                     for variant in variants
                 ]
             )
@@ -375,12 +390,12 @@ def _mean_of_runs(values: Sequence[float | None]) -> float:
     return sum(defined) / len(defined) if defined else float("nan")
 
 
-def _list_variants(record: Record, task: str, dataset: str) -> list[str]:
+def _list_paraphrase_variants(record: RunRecord, task: str, dataset: str) -> list[str]:
     cells = (cell for cell in record.cells if (cell.task, cell.dataset) == (task, dataset))
     return list(dict.fromkeys(cell.variant for cell in cells if cell.variant.startswith(PARAPHRASE)))
 
 
-def _variant_column(
+def _read_variant_values(
     folder: RunFolder, task: str, dataset: str, system: str, variant: str, measure: str
 ) -> Column:
     """The value of every item; empty where the cell kept none."""
@@ -399,13 +414,13 @@ def _variant_column(
     }
 
 
-def _item_text(source: ItemSource, field: str, item: str) -> str:
+def _find_item_text(source: ItemSource, field: str, item: str) -> str:
     """The text of an item; of a query in several wordings the first."""
     name = item.partition(BETWEEN)[0]
     return source.judged.text(field, name) or source.judged.text(field, f"{name}:0") or ""
 
 
-def _wordings_by_run(record: Record, dataset: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _read_wordings_by_run(record: RunRecord, dataset: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """The title of every run of every source, with the wording of each text."""
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     for source in sources:
@@ -428,16 +443,16 @@ def _read_wordings(path: str, source: str, dataset: str, seed: int) -> Mapping[s
     return {row.text: row.wording for row in rows if row.usable}
 
 
-def _excerpt_number(source: ItemSource, wordings: Mapping[str, str], text: str) -> int:
+def _number_wording_excerpt(source: ItemSource, wordings: Mapping[str, str], text: str) -> int:
     """The number of the excerpt; -1 where there is no wording."""
     wording = wordings.get(text)
     return -1 if wording is None else source.excerpts.add(wording, LENGTHS["query"])
 
 
-def _gold_scores(source: ItemSource) -> list[float | None]:
+def _read_gold_scores(source: ItemSource) -> list[float | None]:
     """The gold score of every item; empty where the task has none."""
     group = source.group
-    gold: dict[str, Any] = _variant_column(
+    gold: dict[str, Any] = _read_variant_values(
         source.folder, group.kind.task, group.dataset, group.systems[0].name, "original", "gold"
     )
     return [gold.get(item) for item in source.ids] if gold else []

@@ -8,33 +8,33 @@ from collections.abc import Iterator
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.wordings.records import USABLE
-from embassay.report.pteb.conclusions import PARAPHRASE, control_labels, find_only_control
-from embassay.report.record import Record, count_outcomes
+from embassay.report.pteb.conclusions import PARAPHRASE, find_only_control, list_control_labels
+from embassay.report.record import RunRecord, count_text_outcomes
 
 Found = tuple[str, str, str, str]
 """Kind, what happened, what follows, what helps."""
 COPIES = 0.01
 
 
-def pteb_notes(record: Record) -> Iterator[Found]:
+def pteb_notes(record: RunRecord) -> Iterator[Found]:
     """All of them, the gravest first."""
-    yield from _control_notes(record)
-    yield from _without_score(record)
-    yield from _outcome_notes(record)
+    yield from _control_only_notes(record)
+    yield from _unscored_cell_notes(record)
+    yield from _paraphrase_outcome_notes(record)
     yield from _other_data_notes(record)
-    yield from _stopped_notes(record)
+    yield from _imprecise_drop_notes(record)
     yield from _until_ci_notes(record)
     yield from _few_runs_notes(record)
 
 
-def _count_outcomes(record: Record) -> Counter[str]:
+def _count_paraphrase_outcomes(record: RunRecord) -> Counter[str]:
     """How many paraphrases came to what, of all sources but controls."""
-    aside = control_labels(record)
+    aside = list_control_labels(record)
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
-    return count_outcomes(source for source in sources if source.get("label", "") not in aside)
+    return count_text_outcomes(source for source in sources if source.get("label", "") not in aside)
 
 
-def _control_notes(record: Record) -> Iterator[Found]:
+def _control_only_notes(record: RunRecord) -> Iterator[Found]:
     """Nobody paraphrased."""
     if name := find_only_control(record):
         how = {"permuted": "are in another order", "copied": "are as they were"}[name]
@@ -48,21 +48,21 @@ def _control_notes(record: Record) -> Iterator[Found]:
         )
 
 
-def _without_score(record: Record) -> Iterator[Found]:
+def _unscored_cell_notes(record: RunRecord) -> Iterator[Found]:
     """Cells that were done and have no score, by reason."""
     missing: dict[tuple[str, str], set[str]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         headline = variant.startswith(PARAPHRASE) and measure not in ("delta", "original")
-        ranked = system in record.by_name and record.by_name[system].ranked
+        ranked = system in record.systems_by_name and record.systems_by_name[system].ranked
         if headline and ranked and not subset and row.value is None and row.reason:
             missing.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
     for (where, reason), systems in missing.items():
-        who = numbers.format_counted(len(systems), "system")
+        who = numbers.format_count_with_noun(len(systems), "system")
         yield "no score", f"No score for {who} on {where}: {reason}.", "", ""
 
 
-def _outcome_notes(record: Record) -> Iterator[Found]:
-    counts = _count_outcomes(record)
+def _paraphrase_outcome_notes(record: RunRecord) -> Iterator[Found]:
+    counts = _count_paraphrase_outcomes(record)
     total = sum(counts.values())
     failed = {name: count for name, count in counts.most_common() if name not in USABLE}
     if failed:
@@ -85,13 +85,13 @@ def _outcome_notes(record: Record) -> Iterator[Found]:
             )
 
 
-def _other_data_notes(record: Record) -> Iterator[Found]:
+def _other_data_notes(record: RunRecord) -> Iterator[Found]:
     """Sets that were written for other data."""
     for warning in record.manifest.get("paraphrases", {}).get("warnings", ()):
         yield "other data", warning, "", ""
 
 
-def _stopped_notes(record: Record) -> Iterator[Found]:
+def _imprecise_drop_notes(record: RunRecord) -> Iterator[Found]:
     """Datasets whose drops are not known as well as --until-ci asked."""
     points = record.arguments.get("until_ci")
     for dataset, reason in record.manifest.get("paraphrases", {}).get("stopped", {}).items():
@@ -99,14 +99,14 @@ def _stopped_notes(record: Record) -> Iterator[Found]:
         yield "few runs", happened, f"No more runs: {reason.rstrip('.')}.", ""
 
 
-def _until_ci_notes(record: Record) -> Iterator[Found]:
+def _until_ci_notes(record: RunRecord) -> Iterator[Found]:
     """What --until-ci narrowed, beside what it cannot: of each dataset, the system that is known least."""
     if record.arguments.get("until_ci") is None:
         return
     widest: dict[str, tuple[float, float, str]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         whole = record.find(task, system, "delta", dataset=dataset) if measure == "delta_runs" else None
-        ranked = system in record.by_name and record.by_name[system].ranked
+        ranked = system in record.systems_by_name and record.systems_by_name[system].ranked
         if subset or variant or whole is None or not ranked:
             continue
         if row.ci_low is None or row.ci_high is None or whole.ci_low is None or whole.ci_high is None:
@@ -117,14 +117,14 @@ def _until_ci_notes(record: Record) -> Iterator[Found]:
     for where, (runs, both, system) in widest.items():
         yield (
             "until-ci",
-            f"On {where} the change of {system} is known to within ±{POINTS.write_value(runs)} points over runs, "
-            f"and to within ±{POINTS.write_value(both)} over items and runs.",
+            f"On {where} the change of {system} is known to within ±{POINTS.format_value_in_text(runs)} points "
+            f"over runs, and to within ±{POINTS.format_value_in_text(both)} over items and runs.",
             "--until-ci narrows only the noise of paraphrasing.",
             "More items narrow the rest.",
         )
 
 
-def _few_runs_notes(record: Record) -> Iterator[Found]:
+def _few_runs_notes(record: RunRecord) -> Iterator[Found]:
     runs = {
         # By seed: several sources with one run each are one run still.
         variant.rpartition("seed=")[2]

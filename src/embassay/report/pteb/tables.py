@@ -9,50 +9,57 @@ from typing import Any
 
 from markupsafe import Markup
 
-from embassay.document.blocks import STEPS, Line, Table, entry_for
-from embassay.document.marks import CLASSES, Scale, difference_mark, grid_class, percent, scale_of
+from embassay.document.blocks import STEPS, Table, TableLine, make_result_cell
+from embassay.document.marks import (
+    CLASSES,
+    Scale,
+    draw_difference_mark,
+    fit_scale,
+    format_percent_place,
+    name_grid_class,
+)
 from embassay.document.plots import Axis, Point, draw_scatter
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import variant_source
+from embassay.protocols.pteb.drops import parse_variant_source
 from embassay.records import Result
-from embassay.report.board import TOP, Board, Row
-from embassay.report.pteb.conclusions import DELTA, Loss, Losses
-from embassay.report.record import APART, OVERALL, Record
+from embassay.report.board import TOP, BoardRow, SystemBoard
+from embassay.report.pteb.conclusions import DELTA, ParaphraseLoss, ParaphraseLosses
+from embassay.report.record import APART, OVERALL, RunRecord
 
 
 @dataclass(frozen=True)
-class ScoreRow:
+class LossTableRow:
     """A system with its losses, one per column; `is_more` beyond the first twelve."""
 
-    row: Row
-    losses: tuple[Loss, ...]
+    row: BoardRow
+    losses: tuple[ParaphraseLoss, ...]
     is_more: bool
 
 
 @dataclass(frozen=True)
-class ScoreTable:
+class LossTable:
     """A table; its title names what the columns are; of several the first is their mean."""
 
     title: str
     id: str
     columns: tuple[str, ...]
-    rows: tuple[ScoreRow, ...]
+    rows: tuple[LossTableRow, ...]
     ranked: bool
     """Whether its first column is the score that the board ranks by."""
 
 
-def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
+def make_loss_tables(losses: ParaphraseLosses) -> tuple[LossTable, ...]:
     """One table over the tasks, and one for each task of several datasets."""
     tasks, record = losses.board.tasks, losses.record
     tables = []
     if len(tasks) > 1:
         rows = [
-            (row, [losses.overall(row), *(losses.on_task(row, task) for task in tasks)])
+            (row, [losses.overall(row), *(losses.find_task_loss(row, task) for task in tasks)])
             for row in losses.rows
         ]
         titles = ["Mean of tasks", *(task.short for task in tasks)]
-        tables.append(_score_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
+        tables.append(_make_loss_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
     for task in tasks:
         names = record.datasets(task.name)
         if len(names) == 1 and len(tasks) > 1:
@@ -62,29 +69,29 @@ def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
             (
                 row,
                 [
-                    *(losses.on_task(row, task) for _ in mean),
+                    *(losses.find_task_loss(row, task) for _ in mean),
                     *(losses.on_dataset(row, task, name) for name in names),
                 ],
             )
             for row in losses.rows
         ]
         ranked = len(tasks) == 1 and losses.board.has_ranks
-        tables.append(_score_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
+        tables.append(_make_loss_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
     return tuple(tables)
 
 
-def _score_table(
-    title: str, name: str, columns: list[str], rows: list[tuple[Row, list[Loss]]], ranked: bool
-) -> ScoreTable:
+def _make_loss_table(
+    title: str, name: str, columns: list[str], rows: list[tuple[BoardRow, list[ParaphraseLoss]]], ranked: bool
+) -> LossTable:
     contenders = sum(row.system.ranked for row, _ in rows)
     lines = (
-        ScoreRow(row, tuple(found), contenders > TOP and TOP <= i < contenders)
+        LossTableRow(row, tuple(found), contenders > TOP and TOP <= i < contenders)
         for i, (row, found) in enumerate(rows)
     )
-    return ScoreTable(title, name, tuple(columns), tuple(lines), ranked)
+    return LossTable(title, name, tuple(columns), tuple(lines), ranked)
 
 
-def source_table(losses: Losses) -> Table | None:
+def change_by_source_table(losses: ParaphraseLosses) -> Table | None:
     """The change at the leading level by source (paraphraser, prompt); None for one source."""
     record, board = losses.record, losses.board
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
@@ -97,8 +104,10 @@ def source_table(losses: Losses) -> Table | None:
             for source in sources
         ]
         tables.append(
-            Line(
-                row.label, tuple(entry_for(result, POINTS, signed=True) for result in lines), row.system.kind
+            TableLine(
+                row.label,
+                tuple(make_result_cell(result, POINTS, signed=True) for result in lines),
+                row.system.kind,
             )
         )
     # Where prompts alone differ, their names say all.
@@ -116,7 +125,7 @@ class RankShift:
     """A system: its place before and after, the places between which 95% of the resamples lie, and how often it
     stands above each other system."""
 
-    row: Row
+    row: BoardRow
     before: int
     after: int
     range: str
@@ -125,7 +134,7 @@ class RankShift:
 
 
 @dataclass(frozen=True)
-class Stability:
+class RankStabilityTable:
     """One scope."""
 
     title: str
@@ -134,27 +143,29 @@ class Stability:
     rows: tuple[RankShift, ...]
 
 
-def stability_tables(record: Record, board: Board) -> tuple[Stability, ...]:
+def rank_stability_tables(record: RunRecord, board: SystemBoard) -> tuple[RankStabilityTable, ...]:
     """The table of the leading scope and, beside it, of the systems that are ranked by themselves."""
     scopes: Mapping[str, Any] = record.compared.get("rank_stability", {})
     titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     return tuple(
-        _stability_table(board, titles.get(name, name), name, scopes[name])
+        _make_stability_table(board, titles.get(name, name), name, scopes[name])
         for name in (board.lead, board.lead + APART)
         if name in scopes and not scopes[name].get("reason")
     )
 
 
-def order_sentences(record: Record, board: Board) -> tuple[tuple[str, str], ...]:
+def say_order_by_scope(record: RunRecord, board: SystemBoard) -> tuple[tuple[str, str], ...]:
     """What is said of the order on every other scope, with its title."""
     scopes: Mapping[str, Any] = record.compared.get("rank_stability", {})
     titles = {task.name: task.title for task in board.tasks if task.name != board.lead}
-    found = ((title, _say_tau(scopes.get(name, {}))) for name, title in titles.items())
+    found = ((title, _say_kendall_tau(scopes.get(name, {}))) for name, title in titles.items())
     return tuple((title, said) for title, said in found if said)
 
 
-def _stability_table(board: Board, title: str, name: str, plain: Mapping[str, Any]) -> Stability:
+def _make_stability_table(
+    board: SystemBoard, title: str, name: str, plain: Mapping[str, Any]
+) -> RankStabilityTable:
     systems: Sequence[str] = plain["systems"]
     ranges = zip(plain["rank_low"], plain["rank_high"], strict=True) if plain["rank_low"] else None
     words = (
@@ -164,20 +175,22 @@ def _stability_table(board: Board, title: str, name: str, plain: Mapping[str, An
     rows = (
         RankShift(
             board.row(system), plain["original_rank"][i], plain["rank"][i], words[i],
-            tuple(_share_cell(value) for value in beats[i]),
+            tuple(_format_share_cell(value) for value in beats[i]),
         )
         for i, system in enumerate(systems)
     )  # fmt: skip
-    return Stability(title, f"stability-{name.replace(':', '-')}", _say_tau(plain), tuple(rows))
+    return RankStabilityTable(
+        title, f"stability-{name.replace(':', '-')}", _say_kendall_tau(plain), tuple(rows)
+    )
 
 
-def _share_cell(value: float | None) -> tuple[str, int, float | None]:
+def _format_share_cell(value: float | None) -> tuple[str, int, float | None]:
     if value is None:
         return numbers.NONE, 0, None
     return numbers.format_percent(value), min(STEPS, 1 + int(value * STEPS)), value
 
 
-def _say_tau(plain: Mapping[str, Any]) -> str:
+def _say_kendall_tau(plain: Mapping[str, Any]) -> str:
     """Kendall's tau-b in words, as far as it is defined."""
     parts = []
     if plain.get("tau_original") is not None:
@@ -226,17 +239,17 @@ HEADINGS = ("Edit distance", "Length ratio", "Copies", "Not usable", "Retries pe
 _MEASURES = ("edit_distance", "length_ratio", "copied", "failed", "retries")
 
 
-def quality_lines(record: Record) -> tuple[ParaphraseQuality, ...]:
+def paraphrase_quality_lines(record: RunRecord) -> tuple[ParaphraseQuality, ...]:
     """A line per dataset and source."""
     groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         if task == TASK and not subset and row.value is not None:
-            of = groups.setdefault((dataset, variant_source(variant), system), {})
+            of = groups.setdefault((dataset, parse_variant_source(variant), system), {})
             of.setdefault(measure, []).append(row)
     return tuple(_quality_line(*key, measures) for key, measures in groups.items())
 
 
-def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
+def paraphrase_outcome_lines(record: RunRecord) -> tuple[tuple[str, str], ...]:
     """Of each source, how many texts came to what, over all datasets and runs."""
     lines = []
     for source in record.manifest.get("paraphrases", {}).get("sources", ()):
@@ -283,29 +296,31 @@ def _format_quality(name: str, value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Dumbbell:
+class DumbbellRow:
     """One row of a chart: `name` is the dataset and `sub` its task; the other way round where there is one dataset."""
 
     name: str
     sub: str
-    loss: Loss
+    loss: ParaphraseLoss
     mark: Markup
 
 
 @dataclass(frozen=True)
-class Dumbbells:
+class DumbbellChart:
     """The chart of one system, which its title names; rows without a drop stand last. Of `several` datasets each row
     says the task beside its dataset; the only one is not repeated."""
 
     title: str
     id: str
-    row: Row
+    row: BoardRow
     scale: Scale
-    rows: tuple[Dumbbell, ...]
+    rows: tuple[DumbbellRow, ...]
     several: bool = True
 
 
-def paired_dumbbells(charts: Sequence[Dumbbells]) -> tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]:
+def pair_dumbbells_by_dataset(
+    charts: Sequence[DumbbellChart],
+) -> tuple[tuple[DumbbellRow, tuple[DumbbellRow | None, ...]], ...]:
     """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
     by_row = [{(row.name, row.sub): row for row in chart.rows} for chart in charts]
     keys = dict.fromkeys(key for rows in by_row for key in rows)
@@ -315,25 +330,25 @@ def paired_dumbbells(charts: Sequence[Dumbbells]) -> tuple[tuple[Dumbbell, tuple
     )
 
 
-def dumbbell_charts(losses: Losses) -> tuple[Dumbbells, ...]:
+def dumbbell_charts(losses: ParaphraseLosses) -> tuple[DumbbellChart, ...]:
     """A chart per ranked system, in the order of the board, each on its own scale."""
     rows = [row for row in losses.rows if row.system.ranked]
-    lost = {row.system.name: _system_losses(losses, row) for row in rows}
+    lost = {row.system.name: _list_system_losses(losses, row) for row in rows}
     several = len({loss.dataset for of in lost.values() for loss in of}) > 1
     return tuple(
         _dumbbell_chart(row, lost[row.system.name], several=several) for row in rows if lost[row.system.name]
     )
 
 
-def _dumbbell_chart(row: Row, lost: list[Loss], *, several: bool) -> Dumbbells:
-    values = [value for loss in lost for value in _loss_values(loss)]
-    scale = scale_of(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
-    ordered = sorted(lost, key=_loss_order)
+def _dumbbell_chart(row: BoardRow, lost: list[ParaphraseLoss], *, several: bool) -> DumbbellChart:
+    values = [value for loss in lost for value in _collect_loss_values(loss)]
+    scale = fit_scale(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
+    ordered = sorted(lost, key=_loss_sort_key)
     drawn = tuple(_draw_dumbbell(loss, scale, several=several) for loss in ordered)
-    return Dumbbells(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
+    return DumbbellChart(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
 
-def draw_loss(loss: Loss, scale: Scale) -> Markup:
+def draw_loss(loss: ParaphraseLoss, scale: Scale) -> Markup:
     """A hollow circle at the original score, a line to the mean, a tick at every run.
 
     Line and ticks are one path in a drawing that stretches (its strokes do not).
@@ -342,14 +357,18 @@ def draw_loss(loss: Loss, scale: Scale) -> Markup:
     path = "".join(f"M{scale.at(run):.1f} 1v14" for run in loss.runs)
     if before is not None and after is not None:
         path = f"M{scale.at(before):.1f} 8H{scale.at(after):.1f}{path}"
-    circle = "" if before is None else f'<circle class="w" cx="{percent(scale.at(before))}" cy="8" r="5"/>'
+    circle = (
+        ""
+        if before is None
+        else f'<circle class="w" cx="{format_percent_place(scale.at(before))}" cy="8" r="5"/>'
+    )
     return Markup(
-        f'<svg class="iv {grid_class(scale)} k{CLASSES[loss.row.system.kind]}" aria-hidden="true">'
+        f'<svg class="iv {name_grid_class(scale)} k{CLASSES[loss.row.system.kind]}" aria-hidden="true">'
         f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path d="{path}"/></svg>{circle}</svg>'
     )
 
 
-def _system_losses(losses: Losses, row: Row) -> list[Loss]:
+def _list_system_losses(losses: ParaphraseLosses, row: BoardRow) -> list[ParaphraseLoss]:
     return [
         losses.on_dataset(row, task, dataset)
         for task in losses.board.tasks
@@ -357,18 +376,18 @@ def _system_losses(losses: Losses, row: Row) -> list[Loss]:
     ]
 
 
-def _draw_dumbbell(loss: Loss, scale: Scale, *, several: bool) -> Dumbbell:
+def _draw_dumbbell(loss: ParaphraseLoss, scale: Scale, *, several: bool) -> DumbbellRow:
     task = loss.task.short if loss.task else ""
     names = (loss.dataset, task) if several else (task, loss.dataset)
-    return Dumbbell(*names, loss, draw_loss(loss, scale))
+    return DumbbellRow(*names, loss, draw_loss(loss, scale))
 
 
-def _loss_values(loss: Loss) -> Sequence[float]:
+def _collect_loss_values(loss: ParaphraseLoss) -> Sequence[float]:
     values = (loss.before.value, loss.after.value, *loss.runs)
     return [value for value in values if value is not None]
 
 
-def _loss_order(loss: Loss) -> tuple[bool, float]:
+def _loss_sort_key(loss: ParaphraseLoss) -> tuple[bool, float]:
     return loss.drop is None, loss.drop or 0.0
 
 
@@ -376,10 +395,10 @@ ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run separately
 
 
 @dataclass(frozen=True)
-class SystemShift:
+class BaselineShift:
     """One system by one analysis. `shift` is the system less the baseline: negative = the baseline is better."""
 
-    row: Row
+    row: BoardRow
     analysis: str
     shift: float
     low: float | None
@@ -408,14 +427,14 @@ class BaselinePlot:
 
     title: str
     id: str
-    baseline: Row
+    baseline: BoardRow
     datasets: int
     scale: Scale
-    rows: tuple[SystemShift, ...]
-    missing: tuple[tuple[Row, str], ...]
+    rows: tuple[BaselineShift, ...]
+    missing: tuple[tuple[BoardRow, str], ...]
 
 
-def baseline_plots(record: Record, board: Board) -> tuple[BaselinePlot, ...]:
+def baseline_plots(record: RunRecord, board: SystemBoard) -> tuple[BaselinePlot, ...]:
     """A plot per scope of two datasets or more (of one, if there is no other), the leading scope first."""
     scopes: Mapping[str, Any] = record.compared.get("baseline", {}).get("scopes", {})
     titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
@@ -427,7 +446,7 @@ def baseline_plots(record: Record, board: Board) -> tuple[BaselinePlot, ...]:
 
 
 def _baseline_plot(
-    record: Record, board: Board, title: str, name: str, plain: Mapping[str, Any]
+    record: RunRecord, board: SystemBoard, title: str, name: str, plain: Mapping[str, Any]
 ) -> BaselinePlot | None:
     if plain.get("reason") or not plain.get("systems"):
         return None
@@ -443,7 +462,7 @@ def _baseline_plot(
         for end in (contrast["shift"], contrast["ci_low"], contrast["ci_high"])
         if end is not None
     ]
-    scale = scale_of([*edges, 0.0], within=None, factor=POINTS.factor)
+    scale = fit_scale([*edges, 0.0], within=None, factor=POINTS.factor)
     missing = tuple(
         (board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason")
     )
@@ -455,15 +474,15 @@ def _baseline_plot(
 
 
 def _compare_baseline(
-    record: Record, row: Row, words: str, contrast: Mapping[str, Any], scale: Scale
-) -> SystemShift:
+    record: RunRecord, row: BoardRow, words: str, contrast: Mapping[str, Any], scale: Scale
+) -> BaselineShift:
     # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
     shift = -contrast["shift"]
     low, high = (None if contrast[end] is None else -contrast[end] for end in ("ci_high", "ci_low"))
     ends = (low, high) if low is not None and high is not None else (None, None)
-    mark = difference_mark(ends[0], shift, ends[1], row.system.kind, scale)
+    mark = draw_difference_mark(ends[0], shift, ends[1], row.system.kind, scale)
     sure = contrast["p_holm"] < record.alpha
-    return SystemShift(
+    return BaselineShift(
         row, words, shift, ends[0], ends[1], contrast["p_holm"], contrast["n"], contrast["method"], sure, mark
     )
 
@@ -480,7 +499,7 @@ class DropChart:
     n: int
 
 
-def plot_against_original(losses: Losses) -> DropChart | None:
+def plot_against_original(losses: ParaphraseLosses) -> DropChart | None:
     """Change against original score; None for under six points."""
     points = [
         loss
@@ -492,8 +511,8 @@ def plot_against_original(losses: Losses) -> DropChart | None:
     ]
     if len(points) < FEWEST:
         return None
-    x = scale_of([loss.before.value or 0.0 for loss in points], within=(-1.0, 1.0), factor=POINTS.factor)
-    y = scale_of([0.0, *(loss.drop or 0.0 for loss in points)], within=None, factor=POINTS.factor)
+    x = fit_scale([loss.before.value or 0.0 for loss in points], within=(-1.0, 1.0), factor=POINTS.factor)
+    y = fit_scale([0.0, *(loss.drop or 0.0 for loss in points)], within=None, factor=POINTS.factor)
     svg = draw_scatter(
         [_loss_point(loss) for loss in points],
         Axis(x, "original score, points"),
@@ -503,7 +522,7 @@ def plot_against_original(losses: Losses) -> DropChart | None:
     return DropChart(svg, f"{across} {_say_largest_loss(points)}", len(points))
 
 
-def _say_largest_loss(points: Sequence[Loss]) -> str:
+def _say_largest_loss(points: Sequence[ParaphraseLoss]) -> str:
     """Where most is lost; that nothing is, where paraphrases cost nobody anything."""
     most = min(points, key=lambda loss: loss.drop or 0.0)
     # The least change is above 0 where every score rises: that is no loss to be the largest.
@@ -511,16 +530,16 @@ def _say_largest_loss(points: Sequence[Loss]) -> str:
     if drop >= 0:
         return "No score falls."
     return (
-        f"The largest loss, {POINTS.write_value(-drop)} points, is for {most.row.label} on {most.dataset}, from "
-        f"{POINTS.write_value(most.before.value or 0.0)}."
+        f"The largest loss, {POINTS.format_value_in_text(-drop)} points, is for {most.row.label} on {most.dataset}, "
+        f"from {POINTS.format_value_in_text(most.before.value or 0.0)}."
     )
 
 
-def _loss_point(loss: Loss) -> Point:
+def _loss_point(loss: ParaphraseLoss) -> Point:
     return Point(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind)
 
 
-def plot_against_distance(losses: Losses) -> DropChart | None:
+def plot_against_distance(losses: ParaphraseLosses) -> DropChart | None:
     """Change against the edit distance of the paraphrases, by source; None where under three distances are known."""
     record, board = losses.record, losses.board
     distances = _mean_distances(record)
@@ -542,8 +561,8 @@ def plot_against_distance(losses: Losses) -> DropChart | None:
     ]
     if len(found) < FEWEST:
         return None
-    x = scale_of([distance for _, _, distance, _ in found])
-    y = scale_of([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
+    x = fit_scale([distance for _, _, distance, _ in found])
+    y = fit_scale([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
     points = [Point(distance, change, row.system.kind) for row, _, distance, change in found]
     svg = draw_scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
     row, dataset, distance, change = min(found, key=lambda point: point[3])
@@ -555,10 +574,10 @@ def plot_against_distance(losses: Losses) -> DropChart | None:
     return DropChart(svg, summary, len(found))
 
 
-def _mean_distances(record: Record) -> dict[tuple[str, str], float]:
+def _mean_distances(record: RunRecord) -> dict[tuple[str, str], float]:
     """The mean edit distance over runs by dataset and source."""
     distances: dict[tuple[str, str], list[float]] = {}
     for (task, dataset, subset, variant, _, measure), row in record.rows.items():
         if (task, measure, subset) == (TASK, "edit_distance", "") and row.value is not None:
-            distances.setdefault((dataset, variant_source(variant)), []).append(row.value)
+            distances.setdefault((dataset, parse_variant_source(variant)), []).append(row.value)
     return {place: round(fmean(values), 6) for place, values in distances.items()}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embassay.document.blocks import Block, Column, Heading, Table, Text, number_columns
+from embassay.document.blocks import Block, Column, Heading, Table, TextBlock, make_number_columns
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.validity.conclusions import DOUBT, INVALID, SHARE, VALID
 from embassay.records import Result
-from embassay.report.board import Board
-from embassay.report.record import Key, Record
+from embassay.report.board import SystemBoard
+from embassay.report.record import Key, RunRecord
 
 HOW = (
     "Points. On valid: the change on paraphrases that raters call valid, estimated from the rated items and the "
@@ -19,7 +19,9 @@ HOW = (
 )
 
 
-def validity_blocks(record: Record, board: Board, *, heading: bool = False) -> Iterator[Block]:
+def paraphrase_validity_blocks(
+    record: RunRecord, board: SystemBoard, *, heading: bool = False
+) -> Iterator[Block]:
     """The table with its reading; nothing where no ratings were given."""
     keys = [key for key in record.rows if key[-1] == VALID]
     if not keys:
@@ -29,15 +31,17 @@ def validity_blocks(record: Record, board: Board, *, heading: bool = False) -> I
     titles = {task.name: task.short for task in board.tasks}
     labels = {row.system.name: row.label for row in board.rows}
     counts = ("Change", "On valid, 95%", "Added, 95%", "Valid", "Rated", "In doubt")
-    heads: list[str | Column] = ["Task", "Dataset", "System", *number_columns(*counts)]
+    heads: list[str | Column] = ["Task", "Dataset", "System", *make_number_columns(*counts)]
     rows = [_validity_row(record, key, titles, labels) for key in keys]
     yield Table.of("valid-changes", heads, rows)
-    yield Text(HOW)
-    for reason in dict.fromkeys(reason for key in keys if (reason := _undefined_reason(record, key, titles))):
-        yield Text(reason)
+    yield TextBlock(HOW)
+    for reason in dict.fromkeys(
+        reason for key in keys if (reason := _explain_undefined_row(record, key, titles))
+    ):
+        yield TextBlock(reason)
 
 
-def _validity_row(record: Record, key: Key, titles: dict[str, str], labels: dict[str, str]) -> list[str]:
+def _validity_row(record: RunRecord, key: Key, titles: dict[str, str], labels: dict[str, str]) -> list[str]:
     task, dataset, subset, variant, system, _ = key
     rows = {name: record.rows.get((*key[:-1], name)) for name in ("delta", VALID, INVALID, SHARE, DOUBT)}
     share, doubt = rows[SHARE], rows[DOUBT]
@@ -61,7 +65,7 @@ def _change_cell(row: Result | None, *, ends: bool = True) -> str:
     return f"{text} ({POINTS.interval(row.ci_low, row.ci_high)})"
 
 
-def _undefined_reason(record: Record, key: Key, titles: dict[str, str]) -> str:
+def _explain_undefined_row(record: RunRecord, key: Key, titles: dict[str, str]) -> str:
     row = record.rows[key]
     where = " ".join(filter(None, (key[1], key[2])))
     return f"{titles.get(key[0], key[0])} on {where}: {row.reason}." if row.reason else ""

@@ -10,35 +10,35 @@ from typing import Any
 
 from embassay.document.blocks import (
     Block,
-    Care,
+    CautionNotes,
     Column,
-    Command,
-    Entry,
-    Facts,
+    CommandText,
     Heading,
-    Name,
+    PageFactsLine,
     Part,
     Sentence,
+    SystemNamePart,
     Table,
-    Text,
+    TableCell,
+    TextBlock,
     Verdict,
     join_names,
-    number_columns,
+    make_number_columns,
 )
-from embassay.limits import WHOLE, read_bounded, record_json
+from embassay.limits import WHOLE, parse_record_json, read_bounded_file
 from embassay.protocols.choose.belief import LIKELY, TRUSTED
 from embassay.protocols.choose.options import AS_GOOD, FEW, UNLIKELY
 from embassay.protocols.choose.studies import find_last_study
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, Relation, state_value
+from embassay.protocols.kernel.claims import Claim, Relation, claim_value
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.questions import OF_MODELS
 from embassay.records import Result
-from embassay.report.board import Board
-from embassay.report.cards.findings import Finding, make_finding
-from embassay.report.matrix import matrix_blocks
-from embassay.report.notes import care_blocks, list_notes
-from embassay.report.record import Record, System, label_names
+from embassay.report.board import SystemBoard
+from embassay.report.cards.findings import SystemFinding, make_finding
+from embassay.report.matrix import question_matrix_blocks
+from embassay.report.notes import list_run_notes, show_gravest_notes
+from embassay.report.record import RecordSystem, RunRecord, shorten_names_to_labels
 from embassay.report.runs import ReportRun
 
 TASK = "choice"
@@ -56,27 +56,27 @@ BIAS = (
 )
 
 
-def choice_verdict(record: Record, board: Board) -> Verdict:
+def choice_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
     """Which one, and how sure; or that nobody can say, and what would decide."""
     del board
     choices = _read_choices(record)
     if not choices:
         return Verdict(("No choice could be made",), (("Fewer than two systems have answered.",),))
     dataset, choice = next(iter(choices.items()))
-    pick, picked = _name_systems(record)[choice["pick"]], _pick_claim(record, dataset, choice)
-    chances, alike = _chance_claims(record, choice), _alike_claims(choice)
-    labels_needed = _label_claims(choice)
-    odds = _odds_claims(record, dataset, choice)
+    pick, picked = _name_systems(record)[choice["pick"]], _state_picked_system(record, dataset, choice)
+    chances, alike = _state_pick_chances(record, choice), _state_equal_systems(choice)
+    labels_needed = _state_labels_needed(choice)
+    odds = _state_best_odds(record, dataset, choice)
     if picked.kind == "use":
         percent = numbers.format_percent(choice["p_best"])
         heading: Sentence = ("Use ", pick, f" ({percent} likely to be the best)")
     else:
-        heading = ("Undecided: ", *_odds_parts(record, odds))
-    lede = tuple(_lede_sentences(record, dataset, choice, chances, alike, labels_needed))
+        heading = ("Undecided: ", *_say_best_odds(record, odds))
+    lede = tuple(_write_choice_lede(record, dataset, choice, chances, alike, labels_needed))
     return Verdict(heading, lede, (picked, *odds, *chances, *alike, *labels_needed))
 
 
-def _chances(record: Record, dataset: str) -> dict[str, float]:
+def _find_best_chances(record: RunRecord, dataset: str) -> dict[str, float]:
     """How likely each system is the best."""
     return {
         system.name: row.value
@@ -86,9 +86,9 @@ def _chances(record: Record, dataset: str) -> dict[str, float]:
     }
 
 
-def _odds_claims(record: Record, dataset: str, choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _state_best_odds(record: RunRecord, dataset: str, choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """Who may be the best, the likeliest first and of equal ones the pick, and who hardly can be."""
-    chances = _chances(record, dataset)
+    chances = _find_best_chances(record, dataset)
     names = sorted(chances, key=lambda name: (-chances[name], name != choice["pick"]))
     return tuple(
         Claim(
@@ -99,7 +99,7 @@ def _odds_claims(record: Record, dataset: str, choice: Mapping[str, Any]) -> tup
     )  # fmt: skip
 
 
-def _odds_parts(record: Record, odds: Sequence[Claim]) -> Iterator[Part]:
+def _say_best_odds(record: RunRecord, odds: Sequence[Claim]) -> Iterator[Part]:
     """`minilm (50%) or all-mpnet-base-v2 (40%) may be best; bm25 is unlikely`."""
     names = _name_systems(record)
     likely = [claim for claim in odds if claim.relation == "keeps"]
@@ -121,10 +121,10 @@ def _odds_parts(record: Record, odds: Sequence[Claim]) -> Iterator[Part]:
         yield f" {'is' if len(unlikely) == 1 else 'are'} unlikely"
 
 
-def _pick_claim(record: Record, dataset: str, choice: Mapping[str, Any]) -> Claim:
+def _state_picked_system(record: RunRecord, dataset: str, choice: Mapping[str, Any]) -> Claim:
     """What the pick is: of least expected loss, and the one to use where that is little; else the likeliest best where
     it is that."""
-    chances = _chances(record, dataset)
+    chances = _find_best_chances(record, dataset)
     others = tuple(name for name in chances if name != choice["pick"])
     # Who loses least in the mean need not be the likeliest best.
     least = Claim(choice["pick"], "least", "expected_regret", others, choice["expected_regret"])
@@ -135,108 +135,108 @@ def _pick_claim(record: Record, dataset: str, choice: Mapping[str, Any]) -> Clai
     return least
 
 
-def _chance_claims(record: Record, choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _state_pick_chances(record: RunRecord, choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """How likely the pick is the best and near it, of how many, and what is lost by it and by a random pick."""
     pick, n = choice["pick"], len(record.ranked_systems) - len(choice["missing"])
     return (
         Claim(pick, "is", "p_best", value=choice["p_best"], of=n),
-        state_value(pick, "p_near", choice["p_near"]),
-        state_value(pick, "expected_regret", choice["expected_regret"]),
-        state_value("", "expected_regret", choice["regret_of_random"], kind="random pick"),
+        claim_value(pick, "p_near", choice["p_near"]),
+        claim_value(pick, "expected_regret", choice["expected_regret"]),
+        claim_value("", "expected_regret", choice["regret_of_random"], kind="random pick"),
     )
 
 
-def _alike_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _state_equal_systems(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """Who would do as well: near the best with a high chance."""
     return tuple(
         Claim(name, "keeps", "p_near", margin=AS_GOOD, kind="as good") for name in choice.get("as_good") or ()
     )
 
 
-def _label_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _state_labels_needed(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """How many judged questions more are likely to bring the expected loss within the tolerance, or that not even the
     most that are looked at are; none where it is."""
     # A run from before there were chances says nothing of labels.
     if choice["expected_regret"] <= choice["tolerance"] or not choice.get("chance_with_labels"):
         return ()
-    return (_label_claim(choice),)
+    return (_state_label_chance(choice),)
 
 
-def _label_claim(choice: Mapping[str, Any]) -> Claim:
+def _state_label_chance(choice: Mapping[str, Any]) -> Claim:
     # The last that was looked at: the first that is likely to decide, or the most.
     most, chance = list(choice["chance_with_labels"].items())[-1]
     relation: Relation = "misses" if choice["labels"] is None else "keeps"
     return Claim("", relation, "chance_with_labels", value=chance, margin=LIKELY, n=int(most))
 
 
-def _name_systems(record: Record) -> dict[str, Name]:
+def _name_systems(record: RunRecord) -> dict[str, SystemNamePart]:
     """System -> its name as a sentence shows it."""
-    label = label_names([system.name for system in record.systems])
-    return {system.name: Name(label[system.name], system.index) for system in record.systems}
+    label = shorten_names_to_labels([system.name for system in record.systems])
+    return {system.name: SystemNamePart(label[system.name], system.index) for system in record.systems}
 
 
-def _lede_sentences(
-    record: Record, dataset: str, told: Mapping[str, Any], chances: Sequence[Claim], alike: Sequence[Claim],
+def _write_choice_lede(
+    record: RunRecord, dataset: str, told: Mapping[str, Any], chances: Sequence[Claim], alike: Sequence[Claim],
     labels_needed: Sequence[Claim]
 ) -> Iterator[Sentence]:  # fmt: skip
     best, near, loss, random = chances
     p_best, p_near = numbers.format_percent(best.value or 0.0), numbers.format_percent(near.value or 0.0)
     regret, lot = SCORE.text(loss.value or 0.0), SCORE.text(random.value or 0.0)
     if not told.get("enough", True):
-        asked = numbers.format_counted(told["questions"], "passage")
+        asked = numbers.format_count_with_noun(told["questions"], "passage")
         few = f"Only {asked} could be asked about, which is too few."
         lost = "Almost no passage is found by its own sentence, so no choice can be made."
         yield (f"{few if told['questions'] < FEW else lost} What they suggest:",)
     yield (
         _name_systems(record)[told["pick"]],
-        f" has {_with_article(p_best)} chance of being best of {best.of} on {dataset} and {_with_article(p_near)} "
-        f"chance of being within {told['tolerance']:g} nDCG@10 of the best. Expected loss: {regret} (random pick: "
-        f"{lot})."
+        f" has {_add_indefinite_article(p_best)} chance of being best of {best.of} on {dataset} and "
+        f"{_add_indefinite_article(p_near)} chance of being within {told['tolerance']:g} nDCG@10 of the best. "
+        f"Expected loss: {regret} (random pick: {lot})."
     )  # fmt: skip
     if alike:
-        names = label_names([system.name for system in record.systems])
+        names = shorten_names_to_labels([system.name for system in record.systems])
         would = ", ".join(names[claim.subject] for claim in alike)
         yield (
             f"Just as good, with a chance of at least {AS_GOOD:.0%} of being within {told['tolerance']:g} of "
             f"the best: {would}.",
         )
     if told.get("written"):
-        yield (_by_model(record, told),)
+        yield (_say_questions_by_model(record, told),)
     if told["judged"]:
-        yield (f"{numbers.format_counted(told['judged'], 'judged question')} of yours count in it.",)
+        yield (f"{numbers.format_count_with_noun(told['judged'], 'judged question')} of yours count in it.",)
     else:
         yield ("No label was used.",)
     for claim in labels_needed:
-        yield (_say_labels(told, claim),)
+        yield (_say_labels_needed(told, claim),)
 
 
-def _with_article(percent: str) -> str:
+def _add_indefinite_article(percent: str) -> str:
     """A percentage after `a`, or `an` where its first word begins with a vowel."""
     return f"{'an' if percent.startswith('8') or percent in ('11%', '18%') else 'a'} {percent}"
 
 
-def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
+def _say_questions_by_model(record: RunRecord, choice: Mapping[str, Any]) -> str:
     asker = record.manifest.get("questions") or {}
     spent = (record.manifest.get("spent") or {}).get("usd")
     cost = f" (${spent:.2f})" if spent else ""
-    asked, by = numbers.format_counted(choice["written"], "question"), asker.get("by", "a model")
+    asked, by = numbers.format_count_with_noun(choice["written"], "question"), asker.get("by", "a model")
     # Two of a real model moved P(best) from 45% to 56%.
     few = (
         ": so few may mislead; have more written (--written-per-kind)" if choice["written"] < TRUSTED else ""
     )
-    return f"{asked} that {label_names([by])[by]} wrote{cost} count as a third signal{few}."
+    return f"{asked} that {shorten_names_to_labels([by])[by]} wrote{cost} count as a third signal{few}."
 
 
-def _say_deciding(choice: Mapping[str, Any]) -> str:
+def _say_what_would_decide(choice: Mapping[str, Any]) -> str:
     """What would decide; that nothing more is needed, or that too little was asked to say."""
-    if claims := _label_claims(choice):
-        return _say_labels(choice, claims[0])
+    if claims := _state_labels_needed(choice):
+        return _say_labels_needed(choice, claims[0])
     if choice["says"] == choice["pick"]:
         return f"Nothing more is needed: the expected loss is within {choice['tolerance']:g}."
     return "Too few questions to say: more documents, or judged questions, would help."
 
 
-def _say_labels(choice: Mapping[str, Any], claim: Claim) -> str:
+def _say_labels_needed(choice: Mapping[str, Any], claim: Claim) -> str:
     more = " more" if choice["judged"] else ""
     chance = numbers.format_percent(claim.value or 0.0)
     if claim.relation == "misses":
@@ -244,16 +244,16 @@ def _say_labels(choice: Mapping[str, Any], claim: Claim) -> str:
     return f"{claim.n}{more} judged questions would decide with a chance of {chance}."
 
 
-def _read_choices(record: Record) -> dict[str, Mapping[str, Any]]:
+def _read_choices(record: RunRecord) -> dict[str, Mapping[str, Any]]:
     return dict(record.compared.get("choice", {}))
 
 
-def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+def find_choice_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """That it is the pick, and how likely the best; nothing of the others."""
     for dataset, choice in _read_choices(run.record).items():
         if choice["pick"] == system:
             basis = (
-                numbers.format_counted(choice["judged"], "judged question")
+                numbers.format_count_with_noun(choice["judged"], "judged question")
                 if choice["judged"]
                 else "without labels"
             )
@@ -266,73 +266,86 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: who is likely to be best, what each signal says, and what to grade."""
     record, board = run.record, run.board
     choices = _read_choices(record)
-    yield Facts.of(
-        "", "Choice", numbers.format_counted(len(record.ranked_systems), "system"),
+    yield PageFactsLine.of(
+        "", "Choice", numbers.format_count_with_noun(len(record.ranked_systems), "system"),
         numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield choice_verdict(record, board)
-    yield from care_blocks((*list_notes(record),), run.mark)
+    yield from show_gravest_notes((*list_run_notes(record),), run.mark)
     for dataset, choice in choices.items():
         yield Heading("Which one, and how sure", "choose-systems")
-        yield replace(_regret_first(_systems_table(record, dataset)), title=dataset)
-        yield Text(
+        yield replace(_move_regret_columns_first(_systems_table(record, dataset)), title=dataset)
+        yield TextBlock(
             "Regret is the expected distance below the best nDCG@10. Price is per "
             "million tokens; time is for its cell on this machine, including cached vectors."
         )
         yield Heading("Signals from the documents alone", "choose-signals")
-        yield Text(BIAS)
+        yield TextBlock(BIAS)
         yield replace(_signals_table(record, dataset), title=f"nDCG@10 on {dataset}")
-        yield from _draft_blocks(record, dataset)
+        yield from _model_drafts_blocks(record, dataset)
         yield Heading("What would decide", "choose-labels")
-        yield Text(_say_deciding(choice))
+        yield TextBlock(_say_what_would_decide(choice))
         if (record.path / TO_GRADE).exists():
-            yield Text(
-                ("Questions to judge next: ", Command(TO_GRADE), f" ({_judging_amount(record.path)}).")
+            yield TextBlock(
+                (
+                    "Questions to judge next: ",
+                    CommandText(TO_GRADE),
+                    f" ({_say_amount_to_judge(record.path)}).",
+                )
             )
-            yield from _next_blocks(record)
-        yield replace(_labels_table(choice), title="What judged questions would achieve")
-        yield Text(f"The weights of the signals were fitted on {', '.join(choice['trained_on'])}.")
-    yield from matrix_blocks(record.path) if alone else ()
+            yield from _next_command_blocks(record)
+        yield replace(_more_labels_table(choice), title="What judged questions would achieve")
+        yield TextBlock(f"The weights of the signals were fitted on {', '.join(choice['trained_on'])}.")
+    yield from question_matrix_blocks(record.path) if alone else ()
 
 
-def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator[Block]:
+def choice_view(run: Path, record: RunRecord, board: SystemBoard, wide: bool) -> Iterator[Block]:
     """A choice: verdict, the systems, what is missing, and what to do next."""
     yield choice_verdict(record, board)
-    notes = [note.plain for note in list_notes(record)]
+    notes = [note.plain for note in list_run_notes(record)]
     for dataset, choice in _read_choices(record).items():
         yield _systems_table(record, dataset)
         if wide:
             yield _signals_table(record, dataset)
         notes += [f"{name} did not answer and is left out." for name in choice["missing"]]
     notes += _model_question_notes(record)
-    yield Care(tuple(notes), more=(BIAS,))
+    yield CautionNotes(tuple(notes), more=(BIAS,))
     if (run / TO_GRADE).exists():
-        yield Text(("To judge next: ", Command(str(run / TO_GRADE)), f" ({_judging_amount(run)})"))
-        yield from _next_blocks(record)
+        yield TextBlock(
+            ("To judge next: ", CommandText(str(run / TO_GRADE)), f" ({_say_amount_to_judge(run)})")
+        )
+        yield from _next_command_blocks(record)
 
 
-def _judging_amount(run: Path) -> str:
+def _say_amount_to_judge(run: Path) -> str:
     """How much there is to judge."""
-    rows = [record_json(line) for line in read_bounded(run / TO_GRADE, WHOLE).splitlines() if line.strip()]
+    rows = [
+        parse_record_json(line)
+        for line in read_bounded_file(run / TO_GRADE, WHOLE).splitlines()
+        if line.strip()
+    ]
     passages = sum(len(row["passages"]) for row in rows)
-    asked, graded = numbers.format_counted(len(rows), "question"), numbers.format_counted(passages, "passage")
+    asked, graded = (
+        numbers.format_count_with_noun(len(rows), "question"),
+        numbers.format_count_with_noun(passages, "passage"),
+    )
     return f"{asked}, {graded}"
 
 
-def _model_question_notes(record: Record) -> Iterator[str]:
+def _model_question_notes(record: RunRecord) -> Iterator[str]:
     """What of the questions by a model is missing."""
     said = record.manifest.get("questions") or {}
     if failed := said.get("failed"):
         reason = next(iter(failed.values()))
         yield (
-            f"{numbers.format_counted(len(failed), 'question')} could not be obtained from {said['by']} "
+            f"{numbers.format_count_with_noun(len(failed), 'question')} could not be obtained from {said['by']} "
             f"({reason}). Repeat the command to try again."
         )
     elif said and not sum(said["kept"].values()):
         yield f"None of the questions that {said['by']} wrote passed the checks; it does not count in the choice."
 
 
-def _draft_blocks(record: Record, dataset: str) -> Iterator[Block]:
+def _model_drafts_blocks(record: RunRecord, dataset: str) -> Iterator[Block]:
     """What became of what a model wrote."""
     counts: Mapping[str, Mapping[str, int]] = (
         (record.manifest.get("questions") or {}).get("drafts") or {}
@@ -340,45 +353,47 @@ def _draft_blocks(record: Record, dataset: str) -> Iterator[Block]:
     outcomes = list(dict.fromkeys(name for drafts in counts.values() for name in drafts))
     if outcomes:
         yield Heading("Questions that a model wrote", "choose-drafts")
-        heads: list[str | Column] = ["Kind", *number_columns(*(name.capitalize() for name in outcomes))]
-        rows: list[list[str | Entry]] = [
-            [kind, *(Entry(f"{own.get(name, 0):,}") for name in outcomes)] for kind, own in counts.items()
+        heads: list[str | Column] = ["Kind", *make_number_columns(*(name.capitalize() for name in outcomes))]
+        rows: list[list[str | TableCell]] = [
+            [kind, *(TableCell(f"{own.get(name, 0):,}") for name in outcomes)] for kind, own in counts.items()
         ]
         yield replace(Table.of(f"drafts-{dataset}", heads, rows), title="Questions by outcome")
 
 
-def _next_blocks(record: Record) -> Iterator[Block]:
+def _next_command_blocks(record: RunRecord) -> Iterator[Block]:
     """The commands that have them judged, by people or by a model, and that choose again."""
     if people := suggest_people_commands(record):
-        yield Text("By hand, in a browser:")
+        yield TextBlock("By hand, in a browser:")
         for command in people:
-            yield Text((Command(command),))
-        yield Text("Or by a language model (--dry-run shows its cost):")
-    for command in suggest_commands(record):
-        yield Text((Command(command),))
+            yield TextBlock((CommandText(command),))
+        yield TextBlock("Or by a language model (--dry-run shows its cost):")
+    for command in suggest_golden_commands(record):
+        yield TextBlock((CommandText(command),))
 
 
-def suggest_people_commands(record: Record) -> tuple[str, ...]:
+def suggest_people_commands(record: RunRecord) -> tuple[str, ...]:
     """What serves the questions to people, and the choice with what they marked; none where there is no study."""
     study = find_last_study(record.path)
     if study is None:
         return ()
-    return f"embassay hume serve {quote(str(study))} -a me", _choose_again(record, str(study))
+    return f"embassay hume serve {quote(str(study))} -a me", _build_choose_again_command(record, str(study))
 
 
-def _choose_again(record: Record, labels: str) -> str:
+def _build_choose_again_command(record: RunRecord, labels: str) -> str:
     systems = " ".join(f"-s {quote(system)}" for system in record.arguments["systems"])
     systems += "".join(f" --retriever {quote(given)}" for given in record.arguments.get("retrievers", ()))
     out = quote(f"{record.path}-labelled")
     return f"embassay choose {quote(record.arguments['datasets'][0])} {systems} --labels {quote(labels)} --out {out}"
 
 
-def suggest_commands(record: Record) -> tuple[str, ...]:
+def suggest_golden_commands(record: RunRecord) -> tuple[str, ...]:
     """A golden set of the questions to judge, its pools those of the likeliest systems, and the choice with it."""
     arguments, run = record.arguments, str(record.path)
     corpus = quote(arguments["datasets"][0])
     dataset = next(iter(_read_choices(record)), "")
-    encoders = [system.name for system in _order_systems(record, dataset) if system.kind == "embedding"]
+    encoders = [
+        system.name for system in _sort_systems_by_regret(record, dataset) if system.kind == "embedding"
+    ]
     judge = arguments["options"].get("llm") or "MODEL"
     golden = f"{run}-golden"
     runs = [f"--add-run {quote(str(path))}" for path in sorted((record.path / "contenders").glob("*.jsonl"))]
@@ -386,28 +401,28 @@ def suggest_commands(record: Record) -> tuple[str, ...]:
         f"embassay rag golden --corpus {corpus} --queries {quote(f'{run}/{TO_GRADE}')} "
         f"-s {quote(encoders[0] if encoders else 'wordllama')} -j {quote(judge)} --ranking grades --depth 10 "
         f"{' '.join(runs)} --out {quote(golden)}",
-        _choose_again(record, golden),
+        _build_choose_again_command(record, golden),
     )
 
 
-def _order_systems(record: Record, dataset: str) -> list[System]:
-    def regret(system: System) -> float:
+def _sort_systems_by_regret(record: RunRecord, dataset: str) -> list[RecordSystem]:
+    def find_regret(system: RecordSystem) -> float:
         row = record.find(TASK, system.name, "expected_regret", dataset=dataset)
         return row.value if row is not None and row.value is not None else float("inf")
 
-    return sorted(record.ranked_systems, key=regret)
+    return sorted(record.ranked_systems, key=find_regret)
 
 
-def _systems_table(record: Record, dataset: str) -> Table:
-    label = label_names([system.name for system in record.systems])
+def _systems_table(record: RunRecord, dataset: str) -> Table:
+    label = shorten_names_to_labels([system.name for system in record.systems])
     tolerance = record.arguments["options"]["tolerance"]
     heads: list[str | Column] = [
-        "System", *number_columns("P(best)", f"P(within {tolerance:g})", "Regret", "Against the first, 95%",
+        "System", *make_number_columns("P(best)", f"P(within {tolerance:g})", "Regret", "Against the first, 95%",
                                   "$ / 1M", "Time")
     ]  # fmt: skip
-    systems = _order_systems(record, dataset)
-    rows: list[list[str | Entry]] = [
-        [label[system.name], *_system_entries(record, dataset, system)] for system in systems
+    systems = _sort_systems_by_regret(record, dataset)
+    rows: list[list[str | TableCell]] = [
+        [label[system.name], *_list_system_entries(record, dataset, system)] for system in systems
     ]
     table = Table.of(f"choice-{dataset}", heads, rows)
     kinds = [system.kind for system in systems]
@@ -416,7 +431,7 @@ def _systems_table(record: Record, dataset: str) -> Table:
     )
 
 
-def _regret_first(table: Table) -> Table:
+def _move_regret_columns_first(table: Table) -> Table:
     """Regret and the interval beside the chance of being best: a phone shows three columns."""
     best, near, *others = range(len(table.columns))
     order = (best, *others[:2], near, *others[2:])
@@ -426,7 +441,7 @@ def _regret_first(table: Table) -> Table:
     return replace(table, columns=tuple(table.columns[place] for place in order), lines=lines)
 
 
-def _system_entries(record: Record, dataset: str, system: System) -> Iterator[Entry]:
+def _list_system_entries(record: RunRecord, dataset: str, system: RecordSystem) -> Iterator[TableCell]:
     rows = {
         name: record.find(TASK, system.name, name, dataset=dataset)
         for name in ("p_best", "p_near", "expected_regret", "against_pick")
@@ -434,85 +449,85 @@ def _system_entries(record: Record, dataset: str, system: System) -> Iterator[En
     for name in ("p_best", "p_near"):
         yield _value_entry(rows[name], numbers.format_percent)
     yield _value_entry(rows["expected_regret"], SCORE.text)
-    yield _against_entry(rows["against_pick"])
+    yield _difference_to_pick_entry(rows["against_pick"])
     if system.kind == "run":
         why = "a retriever is paid and timed by the question: see the notes"
-        yield from (Entry(numbers.NONE, why=why), Entry(numbers.NONE, why=why))
+        yield from (TableCell(numbers.NONE, why=why), TableCell(numbers.NONE, why=why))
         return
     price = system.facts.get("usd_per_million_tokens")
-    yield Entry("0" if price is None else f"{price:g}")
-    seconds = sum(cell.seconds or 0.0 for cell in record.cells_of(TASK, system.name))
-    yield Entry(numbers.format_duration(seconds), exact=str(seconds))
+    yield TableCell("0" if price is None else f"{price:g}")
+    seconds = sum(cell.seconds or 0.0 for cell in record.list_cells(TASK, system.name))
+    yield TableCell(numbers.format_duration(seconds), exact=str(seconds))
 
 
-def _value_entry(row: Result | None, written: Any) -> Entry:
+def _value_entry(row: Result | None, written: Any) -> TableCell:
     if row is None or row.value is None:
-        return Entry(numbers.NONE, why="no answers")
-    return Entry(written(row.value), exact=str(row.value))
+        return TableCell(numbers.NONE, why="no answers")
+    return TableCell(written(row.value), exact=str(row.value))
 
 
-def _against_entry(row: Result | None) -> Entry:
+def _difference_to_pick_entry(row: Result | None) -> TableCell:
     if row is None or row.value is None or row.ci_low is None or row.ci_high is None:
-        return Entry(numbers.NONE, why="the first itself" if row is not None else "no answers")
+        return TableCell(numbers.NONE, why="the first itself" if row is not None else "no answers")
     ends = (row.ci_low, row.ci_high)
     small = f"{numbers.format_change(ends[0])} to {numbers.format_change(ends[1])}"
-    return Entry(numbers.format_change(row.value), small, ",".join(map(str, (row.value, *ends))))
+    return TableCell(numbers.format_change(row.value), small, ",".join(map(str, (row.value, *ends))))
 
 
-def _signals_table(record: Record, dataset: str) -> Table:
+def _signals_table(record: RunRecord, dataset: str) -> Table:
     """A line per system, a column per family of questions."""
-    label = label_names([system.name for system in record.systems])
+    label = shorten_names_to_labels([system.name for system in record.systems])
     asked = {f"model: {kind}": f"a model's: {kind}" for kind in OF_MODELS}
     named = {**SIGNALS, **asked}
-    families = [name for name in named if _has_family(record, dataset, name)]
+    families = [name for name in named if _has_question_family(record, dataset, name)]
     titles = ("Passages", *(named[name].capitalize() for name in families))
-    heads: list[str | Column] = ["System", *number_columns(*titles)]
-    rows: list[list[str | Entry]] = [
+    heads: list[str | Column] = ["System", *make_number_columns(*titles)]
+    rows: list[list[str | TableCell]] = [
         [
             label[system.name],
-            _count_entry(record, dataset, system.name),
+            _passage_count_entry(record, dataset, system.name),
             *(_score_entry(record, dataset, system.name, name) for name in families),
         ]
-        for system in _order_systems(record, dataset)
+        for system in _sort_systems_by_regret(record, dataset)
     ]
     return Table.of(f"signals-{dataset}", heads, rows)
 
 
-def _has_family(record: Record, dataset: str, family: str) -> bool:
+def _has_question_family(record: RunRecord, dataset: str, family: str) -> bool:
     return any(
         record.find(TASK, system.name, "found", dataset=dataset, variant=family)
         for system in record.ranked_systems
     )
 
 
-def _count_entry(record: Record, dataset: str, system: str) -> Entry:
+def _passage_count_entry(record: RunRecord, dataset: str, system: str) -> TableCell:
     """How many passages the system was asked about."""
     row = record.find(TASK, system, "found", dataset=dataset, variant="sentence")
-    return Entry(numbers.NONE) if row is None else Entry(f"{row.n:,}", exact=str(row.n))
+    return TableCell(numbers.NONE) if row is None else TableCell(f"{row.n:,}", exact=str(row.n))
 
 
-def _score_entry(record: Record, dataset: str, system: str, family: str) -> Entry:
+def _score_entry(record: RunRecord, dataset: str, system: str, family: str) -> TableCell:
     row = record.find(TASK, system, "found", dataset=dataset, variant=family)
     if row is None or row.value is None:
-        return Entry(numbers.NONE, why="no answers")
+        return TableCell(numbers.NONE, why="no answers")
     ends = () if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
     small = SCORE.interval(*ends) if len(ends) == 2 else ""
-    return Entry(SCORE.text(row.value), small, ",".join(map(str, (row.value, *ends))))
+    return TableCell(SCORE.text(row.value), small, ",".join(map(str, (row.value, *ends))))
 
 
-def _labels_table(choice: Mapping[str, Any]) -> Table:
+def _more_labels_table(choice: Mapping[str, Any]) -> Table:
     """What judged questions bring: the chance that they decide, and the regret that is left in the mean."""
     chances = choice.get("chance_with_labels", {})
-    heads: list[str | Column] = ["Judged questions", *number_columns("Chance to decide", "Regret left")]
-    rows: list[list[str | Entry]] = [
-        [n, _chance_entry(chances.get(n)), Entry(SCORE.text(regret), exact=str(regret))]
+    heads: list[str | Column] = ["Judged questions", *make_number_columns("Chance to decide", "Regret left")]
+    rows: list[list[str | TableCell]] = [
+        [n, _chance_entry(chances.get(n)), TableCell(SCORE.text(regret), exact=str(regret))]
         for n, regret in choice["regret_with_labels"].items()
     ]
     return Table.of("choice-labels", heads, rows)
 
 
-def _chance_entry(chance: float | None) -> Entry:
+def _chance_entry(chance: float | None) -> TableCell:
     """Runs from before there was this column have none."""
     if chance is None:
-        return Entry(numbers.NONE, why="not stated by this run")
-    return Entry(numbers.format_percent(chance), exact=str(chance))
+        return TableCell(numbers.NONE, why="not stated by this run")
+    return TableCell(numbers.format_percent(chance), exact=str(chance))

@@ -6,48 +6,65 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, number_columns
+from embassay.document.blocks import (
+    Block,
+    Table,
+    TableCell,
+    TableLine,
+    TextBlock,
+    Verdict,
+    make_number_columns,
+)
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import (
+    JudgeAssistedMean,
     JudgeBias,
-    Quantity,
-    forecast_people_labels,
-    forecast_undecided,
+    forecast_more_items_for_pair,
+    forecast_more_labels,
 )
-from embassay.protocols.rag.decision.protocol import Decision, DecisionStanding, LabelOutlook, state_decision
+from embassay.protocols.rag.decision.protocol import (
+    ComparisonStanding,
+    DecisionRecord,
+    LabelOutlook,
+    claim_decision,
+)
 from embassay.protocols.rag.scoring.correction import Correction, Corrections, GradeBias, LabelGain
-from embassay.protocols.rag.scoring.score import Score
-from embassay.report.notes import outlook_table
+from embassay.protocols.rag.scoring.score import ScoringRecord
+from embassay.report.notes import sample_size_outlook_table
 from embassay.stats import t_quantile
 
 
-def decision_view(decision: Decision) -> Iterator[Block]:
+def decision_view(decision: DecisionRecord) -> Iterator[Block]:
     """On a terminal."""
     lede = tuple((sentence,) for sentence in decision.lede)
-    yield Verdict((decision.verdict,), lede, tuple(state_decision(decision)))
+    yield Verdict((decision.verdict,), lede, tuple(claim_decision(decision)))
     yield _standings_table(decision)
     if decision.ahead:
-        yield make_outlook_table(decision.ahead)
+        yield make_label_outlook_table(decision.ahead)
 
 
-def _standings_table(decision: Decision) -> Table:
+def _standings_table(decision: DecisionRecord) -> Table:
     lines = tuple(
-        Line(
+        TableLine(
             f"{standing.a} minus {standing.b or 'the threshold'}",
-            (Entry(f"{standing.value:+.3f}"), Entry(_format_ends(standing)), Entry(_say_standing(standing))),
+            (
+                TableCell(f"{standing.value:+.3f}"),
+                TableCell(_format_standing_interval(standing)),
+                TableCell(_say_standing(standing)),
+            ),
         )
         for standing in decision.standings
     )
-    columns = number_columns(decision.measure, f"{1 - decision.alpha:.0%} at every look", "Decided")
+    columns = make_number_columns(decision.measure, f"{1 - decision.alpha:.0%} at every look", "Decided")
     return Table("decision", "Where it stands", "Comparison", columns, lines, is_sortable=False)
 
 
-def _format_ends(standing: DecisionStanding) -> str:
+def _format_standing_interval(standing: ComparisonStanding) -> str:
     low, high = standing.ends
     return f"{low:+.3f} to {high:+.3f}"
 
 
-def _say_standing(standing: DecisionStanding) -> str:
+def _say_standing(standing: ComparisonStanding) -> str:
     if not standing.sign:
         return "open"
     if standing.b:
@@ -55,26 +72,31 @@ def _say_standing(standing: DecisionStanding) -> str:
     return "met" if standing.better == standing.a else "missed"
 
 
-def make_outlook_table(ahead: Sequence[LabelOutlook]) -> Table:
+def make_label_outlook_table(ahead: Sequence[LabelOutlook]) -> Table:
     """What more labels would achieve."""
     priced = any(step.usd is not None for step in ahead)
     lines = tuple(
-        Line(
+        TableLine(
             f"{step.more:,} more",
             (
-                Entry(f"± {step.half:.3f}"), Entry(numbers.format_percent(step.chance)),
-                *((Entry(f"${step.usd:,.2f}"),) if step.usd is not None else ()),
+                TableCell(f"± {step.half:.3f}"), TableCell(numbers.format_percent(step.chance)),
+                *((TableCell(f"${step.usd:,.2f}"),) if step.usd is not None else ()),
             ),
         )
         for step in ahead
     )  # fmt: skip
     titles = ("Interval", "Chance of a decision", *(("Cost",) if priced else ()))
     return Table(
-        "ahead", "What more labels would achieve", "Labels", number_columns(*titles), lines, is_sortable=False
+        "ahead",
+        "What more labels would achieve",
+        "Labels",
+        make_number_columns(*titles),
+        lines,
+        is_sortable=False,
     )
 
 
-def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block]:
+def undecided_runs_blocks(score: ScoringRecord, price: float | None = None) -> Iterator[Block]:
     """What more judged questions would buy for the two runs that are nearest to a decision by the headline, of those
     that cannot be told apart and may be first. A question costs as many labels as those of the file have."""
     compared = next(
@@ -97,26 +119,26 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
         return
     pair = max(pairs, key=lambda pair: abs(pair.difference) / (pair.error or 1.0))
     half = t_quantile(0.975, pair.df or math.inf) * (pair.error or 0.0)
-    rows = forecast_undecided(pair.difference, half, pair.n, len(compared.pairs))
+    rows = forecast_more_items_for_pair(pair.difference, half, pair.n, len(compared.pairs))
     labels = score.judgements.documents / max(score.judgements.queries, 1)
     title = f"What more questions like these would achieve, {pair.a} minus {pair.b}"
-    yield Text(f"{title}:")
-    yield outlook_table(title, "Questions", rows, labels=[labels] * len(rows), price=price)
+    yield TextBlock(f"{title}:")
+    yield sample_size_outlook_table(title, "Questions", rows, labels=[labels] * len(rows), price=price)
 
 
 def corrections_view(corrections: Corrections, headline: str, price: float | None = None) -> Iterator[Block]:
     """What people's grades made of the judge's: by one measure, and where the judge is off."""
-    yield corrected_table(corrections, headline)
+    yield corrected_runs_table(corrections, headline)
     yield make_bias_table(corrections.off)
-    yield Text(_say_agreement(corrections))
+    yield TextBlock(_say_agreement(corrections))
     if corrections.ahead:
         yield make_labels_table(corrections.ahead, price)
 
 
-def corrected_table(corrections: Corrections, headline: str) -> Table:
+def corrected_runs_table(corrections: Corrections, headline: str) -> Table:
     """Each run, and each difference, by people and judge beside either alone."""
     rows = [row for row in corrections.rows if row.measure == headline]
-    columns = number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
+    columns = make_number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     return Table(
         "corrected",
         "People and judge",
@@ -127,22 +149,22 @@ def corrected_table(corrections: Corrections, headline: str) -> Table:
     )
 
 
-def _correction_line(correction: Correction) -> Line:
+def _correction_line(correction: Correction) -> TableLine:
     sign = "+" if correction.other else ""
     ends = [f"{value:{sign}.3f}" for value in (correction.value, correction.low, correction.high)]
     own = [f"{value:{sign}.3f}" for value in (correction.alone, correction.alone_low, correction.alone_high)]
-    return Line(
+    return TableLine(
         f"{correction.run} minus {correction.other}" if correction.other else correction.run,
         (
-            Entry(f"{ends[0]} {ends[1]}–{ends[2]}"), Entry(f"{own[0]} {own[1]}–{own[2]}"),
-            Entry(f"{correction.judge:{sign}.3f}"), Entry(f"{correction.n:,} {correction.unit}"),
-            Entry(f"{correction.effective:,.0f}" if correction.slope else "judge unused"),
+            TableCell(f"{ends[0]} {ends[1]}–{ends[2]}"), TableCell(f"{own[0]} {own[1]}–{own[2]}"),
+            TableCell(f"{correction.judge:{sign}.3f}"), TableCell(f"{correction.n:,} {correction.unit}"),
+            TableCell(f"{correction.effective:,.0f}" if correction.slope else "judge unused"),
         )
     )  # fmt: skip
 
 
-def quantities_blocks(
-    found: Sequence[Quantity],
+def judged_quantity_blocks(
+    found: Sequence[JudgeAssistedMean],
     off: Sequence[JudgeBias],
     title: str,
     bar: float | None = None,
@@ -153,11 +175,13 @@ def quantities_blocks(
     would buy, at a `price` each; a unit takes so many `labels`, one where they are left out."""
     if not found:
         return
-    lines = tuple(Line(quantity.name, tuple(map(Entry, _quantity_figures(quantity)))) for quantity in found)
-    heads = number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
+    lines = tuple(
+        TableLine(quantity.name, tuple(map(TableCell, _quantity_figures(quantity)))) for quantity in found
+    )
+    heads = make_number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     yield Table(f"quantities-{title}", title, title, heads, lines, is_sortable=False)
-    if biased := tuple(_off_line(bias.said, bias) for bias in off):
-        columns = number_columns("Judge minus people", "95%", "Labels")
+    if biased := tuple(_judge_bias_line(bias.said, bias) for bias in off):
+        columns = make_number_columns("Judge minus people", "95%", "Labels")
         yield Table(
             f"off-{title}",
             "Where the judge is wrong",
@@ -166,51 +190,54 @@ def quantities_blocks(
             biased,
             is_sortable=False,
         )
-    yield Text(f"{found[0].name}: {found[0].use}.")
-    if rows := forecast_people_labels(found[0], bar):
+    yield TextBlock(f"{found[0].name}: {found[0].use}.")
+    if rows := forecast_more_labels(found[0], bar):
         chance = "" if bar is None else "Chance of a decision"
         takes = None if labels is None else [labels] * len(rows)
         title_of = "Labels" if labels is None else "Units"
-        table = outlook_table(
+        table = sample_size_outlook_table(
             "What more labels would achieve", title_of, rows, labels=takes, price=price, chance=chance
         )
         yield replace(table, id=f"ahead-{title}")
 
 
-def _quantity_figures(quantity: Quantity) -> Iterator[str]:
-    yield f"{_format_number(quantity.value)} {_quantity_ends(quantity.low, quantity.high)}".rstrip()
-    yield f"{_format_number(quantity.alone)} {_quantity_ends(quantity.alone_low, quantity.alone_high)}".rstrip()
+def _quantity_figures(quantity: JudgeAssistedMean) -> Iterator[str]:
+    yield f"{_format_number(quantity.value)} {_format_quantity_interval(quantity.low, quantity.high)}".rstrip()
+    alone_interval = _format_quantity_interval(quantity.alone_low, quantity.alone_high)
+    yield f"{_format_number(quantity.alone)} {alone_interval}".rstrip()
     yield f"{quantity.judge:.3f}"
     yield f"{quantity.n:,} of {quantity.total:,}"
-    yield f"{quantity.worth:,.0f}" if quantity.is_helped else "judge unused"
+    yield f"{quantity.worth:,.0f}" if quantity.is_narrowed_by_judge else "judge unused"
 
 
 def _format_number(value: float | None) -> str:
     return numbers.NONE if value is None else f"{value:.3f}"
 
 
-def _quantity_ends(low: float | None, high: float | None) -> str:
+def _format_quantity_interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f}–{high:.3f}"
 
 
-def _off_line(label: str, off: JudgeBias | GradeBias) -> Line:
+def _judge_bias_line(label: str, off: JudgeBias | GradeBias) -> TableLine:
     ends = "–"
     if off.low is not None and off.high is not None:
         ends = f"{numbers.format_change(off.low, 2)} to {numbers.format_change(off.high, 2)}"
-    return Line(label, (Entry(numbers.format_change(off.mean, 2)), Entry(ends), Entry(f"{off.n:,}")))
+    return TableLine(
+        label, (TableCell(numbers.format_change(off.mean, 2)), TableCell(ends), TableCell(f"{off.n:,}"))
+    )
 
 
 def make_bias_table(off: Sequence[GradeBias]) -> Table:
     """How far the judge's grades are above people's."""
-    lines = tuple(_off_line(row.kind, row) for row in off)
-    columns = number_columns("Judge minus people", "95%", "Passages")
+    lines = tuple(_judge_bias_line(row.kind, row) for row in off)
+    columns = make_number_columns("Judge minus people", "95%", "Passages")
     return Table("judge-off", "Where the judge is wrong", "Passages", columns, lines, is_sortable=False)
 
 
 def _say_agreement(corrections: Corrections) -> str:
     kappa = "" if corrections.kappa is None else f", weighted kappa {corrections.kappa:.2f}"
     return (
-        f"{corrections.passages:,} passages of {numbers.format_counted(corrections.queries, 'query')} have "
+        f"{corrections.passages:,} passages of {numbers.format_count_with_noun(corrections.queries, 'query')} have "
         f"both grades: {numbers.format_percent(corrections.exact)} equal{kappa}. {corrections.use}"
     )
 
@@ -218,22 +245,22 @@ def _say_agreement(corrections: Corrections) -> str:
 def make_labels_table(ahead: Sequence[LabelGain], price: float | None = None) -> Table:
     """What more labels of people would buy, where runs cannot be told apart; with what they cost at a `price` each."""
     lines = tuple(
-        Line(
+        TableLine(
             f"{bought.run} minus {bought.other}",
             (
-                Entry(f"{bought.more:,} more {bought.unit}"),
-                *(() if price is None else (Entry(_labels_cost(bought, price)),)),
-                Entry(f"± {bought.half:.3f}"),
-                Entry(numbers.format_percent(bought.chance)),
+                TableCell(f"{bought.more:,} more {bought.unit}"),
+                *(() if price is None else (TableCell(_format_labels_cost(bought, price)),)),
+                TableCell(f"± {bought.half:.3f}"),
+                TableCell(numbers.format_percent(bought.chance)),
             ),
         )
         for bought in ahead
     )
-    columns = number_columns(
+    columns = make_number_columns(
         "Labels", *(() if price is None else ("Cost",)), "Interval", "Chance of telling them apart"
     )
     return Table("bought", "What more labels would achieve", "Runs", columns, lines, is_sortable=False)
 
 
-def _labels_cost(bought: LabelGain, price: float) -> str:
+def _format_labels_cost(bought: LabelGain, price: float) -> str:
     return f"${bought.more * bought.labels * price:,.2f}"

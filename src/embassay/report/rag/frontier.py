@@ -14,16 +14,25 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from embassay.document.blocks import Block, Care, Entry, Table, Text, Verdict, Words, number_columns
-from embassay.document.marks import LogScale, Scale, log_scale, scale_of
+from embassay.document.blocks import (
+    Block,
+    CautionNotes,
+    StyledWords,
+    Table,
+    TableCell,
+    TextBlock,
+    Verdict,
+    make_number_columns,
+)
+from embassay.document.marks import LogScale, Scale, fit_log_scale, fit_scale
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.sweep.findings.record import Findings, StackFacts, SweepPart, SweepTerms
+from embassay.protocols.rag.sweep.findings.record import Findings, StackSummary, SweepConditions, SweepPart
 from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
 from embassay.protocols.rag.tradeoffs import ROUNDING
-from embassay.report.cards.findings import Finding, make_finding
-from embassay.report.notes import UndecidedDifference, open_table
+from embassay.report.cards.findings import SystemFinding, make_finding
+from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 from embassay.report.runs import ReportRun, read_sweep_findings
-from embassay.report.terminal import report_place
+from embassay.report.terminal import say_where_report_is
 
 
 @dataclass(frozen=True)
@@ -34,15 +43,15 @@ class FrontierRow:
     equal: tuple[str, ...] = ()
 
 
-def shown_frontier(part: SweepPart, asked: SweepTerms) -> tuple[FrontierRow, ...]:
+def pick_frontier_rows(part: SweepPart, asked: SweepConditions) -> tuple[FrontierRow, ...]:
     """The rows of the main frontier, fastest first, and among them the recommended stack where a smaller prompt took it
     off the frontier. For equal ones stands the recommended one, else that of the smallest K: they differ in what these
     queries never reach."""
     chosen = part.recommendation.stack
     ids = dict.fromkeys([*part.frontiers[0].stacks, *([chosen] if chosen else [])])
-    groups: list[list[StackFacts]] = []
+    groups: list[list[StackSummary]] = []
     for stack in sorted((part.stack(id) for id in ids), key=lambda one: (one.latency, one.cost, one.id)):
-        same = next((group for group in groups if _is_equal(group[0], stack, asked)), None)
+        same = next((group for group in groups if _is_equal_stack(group[0], stack, asked)), None)
         if same is None:
             groups.append([stack])
         else:
@@ -54,7 +63,7 @@ def shown_frontier(part: SweepPart, asked: SweepTerms) -> tuple[FrontierRow, ...
     return tuple(spots)
 
 
-def _is_equal(a: StackFacts, other: StackFacts, asked: SweepTerms) -> bool:
+def _is_equal_stack(a: StackSummary, other: StackSummary, asked: SweepConditions) -> bool:
     pairs = (
         (a.cost, other.cost),
         (a.latency, other.latency),
@@ -70,7 +79,7 @@ FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
 
-def undecided_stacks(part: SweepPart, labels: float = 0.0, price: float | None = None) -> Table | None:
+def undecided_stacks_table(part: SweepPart, labels: float = 0.0, price: float | None = None) -> Table | None:
     """What more queries would achieve for the named stacks that cannot be told apart from the recommended one in
     quality; a
     query takes so many `labels`, 0 where that is not known. None where there are none."""
@@ -88,11 +97,11 @@ def undecided_stacks(part: SweepPart, labels: float = 0.0, price: float | None =
     title = (
         f"What more queries would achieve: the chance to distinguish {measure} from the recommended stack's"
     )
-    table = open_table(title, "Queries", [*opens.values()], price=price, chance="Chance")
+    table = undecided_outlook_table(title, "Queries", [*opens.values()], price=price, chance="Chance")
     return replace(table, id="sweep-next") if opens else None
 
 
-def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+def find_sweep_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """That the recommended stack is made of it."""
     findings = read_sweep_findings(run)
     if findings is None or not findings.parts[0].recommendation.stack:
@@ -100,7 +109,7 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     part = findings.parts[0]
     stack = part.stack(part.recommendation.stack)
     if system in stack.axes.values():
-        quality = _quality_text(stack, findings.asked.measure)
+        quality = _format_stack_quality(stack, findings.asked.measure)
         yield make_finding(
             run, f"is in the recommended stack, {stack.id}: {findings.asked.measure} {quality}", weight=2.5
         )
@@ -113,21 +122,21 @@ def sweep_view(
     paths."""
     part = findings.parts[0]
     yield Verdict((part.verdict,), tuple((sentence,) for sentence in part.lede))
-    spots = shown_frontier(part, findings.asked)
-    shown = _shown_stacks(part, [spot.stack for spot in spots], wide)
+    spots = pick_frontier_rows(part, findings.asked)
+    shown = _pick_shown_stacks(part, [spot.stack for spot in spots], wide)
     titles = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
-    rows = (_table_row(part, findings, id, place) for place, id in shown)
-    yield Table.of("frontier", ("Frontier, fastest first", *number_columns(*titles)), rows)
-    if (table := undecided_stacks(part, labels, price)) is not None:
-        yield Text(f"{table.title}:")
+    rows = (_frontier_table_row(part, findings, id, place) for place, id in shown)
+    yield Table.of("frontier", ("Frontier, fastest first", *make_number_columns(*titles)), rows)
+    if (table := undecided_stacks_table(part, labels, price)) is not None:
+        yield TextBlock(f"{table.title}:")
         yield table
     equal = sum(len(spot.equal) for spot in spots)
-    signs = tuple(_sign_notes(part))
-    yield Care(tuple(_frontier_notes(findings, len(spots) - len(shown), equal, wide)), more=signs)
-    yield from report_place(run, "tables")
+    signs = tuple(_explain_frontier_signs(part))
+    yield CautionNotes(tuple(_frontier_notes(findings, len(spots) - len(shown), equal, wide)), more=signs)
+    yield from say_where_report_is(run, "tables")
 
 
-def _sign_notes(part: SweepPart) -> Iterator[str]:
+def _explain_frontier_signs(part: SweepPart) -> Iterator[str]:
     """What the star means, and what it is to be on the frontier."""
     chosen = part.recommendation.stack
     if not chosen:
@@ -136,7 +145,7 @@ def _sign_notes(part: SweepPart) -> Iterator[str]:
     yield f"{RECOMMENDED}{off} {UNBEATEN}"
 
 
-def _shown_stacks(part: SweepPart, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
+def _pick_shown_stacks(part: SweepPart, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
     """The stacks with their places: all, or the best of them, which wait longest, and the recommended one."""
     placed = list(enumerate(order, start=1))
     if wide or len(placed) <= FEW:
@@ -145,18 +154,19 @@ def _shown_stacks(part: SweepPart, order: Sequence[str], wide: bool) -> list[tup
     return [spot for spot in placed if spot[1] in best]
 
 
-def _table_row(part: SweepPart, findings: Findings, id: str, place: int) -> list[Entry]:
+def _frontier_table_row(part: SweepPart, findings: Findings, id: str, place: int) -> list[TableCell]:
     stack, chosen = part.stack(id), id == part.recommendation.stack
     total, mark = stack.time("total"), "*" if chosen else ""
     times = ("n/a", "n/a") if total is None else (format_ms(total.p50), format_ms(total.p95))
     cells = (
-        f"{place}{mark} {id}", _quality_text(stack, findings.asked.measure), times[0], format_usd(stack.cost), times[1],
-        _reached_text(stack, findings.asked.measure)
+        f"{place}{mark} {id}", _format_stack_quality(stack, findings.asked.measure), times[0],
+        format_usd(stack.cost), times[1],
+        _format_reached_share(stack, findings.asked.measure)
     )  # fmt: skip
-    return [Entry((Words(cell, "b"),) if chosen else cell) for cell in cells]
+    return [TableCell((StyledWords(cell, "b"),) if chosen else cell) for cell in cells]
 
 
-def _quality_text(stack: StackFacts, measure: str) -> str:
+def _format_stack_quality(stack: StackSummary, measure: str) -> str:
     quality = stack.measured(measure)
     if quality is None or quality.value.value is None:
         return "n/a"
@@ -164,7 +174,7 @@ def _quality_text(stack: StackFacts, measure: str) -> str:
     return text if value.low is None else f"{text} {numbers.format_interval(*value.ends)}"
 
 
-def _reached_text(stack: StackFacts, measure: str) -> str:
+def _format_reached_share(stack: StackSummary, measure: str) -> str:
     quality = stack.measured(measure)
     share = quality.reached.value if quality is not None and quality.reached is not None else None
     return "n/a" if share is None else format_ratio(share)
@@ -173,9 +183,9 @@ def _reached_text(stack: StackFacts, measure: str) -> str:
 def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
     part = findings.parts[0]
     if hidden:
-        yield f"{numbers.format_counted(hidden, 'faster stack')} on the frontier: --wide shows them."
+        yield f"{numbers.format_count_with_noun(hidden, 'faster stack')} on the frontier: --wide shows them."
     if equal:
-        more = numbers.format_counted(equal, "more stack")
+        more = numbers.format_count_with_noun(equal, "more stack")
         yield f"{more} on the frontier, with the same price, time and quality as one of these."
     yield from (alternative.text for alternative in part.recommendation.alternatives if alternative.text)
     for other in findings.parts[1:]:
@@ -191,7 +201,7 @@ def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> 
     if wide:
         yield from (f"{advice.line}: {advice.text}" for advice in tested)
     elif tested:
-        yield advice_in_words(part)
+        yield say_recommendations_held(part)
     asked = findings.asked
     how = f"{numbers.format_count(asked.resamples)} resamples, seed {asked.seed}"
     yield f"Intervals: percentile bootstrap over queries, {how}."
@@ -206,13 +216,11 @@ STATES = {
 """What became of one recommendation of the paper, and of several."""
 
 
-def advice_in_words(part: SweepPart) -> str:
+def say_recommendations_held(part: SweepPart) -> str:
     """How many of the paper's recommendations hold here."""
     counts = {state: sum(advice.status == state for advice in part.guidance) for state in STATES}
     words = [f"{n} {STATES[state][n > 1]}" for state, n in counts.items() if n]
-    return (
-        f"Of the paper's {numbers.format_counted(len(part.guidance), 'recommendation')}, {', '.join(words)}."
-    )
+    return f"Of the paper's {numbers.format_count_with_noun(len(part.guidance), 'recommendation')}, {', '.join(words)}."
 
 
 HEIGHT, TOP = 280, 20
@@ -241,31 +249,32 @@ class FrontierPlot:
     scale: tuple[float, float, float, float]
 
 
-def frontier_plot(part: SweepPart, asked: SweepTerms, order: Sequence[str]) -> FrontierPlot:
+def frontier_plot(part: SweepPart, asked: SweepConditions, order: Sequence[str]) -> FrontierPlot:
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
     valued = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
     shown = [stack for stack in valued if stack.id in order]
-    x = log_scale([end for stack in valued for end in (stack.latency, _stack_p95(stack))])
-    y = scale_of(
+    x = fit_log_scale([end for stack in valued for end in (stack.latency, _stack_p95_latency(stack))])
+    y = fit_scale(
         [_stack_quality(stack, asked) for stack in valued]
-        + [end for stack in shown for end in _quality_ends(stack, asked)]
+        + [end for stack in shown for end in _collect_quality_ends(stack, asked)]
     )
     ties = sorted(valued, key=lambda stack: (stack.tie_tokens, stack.cost, stack.latency, stack.id))
     # What is on a frontier is drawn last, over the rings.
     drawn = sorted(ties, key=lambda stack: ("latency" in stack.on, part.frontiers[0].name in stack.on))
     parts = [
-        _draw_limits(part, asked, x), _draw_grid(x, y, asked), _draw_steps(part, asked, x, y),
+        _draw_time_limits(part, asked, x), _draw_grid(x, y, asked), _draw_frontier_steps(part, asked, x, y),
         _draw_whiskers(shown, asked, x, y),
-        *(_draw_point(stack, part, asked, x, y) for stack in drawn), _draw_numbers(part, asked, order, x, y),
-        _draw_pick(part, asked, x, y)
+        *(_draw_stack_point(stack, part, asked, x, y) for stack in drawn),
+        _draw_point_numbers(part, asked, order, x, y),
+        _draw_recommended_ring(part, asked, x, y)
     ]  # fmt: skip
-    rows = tuple((*_plot_row(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties)
+    rows = tuple((*_make_plot_row(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties)
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')
-    return FrontierPlot(svg, _plot_summary(part, asked), rows, (x.low, x.high, LEFT, WIDE))
+    return FrontierPlot(svg, _summarize_frontier_plot(part, asked), rows, (x.low, x.high, LEFT, WIDE))
 
 
-def _plot_row(
-    stack: StackFacts, asked: SweepTerms, x: LogScale, y: Scale
+def _make_plot_row(
+    stack: StackSummary, asked: SweepConditions, x: LogScale, y: Scale
 ) -> tuple[str, float, float, float, float, float]:
     quality = _stack_quality(stack, asked)
     return (
@@ -273,47 +282,48 @@ def _plot_row(
         round(stack.cost, 6),
         round(stack.latency, 4),
         round(quality, 9),
-        _stack_x(stack, x),
-        _y_at(y, quality),
+        _stack_x_position(stack, x),
+        _chart_y_position(y, quality),
     )
 
 
-def _stack_quality(stack: StackFacts, asked: SweepTerms) -> float:
+def _stack_quality(stack: StackSummary, asked: SweepConditions) -> float:
     return stack.value(asked.measure) or 0.0
 
 
-def _stack_p95(stack: StackFacts) -> float:
+def _stack_p95_latency(stack: StackSummary) -> float:
     total = stack.time("total")
     return stack.latency if total is None else max(total.p95, stack.latency)
 
 
-def _quality_ends(stack: StackFacts, asked: SweepTerms) -> list[float]:
+def _collect_quality_ends(stack: StackSummary, asked: SweepConditions) -> list[float]:
     quality = stack.measured(asked.measure)
     ends = () if quality is None else (quality.value.low, quality.value.high)
     return [end for end in ends if end is not None]
 
 
-def _stack_x(stack: StackFacts, x: LogScale) -> float:
-    return round(_x_at(x, stack.latency), 2)
+def _stack_x_position(stack: StackSummary, x: LogScale) -> float:
+    return round(_chart_x_position(x, stack.latency), 2)
 
 
-def _x_at(x: LogScale, value: float) -> float:
+def _chart_x_position(x: LogScale, value: float) -> float:
     return LEFT + WIDE * x.at(value) / 100
 
 
-def _y_at(y: Scale, value: float) -> float:
+def _chart_y_position(y: Scale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
-def _draw_grid(x: LogScale, y: Scale, asked: SweepTerms) -> str:
+def _draw_grid(x: LogScale, y: Scale, asked: SweepConditions) -> str:
     right, bottom = LEFT + WIDE, TOP + HEIGHT
     rows = "".join(
-        f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" y1="{_y_at(y, tick)}" y2="{_y_at(y, tick)}"/>'
-        f'<text x="{LEFT - 1:g}%" y="{_y_at(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
+        f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" '
+        f'y1="{_chart_y_position(y, tick)}" y2="{_chart_y_position(y, tick)}"/>'
+        f'<text x="{LEFT - 1:g}%" y="{_chart_y_position(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
         for tick in y.ticks
     )
     columns = "".join(
-        f'<text x="{_x_at(x, tick):.2f}%" y="{bottom + 20}" text-anchor="middle">{tick:,.10g}</text>'
+        f'<text x="{_chart_x_position(x, tick):.2f}%" y="{bottom + 20}" text-anchor="middle">{tick:,.10g}</text>'
         for tick in x.ticks
     )
     name = f"p{asked.percentile:g} of a query, ms (log)"
@@ -323,24 +333,26 @@ def _draw_grid(x: LogScale, y: Scale, asked: SweepTerms) -> str:
     )
 
 
-def _draw_limits(part: SweepPart, asked: SweepTerms, x: LogScale) -> str:
+def _draw_time_limits(part: SweepPart, asked: SweepConditions, x: LogScale) -> str:
     """The times over the limit as ground, and what is within jitter of the recommended point."""
     right, recommendation = LEFT + WIDE, part.recommendation
-    start = right if asked.sla_ms is None else _x_at(x, asked.sla_ms)
+    start = right if asked.sla_ms is None else _chart_x_position(x, asked.sla_ms)
     shade = f'<rect class="shade" x="{start:.2f}%" width="{right - start:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
     if not recommendation.stack:
         return shade
     middle = part.stack(recommendation.stack).latency
-    low, high = (_x_at(x, middle + step) for step in (-asked.jitter_ms, asked.jitter_ms))
+    low, high = (_chart_x_position(x, middle + step) for step in (-asked.jitter_ms, asked.jitter_ms))
     band = f'<rect class="band" x="{low:.2f}%" width="{high - low:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
     return band + shade
 
 
-def _draw_steps(part: SweepPart, asked: SweepTerms, x: LogScale, y: Scale) -> str:
+def _draw_frontier_steps(part: SweepPart, asked: SweepConditions, x: LogScale, y: Scale) -> str:
     """The frontier by time: level until the next point, then up."""
-    frontier = part.frontier("latency")
+    frontier = part.find_frontier("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
-    spots = [(_stack_x(stack, x), _y_at(y, _stack_quality(stack, asked))) for stack in stacks]
+    spots = [
+        (_stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))) for stack in stacks
+    ]
     if not spots:
         return ""
     lines = [(*a, b[0], a[1]) for a, b in pairwise(spots)] + [(b[0], a[1], *b) for a, b in pairwise(spots)]
@@ -348,38 +360,44 @@ def _draw_steps(part: SweepPart, asked: SweepTerms, x: LogScale, y: Scale) -> st
     return "".join(f'<line class="s1" x1="{a}%" y1="{b}" x2="{c}%" y2="{d}"/>' for a, b, c, d in lines)
 
 
-def _draw_whiskers(shown: Sequence[StackFacts], asked: SweepTerms, x: LogScale, y: Scale) -> str:
+def _draw_whiskers(shown: Sequence[StackSummary], asked: SweepConditions, x: LogScale, y: Scale) -> str:
     """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
     parts = []
     for stack in shown:
-        at, down = _stack_x(stack, x), _y_at(y, _stack_quality(stack, asked))
+        at, down = _stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))
         parts.append(
-            f'<line class="o" x1="{at}%" x2="{_x_at(x, _stack_p95(stack)):.2f}%" y1="{down}" y2="{down}"/>'
+            f'<line class="o" x1="{at}%" x2="{_chart_x_position(x, _stack_p95_latency(stack)):.2f}%" '
+            f'y1="{down}" y2="{down}"/>'
         )
-        if ends := _quality_ends(stack, asked):
-            low, high = (_y_at(y, end) for end in ends)
+        if ends := _collect_quality_ends(stack, asked):
+            low, high = (_chart_y_position(y, end) for end in ends)
             parts.append(f'<line class="o" x1="{at}%" x2="{at}%" y1="{low}" y2="{high}"/>')
     return "".join(parts)
 
 
-def _draw_point(stack: StackFacts, part: SweepPart, asked: SweepTerms, x: LogScale, y: Scale) -> str:
+def _draw_stack_point(
+    stack: StackSummary, part: SweepPart, asked: SweepConditions, x: LogScale, y: Scale
+) -> str:
     """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
     on = "e" if "latency" in stack.on else "w" if part.frontiers[0].name in stack.on else "ring"
     over = " over" if (asked.budget is not None and stack.cost > asked.budget) else ""
     quality = numbers.format_score(_stack_quality(stack, asked))
     title = f"{stack.id}: {quality}, {format_ms(stack.latency)}, {format_usd(stack.cost)}"
-    place = f'cx="{_stack_x(stack, x)}%" cy="{_y_at(y, _stack_quality(stack, asked))}" r="{4 if on == "ring" else 5}"'
+    at, down = _stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))
+    place = f'cx="{at}%" cy="{down}" r="{4 if on == "ring" else 5}"'
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
 
 
-def _draw_numbers(part: SweepPart, asked: SweepTerms, order: Sequence[str], x: LogScale, y: Scale) -> str:
+def _draw_point_numbers(
+    part: SweepPart, asked: SweepConditions, order: Sequence[str], x: LogScale, y: Scale
+) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
     spots = [
-        (_stack_x(stack, x), _y_at(y, _stack_quality(stack, asked)))
+        (_stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked)))
         for stack in (part.stack(id) for id in order)
     ]
     picked = part.stack(part.recommendation.stack or part.recommendation.nearest)
-    ring = (_stack_x(picked, x) * PIXELS, _y_at(y, _stack_quality(picked, asked)))
+    ring = (_stack_x_position(picked, x) * PIXELS, _chart_y_position(y, _stack_quality(picked, asked)))
     taken: list[tuple[float, float]] = []
     parts = []
     for place, (across, down) in enumerate(spots, start=1):
@@ -393,13 +411,14 @@ def _draw_numbers(part: SweepPart, asked: SweepTerms, order: Sequence[str], x: L
     return "".join(parts)
 
 
-def _draw_pick(part: SweepPart, asked: SweepTerms, x: LogScale, y: Scale) -> str:
+def _draw_recommended_ring(part: SweepPart, asked: SweepConditions, x: LogScale, y: Scale) -> str:
     """A ring around the recommended point, or the nearest where none keeps the limits."""
     stack = part.stack(part.recommendation.stack or part.recommendation.nearest)
-    return f'<circle class="pick" cx="{_stack_x(stack, x)}%" cy="{_y_at(y, _stack_quality(stack, asked))}" r="10"/>'
+    at, down = _stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))
+    return f'<circle class="pick" cx="{at}%" cy="{down}" r="10"/>'
 
 
-def _plot_summary(part: SweepPart, asked: SweepTerms) -> str:
+def _summarize_frontier_plot(part: SweepPart, asked: SweepConditions) -> str:
     """What the plot shows: the ends of the frontier, and how many stacks lie below it."""
     on = sorted(
         (part.stack(id) for id in part.frontiers[0].stacks), key=lambda stack: (stack.latency, stack.id)
@@ -407,8 +426,8 @@ def _plot_summary(part: SweepPart, asked: SweepTerms) -> str:
     first, last = on[0], on[-1]
     dominated = len(part.stacks) - len(on)
     return (
-        f"{numbers.format_counted(len(on), 'stack')} on the frontier, from {format_ms(first.latency)} "
-        f"with {asked.measure} "
-        f"{numbers.format_score(_stack_quality(first, asked))} to {format_ms(last.latency)} with "
-        f"{numbers.format_score(_stack_quality(last, asked))}; {numbers.format_counted(dominated, 'stack')} dominated."
+        f"{numbers.format_count_with_noun(len(on), 'stack')} on the frontier, from {format_ms(first.latency)} "
+        f"with {asked.measure} {numbers.format_score(_stack_quality(first, asked))} to {format_ms(last.latency)} with "
+        f"{numbers.format_score(_stack_quality(last, asked))}; "
+        f"{numbers.format_count_with_noun(dominated, 'stack')} dominated."
     )

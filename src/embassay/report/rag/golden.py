@@ -9,80 +9,85 @@ from statistics import mean, median
 from embassay.document.blocks import (
     Block,
     Bullets,
-    Care,
+    CautionNotes,
     Column,
-    Command,
+    CommandText,
     Details,
-    Entry,
-    Facts,
     Heading,
     Legend,
-    Line,
     Link,
+    PageFactsLine,
     Part,
     Sentence,
+    StyledWords,
     Table,
-    Text,
+    TableCell,
+    TableLine,
+    TextBlock,
     Verdict,
-    Words,
     clip_text,
-    number_columns,
+    make_number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, select_kind, state_count, state_value
-from embassay.protocols.rag.golden.conclusions import set_claims
+from embassay.protocols.kernel.claims import Claim, claim_count, claim_value, select_claims_of_kind
+from embassay.protocols.rag.golden.conclusions import claim_golden_set
 from embassay.protocols.rag.golden.final_lists import ListedPassage
-from embassay.protocols.rag.golden.summary import Golden, Query, read_golden
-from embassay.protocols.rag.golden.trust import judge_warnings, may_be_at_chance
-from embassay.report.board import Board
-from embassay.report.rag.decision import quantities_blocks
+from embassay.protocols.rag.golden.summary import GoldenQuerySummary, GoldenRecord, read_golden_record
+from embassay.protocols.rag.golden.trust import judge_warnings, may_judge_at_random
+from embassay.report.board import SystemBoard
+from embassay.report.rag.decision import judged_quantity_blocks
 from embassay.report.rag.labels import (
     LABELS,
     FinalList,
-    answers_table,
-    bars_table,
-    bias_table,
-    check_table,
-    claim_targets,
-    claims_table,
-    final_list,
-    grade_strips,
-    judge_bars,
-    pool_counts,
-    repeats_table,
-    say_lacking,
-    say_repeats,
-    stages_table,
+    draw_grade_strips,
+    engine_claims_table,
+    estimate_bars_table,
+    find_claim_targets,
+    golden_stages_table,
+    human_check_table,
+    judge_answers_table,
+    judge_reliability_bars,
+    pick_typical_final_list,
+    pool_counts_table,
+    position_bias_table,
+    repeated_grades_table,
+    say_questions_without_good,
+    say_repeated_judgements,
 )
-from embassay.report.rag.tables import CLAIMS, DOUBTS, STOPPED, failed_list, failure_reason, short_judge
-from embassay.report.record import Record
+from embassay.report.rag.tables import (
+    CLAIMS,
+    DOUBTS,
+    STOPPED,
+    explain_failed_question,
+    list_failed_questions,
+    shorten_judge_name,
+)
+from embassay.report.record import RunRecord
 from embassay.report.runs import ReportRun
 from embassay.runs.spending import format_dollars
 from embassay.stats import Estimate
 
 
-def say_stops(golden: Golden) -> str:
+def say_why_judging_stopped(golden: GoldenRecord) -> str:
     """Why the engine asked no more, with how many questions each reason holds for."""
     ranking = golden.ranking
     if ranking is None or not ranking.stopped or ranking.engine == "grades":
         return ""
     parts = [
-        f"{STOPPED.get(word, word)} ({numbers.format_counted(n, 'question')})"
+        f"{STOPPED.get(word, word)} ({numbers.format_count_with_noun(n, 'question')})"
         for word, n in ranking.stopped.items()
     ]
     return f"It stopped because: {', '.join(parts)}."
 
 
-def say_doubts(golden: Golden) -> str:
+def say_judge_doubts(golden: GoldenRecord) -> str:
     """For how many questions nothing is claimed, and what was found of the judge; empty where there are none."""
-    claims = _doubt_claims(golden)
+    claims = _count_unclaimed_questions(golden)
     if not claims or golden.ranking is None:
         return ""
     [claim] = claims
     reasons = "; ".join(DOUBTS.get(word, word) for word in golden.ranking.doubts)
-    head = (
-        f"Nothing is claimed about the order of {claim.n} of {numbers.format_counted(claim.of, 'question')}"
-    )
+    head = f"Nothing is claimed about the order of {claim.n} of {numbers.format_count_with_noun(claim.of, 'question')}"
     return (
         f"{head}, and none of them was stopped early, because the judge's answers do not allow it: {reasons}."
     )
@@ -93,57 +98,57 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record = run.record
     if not (record.path / "golden.json").exists():
         return
-    golden = read_golden(record.path / "golden.json")
+    golden = read_golden_record(record.path / "golden.json")
     yield _golden_facts(golden, record)
-    yield describe_verdict(golden)
+    yield describe_golden_verdict(golden)
     if golden.failed:
         yield _list_failed_questions(golden)
-    if stages := stages_table(golden):
+    if stages := golden_stages_table(golden):
         yield Heading("From questions to ordered passages", "golden-funnel")
-        yield Text(
+        yield TextBlock(
             "Bars: passages of all questions after each stage, from 0. S5 keeps whole grades; S6 orders what it kept."
         )
         yield stages
-        if tokens := _token_words(golden):
-            yield Text(tokens)
+        if tokens := _say_tokens_per_candidate(golden):
+            yield TextBlock(tokens)
     yield from _pool_blocks(golden)
     yield from _judge_blocks(golden)
-    yield from _order_blocks(golden)
-    yield from _people_blocks(golden)
-    if final := final_list(record.path, golden):
+    yield from _order_certainty_blocks(golden)
+    yield from _human_check_blocks(golden)
+    if final := pick_typical_final_list(record.path, golden):
         yield from _final_list_blocks(final, None if alone else 10)
     yield Heading("Every question", "golden-questions")
     yield _questions_block(golden, alone)
     yield Heading("Use it, or recreate it", "golden-files")
     if golden.exports:
-        yield Text(_export_sentence(golden.exports), "")
-    yield _named_text(_setting_rows(golden))
-    yield Text((Link("The command, data and versions", f"method-command{run.mark}"),), "")
+        yield TextBlock(_export_sentence(golden.exports), "")
+    yield _format_named_values(_list_settings(golden))
+    yield TextBlock((Link("The command, data and versions", f"method-command{run.mark}"),), "")
 
 
-def _list_failed_questions(golden: Golden, most: int = 6) -> Care:
+def _list_failed_questions(golden: GoldenRecord, most: int = 6) -> CautionNotes:
     """The questions that failed, each with its stage and reason."""
     failed = golden.failed
     notes = tuple(
         (
-            Words("✕ failed", "state failed"),
+            StyledWords("✕ failed", "state failed"),
             " ",
-            Words(query.query_id, "bdi"),
-            f" in {query.stage}: {clip_text(failure_reason(query, golden.settings.judge), 300)}",
+            StyledWords(query.query_id, "bdi"),
+            f" in {query.stage}: {clip_text(explain_failed_question(query, golden.settings.judge), 300)}",
         )
         for query in failed[:most]
     )
     further: Sentence = (f"and {len(failed) - most} more, in ", Link("every question", "golden-questions"))
     mend = "Repeat the command to retry them."
-    return Care(notes, "Not in the set.", (further, mend) if len(failed) > most else (mend,))
+    return CautionNotes(notes, "Not in the set.", (further, mend) if len(failed) > most else (mend,))
 
 
-def _pool_blocks(golden: Golden) -> Iterator[Block]:
+def _pool_blocks(golden: GoldenRecord) -> Iterator[Block]:
     yield Heading("What the pools hold", "golden-labels")
-    yield pool_counts(golden)
-    if words := say_lacking(golden):
-        yield Text(f"{words}.")
-    if drawn := grade_strips(golden):
+    yield pool_counts_table(golden)
+    if words := say_questions_without_good(golden):
+        yield TextBlock(f"{words}.")
+    if drawn := draw_grade_strips(golden):
         figure, left = drawn
         yield Legend((("q5", "grade 5"), ("q4", "4"), ("q3", "3"), ("q2", "2"), ("q0", "1")))
         yield figure
@@ -151,35 +156,35 @@ def _pool_blocks(golden: Golden) -> Iterator[Block]:
         head = (
             "One column per question, from 0 to 100% of its pool: grade 5 at the bottom, grade 1 at the top. "
         )
-        yield Text(
+        yield TextBlock(
             (f"{head}{figure.summary}{further} The counts are in ",
              Link("every question", "golden-questions"), ".")
         )  # fmt: skip
 
 
-def _judge_blocks(golden: Golden) -> Iterator[Block]:
+def _judge_blocks(golden: GoldenRecord) -> Iterator[Block]:
     yield Heading("The judge", "golden-judge")
-    yield Text(say_repeats(golden.repeated))
-    yield from map(Text, golden.ranking.notes if golden.ranking is not None else ())
-    if steady := judge_bars(golden):
-        yield bars_table("How consistent the judge is", steady)
-    if table := repeats_table(golden.repeated):
+    yield TextBlock(say_repeated_judgements(golden.repeated))
+    yield from map(TextBlock, golden.ranking.notes if golden.ranking is not None else ())
+    if steady := judge_reliability_bars(golden):
+        yield estimate_bars_table("How consistent the judge is", steady)
+    if table := repeated_grades_table(golden.repeated):
         yield table
-    if table := bias_table(golden.ranking):
+    if table := position_bias_table(golden.ranking):
         yield Heading("Does the position at which a passage is shown matter?", level=3)
-        yield Text(
+        yield TextBlock(
             "How many ranks better (right of the line) or worse than its grade a passage is ranked when shown in "
             "this position. No bias: 0. Bars: 95% intervals over questions."
         )
         yield table
-    if table := answers_table(golden.judge):
+    if table := judge_answers_table(golden.judge):
         yield table
-    if named := _judge_rows(golden):
-        yield _named_text(named)
+    if named := _list_judge_facts(golden):
+        yield _format_named_values(named)
 
 
-def _order_blocks(golden: Golden) -> Iterator[Block]:
-    table, stopped = claims_table(golden), say_stops(golden)
+def _order_certainty_blocks(golden: GoldenRecord) -> Iterator[Block]:
+    table, stopped = engine_claims_table(golden), say_why_judging_stopped(golden)
     if table is None and not stopped:
         return
     yield Heading("How sure the order is", "golden-order")
@@ -187,42 +192,48 @@ def _order_blocks(golden: Golden) -> Iterator[Block]:
         "What the engine itself expects for each question: not the truth, but this judge's order with its noise "
         "averaged out. Only people's labels show how close that is to people: "
     )
-    yield Text((expected, Command("embassay rag check"), f". {_calls_each(golden)} {stopped}".rstrip()))
+    yield TextBlock(
+        (
+            expected,
+            CommandText("embassay rag check"),
+            f". {_say_calls_per_question(golden)} {stopped}".rstrip(),
+        )
+    )
     if table is not None:
         yield table
 
 
-def _people_blocks(golden: Golden) -> Iterator[Block]:
+def _human_check_blocks(golden: GoldenRecord) -> Iterator[Block]:
     if golden.human:
         yield Heading("What people say", "golden-human")
     for check in golden.human:
         blind = "; the judge’s answers were not shown" if check.blind else ""
         passages, questions = (
-            numbers.format_counted(check.items, "passage"),
-            numbers.format_counted(check.queries, "question"),
+            numbers.format_count_with_noun(check.items, "passage"),
+            numbers.format_count_with_noun(check.queries, "question"),
         )
-        yield Text(
+        yield TextBlock(
             f"{check.file}: {passages} of {questions}, {check.moved} moved, {check.changed} graded differently{blind}."
         )
-        yield check_table(check)
-        yield from quantities_blocks(check.corrected, check.off, "All final lists")
+        yield human_check_table(check)
+        yield from judged_quantity_blocks(check.corrected, check.off, "All final lists")
         for remark in check.remarks[:5]:
-            text = Words(clip_text(remark.text, 200), "data")
-            yield Text((Words(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))
+            text = StyledWords(clip_text(remark.text, 200), "data")
+            yield TextBlock((StyledWords(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))
 
 
 def _final_list_blocks(final: FinalList, most: int | None) -> Iterator[Block]:
     yield Heading("One question in full", "golden-list")
-    yield Text(
+    yield TextBlock(
         (
-            Words(final.query_id, "bdi"),
+            StyledWords(final.query_id, "bdi"),
             ", the median question by its passages of grade 4 and 5. A single list shows what the set looks like, "
             "not how good it is.",
         )
     )
-    yield Text(final.question, "data")
+    yield TextBlock(final.question, "data")
     if final.rewrite:
-        yield Text(("Searched as: ", Words(final.rewrite, "data")))
+        yield TextBlock(("Searched as: ", StyledWords(final.rewrite, "data")))
     passages = final.passages[:most]
     yield Bullets(
         tuple(map(_passage_line, passages)), "ranking finals", tuple(passage.place for passage in passages)
@@ -232,48 +243,56 @@ def _final_list_blocks(final: FinalList, most: int | None) -> Iterator[Block]:
 def _passage_line(passage: ListedPassage) -> Sentence:
     grade = f"grade {passage.grade}" if passage.grade else "no grade"
     style = "state good" if passage.grade and passage.grade >= 4 else "state"
-    return Words(passage.text, "data"), " ", Words(grade, style), " ", Words(passage.doc_id, "bdi")
+    return (
+        StyledWords(passage.text, "data"),
+        " ",
+        StyledWords(grade, style),
+        " ",
+        StyledWords(passage.doc_id, "bdi"),
+    )
 
 
-def _questions_block(golden: Golden, alone: bool, most: int = 300) -> Block:
+def _questions_block(golden: GoldenRecord, alone: bool, most: int = 300) -> Block:
     """The table one click away; of a large set, or in a report of several runs, where it is."""
-    counted = f"{numbers.format_counted(len(golden.queries), 'question')} with counts of grades and calls"
+    counted = (
+        f"{numbers.format_count_with_noun(len(golden.queries), 'question')} with counts of grades and calls"
+    )
     if alone and len(golden.queries) <= most:
         return Details(counted, (_queries_table(golden.queries),))
     elsewhere = ", and in the report of this run alone" if len(golden.queries) <= most else ""
-    return Text((f"{counted}: in ", Command("tables/queries.csv"), f"{elsewhere}."))
+    return TextBlock((f"{counted}: in ", CommandText("tables/queries.csv"), f"{elsewhere}."))
 
 
 def _export_sentence(exports: Mapping[str, str]) -> Sentence:
     files: list[Part] = []
     for name, path in exports.items():
-        files += [", " if files else "", Command(path), f" {name}"]
+        files += [", " if files else "", CommandText(path), f" {name}"]
     if "qrels" not in exports:
         return (*files, ".")
-    command = Words(f"embassay rag score --qrels {exports['qrels']} --run run.trec", "command")
+    command = StyledWords(f"embassay rag score --qrels {exports['qrels']} --run run.trec", "command")
     return (*files, ". Score a run against it: ", command)
 
 
-def _named_text(values: Sequence[tuple[str, str]]) -> Text:
-    return Text("\n".join(f"{name}: {value}" for name, value in values), "named")
+def _format_named_values(values: Sequence[tuple[str, str]]) -> TextBlock:
+    return TextBlock("\n".join(f"{name}: {value}" for name, value in values), "named")
 
 
-def golden_verdict(record: Record, _: Board) -> Verdict:
+def golden_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """The finding of the run in a record."""
     if not (record.path / "golden.json").exists():
         return Verdict(("Nothing finished yet",))
-    return describe_verdict(read_golden(record.path / "golden.json"))
+    return describe_golden_verdict(read_golden_record(record.path / "golden.json"))
 
 
-def describe_verdict(golden: Golden) -> Verdict:
+def describe_golden_verdict(golden: GoldenRecord) -> Verdict:
     """How many questions are done; what they hold, what judging took, how sure the order is."""
-    claims = set_claims([query.status for query in golden.queries], golden.labels)
+    claims = claim_golden_set([query.status for query in golden.queries], golden.labels)
     done, failed = claims["done"], claims["failed"]
     have = "has" if done.of == 1 else "have"
-    heading = f"{done.n} of {numbers.format_counted(done.of, 'question')} {have} graded"
+    heading = f"{done.n} of {numbers.format_count_with_noun(done.of, 'question')} {have} graded"
     # The first thing that is read of a set that may be worth nothing.
     heading += (
-        " passages, but the judge may be at chance" if may_be_at_chance(golden) else ", ordered passages"
+        " passages, but the judge may be at chance" if may_judge_at_random(golden) else ", ordered passages"
     )
     lede: list[Sentence] = []
     if failed.n:
@@ -281,37 +300,39 @@ def describe_verdict(golden: Golden) -> Verdict:
     if good := claims.get("good"):
         passages = f"{good.value:g} passage{'' if good.value == 1 else 's'}"
         lede.append((f"The median question has {passages} of grade 4 or 5.",))
-    sure, unclaimed = _sure_claims(golden), _doubt_claims(golden)
+    sure, unclaimed = _state_order_certainty(golden), _count_unclaimed_questions(golden)
     lede += [
-        (text,) for text in (_judge_cost(golden), _sure_sentence(golden, sure), say_doubts(golden)) if text
+        (text,)
+        for text in (_judge_cost(golden), _say_order_certainty(golden, sure), say_judge_doubts(golden))
+        if text
     ]
     return Verdict((heading,), tuple(lede), (*claims.values(), *sure, *unclaimed))
 
 
-def _doubt_claims(golden: Golden) -> tuple[Claim, ...]:
+def _count_unclaimed_questions(golden: GoldenRecord) -> tuple[Claim, ...]:
     """Of how many of the questions that are done nothing is claimed; none where the judge gives no reason."""
     if golden.ranking is None or not golden.ranking.doubts:
         return ()
     done = [query for query in golden.queries if query.status == "done"]
-    return (state_count("nothing claimed", sum(bool(query.doubts) for query in done), len(done)),)
+    return (claim_count("nothing claimed", sum(bool(query.doubts) for query in done), len(done)),)
 
 
-def _sure_claims(golden: Golden) -> tuple[Claim, ...]:
+def _state_order_certainty(golden: GoldenRecord) -> tuple[Claim, ...]:
     """What the engine expects of the judge's own order, and of how many questions; none where it expects nothing."""
     ranking = golden.ranking
     if ranking is None or not ranking.claims:
         return ()
     done = [query for query in golden.queries if query.status == "done"]
-    about = state_count("claimed", sum(bool(query.claims) for query in done), len(done))
+    about = claim_count("claimed", sum(bool(query.claims) for query in done), len(done))
     expected = (
-        state_value(ranking.engine, name, ranking.claims[name], kind="expected")
+        claim_value(ranking.engine, name, ranking.claims[name], kind="expected")
         for name in ("overlap", "set_errors_at_most_1")
         if name in ranking.claims
     )
     return (about, *expected)
 
 
-def _judge_cost(golden: Golden) -> str:
+def _judge_cost(golden: GoldenRecord) -> str:
     """What the judge was asked, and for how much."""
     judge = golden.judge
     if judge is None:
@@ -319,15 +340,17 @@ def _judge_cost(golden: Golden) -> str:
     counts = {answer.kind: answer.calls for answer in judge.answers}
     calls = golden.ranking.calls_per_query if golden.ranking else None
     per = f" ({calls:.1f} per question)" if calls else ""
-    grades, orders = (numbers.format_counted(counts.get(kind, 0), kind) for kind in ("grade", "order"))
+    grades, orders = (
+        numbers.format_count_with_noun(counts.get(kind, 0), kind) for kind in ("grade", "order")
+    )
     if judge.usd is None:
         return f"The judge gave {grades} and {orders}{per}; its price is unknown."
     return f"The judge gave {grades} and {orders}{per} for {format_dollars(judge.usd)}."
 
 
-def _sure_sentence(golden: Golden, claims: Sequence[Claim]) -> str:
+def _say_order_certainty(golden: GoldenRecord, claims: Sequence[Claim]) -> str:
     """The claims of the engine in a sentence; empty where it makes none."""
-    expected = {claim.measure: claim.value or 0.0 for claim in select_kind(claims, "expected")}
+    expected = {claim.measure: claim.value or 0.0 for claim in select_claims_of_kind(claims, "expected")}
     if not expected:
         return ""
     about, parts = claims[0], []
@@ -337,20 +360,20 @@ def _sure_sentence(golden: Golden, claims: Sequence[Claim]) -> str:
         )
     if (chance := expected.get("set_errors_at_most_1")) is not None:
         parts.append(f"at most one of them does not with probability {chance:.2f}")
-    over = f"over {about.n} of {numbers.format_counted(about.of, 'question')}"
+    over = f"over {about.n} of {numbers.format_count_with_noun(about.of, 'question')}"
     return f"{claims[1].subject} expects of the judge's own order, on average {over}: {'; '.join(parts)}."
 
 
-def _golden_facts(golden: Golden, record: Record) -> Facts:
+def _golden_facts(golden: GoldenRecord, record: RunRecord) -> PageFactsLine:
     datasets = [dataset["name"] for dataset in record.manifest.get("datasets", ())]
-    return Facts.of(
-        "golden", "RAG, golden set", *datasets, numbers.format_counted(len(golden.queries), "question"),
-        f"judged by {short_judge(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
+    return PageFactsLine.of(
+        "golden", "RAG, golden set", *datasets, numbers.format_count_with_noun(len(golden.queries), "question"),
+        f"judged by {shorten_judge_name(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
         *([f"profile {golden.settings.profile}"] if golden.settings.profile else [])
     )  # fmt: skip
 
 
-def _token_words(golden: Golden) -> str:
+def _say_tokens_per_candidate(golden: GoldenRecord) -> str:
     tokens = golden.tokens
     if tokens is None:
         return ""
@@ -365,7 +388,7 @@ def _token_words(golden: Golden) -> str:
     )
 
 
-def _judge_rows(golden: Golden) -> tuple[tuple[str, str], ...]:
+def _list_judge_facts(golden: GoldenRecord) -> tuple[tuple[str, str], ...]:
     judge_facts = golden.judge
     if judge_facts is None:
         return ()
@@ -392,7 +415,7 @@ def _judge_rows(golden: Golden) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in facts if value)
 
 
-def _calls_each(golden: Golden) -> str:
+def _say_calls_per_question(golden: GoldenRecord) -> str:
     """The spread of calls over questions."""
     calls = sorted(query.calls for query in golden.queries if query.status == "done")
     if not calls or not calls[-1]:
@@ -404,7 +427,7 @@ def _calls_each(golden: Golden) -> str:
     )
 
 
-def _queries_table(queries: Sequence[Query]) -> Table:
+def _queries_table(queries: Sequence[GoldenQuerySummary]) -> Table:
     """Every question with its counts."""
     columns = ("State", "Pool", "Grade 5", "4", "3", "2", "1", "Ordered", "Calls")
     return Table(
@@ -417,20 +440,20 @@ def _queries_table(queries: Sequence[Query]) -> Table:
     )
 
 
-def _query_line(query: Query) -> Line:
+def _query_line(query: GoldenQuerySummary) -> TableLine:
     counts = (query.pool, *(reversed(query.grades) if query.grades else (None,) * 5), query.kept, query.calls)
     why = f"{query.stage}: {query.reason}" if query.reason else "not there yet"
     cells = (_count_entry(value, why if query.status != "done" and not value else "") for value in counts)
-    return Line(query.query_id, (Entry(query.status), *cells))
+    return TableLine(query.query_id, (TableCell(query.status), *cells))
 
 
-def _count_entry(value: int | None, why: str) -> Entry:
+def _count_entry(value: int | None, why: str) -> TableCell:
     if value is None or why:
-        return Entry(numbers.NONE, why=why or "no grades")
-    return Entry(numbers.format_count(value), exact=str(value))
+        return TableCell(numbers.NONE, why=why or "no grades")
+    return TableCell(numbers.format_count(value), exact=str(value))
 
 
-def _setting_rows(golden: Golden) -> tuple[tuple[str, str], ...]:
+def _list_settings(golden: GoldenRecord) -> tuple[tuple[str, str], ...]:
     settings = golden.settings
     named = [
         ("corpus", settings.corpus),
@@ -454,21 +477,21 @@ def _setting_rows(golden: Golden) -> tuple[tuple[str, str], ...]:
 CHECK = "human_check.csv"
 TERMINAL_COLUMNS: tuple[str | Column, ...] = (
     "Quantity",
-    *number_columns("Median", "Mean", "From", "To"),
+    *make_number_columns("Median", "Mean", "From", "To"),
     Column("What it is", style="wrap"),
 )
 
 
-def golden_view(golden: Golden, run: Path) -> Iterator[Block]:
+def golden_view(golden: GoldenRecord, run: Path) -> Iterator[Block]:
     """A golden set: verdict, table, notes and paths."""
-    yield describe_verdict(golden)
+    yield describe_golden_verdict(golden)
     yield Table.of("golden", TERMINAL_COLUMNS, _label_rows(golden))
-    yield Care(tuple(_golden_notes(golden)))
-    if paths := "\n".join(_export_paths(golden, run)):
-        yield Text((Command(paths),))
+    yield CautionNotes(tuple(_golden_notes(golden)))
+    if paths := "\n".join(_list_export_paths(golden, run)):
+        yield TextBlock((CommandText(paths),))
 
 
-def _label_rows(golden: Golden) -> Iterator[list[str]]:
+def _label_rows(golden: GoldenRecord) -> Iterator[list[str]]:
     """Labels, calls, claims and steadiness, one row each."""
     for name, title in LABELS:
         labels = (golden.labels.get(f"{name}_{of}") for of in ("median", "mean"))
@@ -479,13 +502,13 @@ def _label_rows(golden: Golden) -> Iterator[list[str]]:
         spread = (f"{median(calls):g}", f"{mean(calls):.1f}", str(min(calls)), str(max(calls)))
         yield ["Calls", *spread, "orders by the judge per question"]
     yield from _claim_rows(golden)
-    yield from _steadiness_rows(golden)
+    yield from _repeatability_rows(golden)
 
 
-def _claim_rows(golden: Golden) -> Iterator[list[str]]:
+def _claim_rows(golden: GoldenRecord) -> Iterator[list[str]]:
     """What the engine claims: that for which it has a target, or all where it has none."""
     done = [query.claims for query in golden.queries if query.status == "done"]
-    wanted = claim_targets(golden.settings.ranking)
+    wanted = find_claim_targets(golden.settings.ranking)
     for name in wanted or CLAIMS:
         values = [claims[name] for claims in done if name in claims]
         if values:
@@ -495,7 +518,7 @@ def _claim_rows(golden: Golden) -> Iterator[list[str]]:
             yield ["Claimed", *(numbers.format_score(figure) for figure in figures), words]
 
 
-def _steadiness_rows(golden: Golden) -> Iterator[list[str]]:
+def _repeatability_rows(golden: GoldenRecord) -> Iterator[list[str]]:
     """What was judged twice: the value and its interval."""
     repeat, ranking = golden.repeated, golden.ranking
     found: list[tuple[str, Estimate | None, str]] = []
@@ -516,14 +539,14 @@ def _steadiness_rows(golden: Golden) -> Iterator[list[str]]:
             yield [title, "", numbers.format_score(figure.value), *ends, f"{what}; 95% interval"]
 
 
-def _golden_notes(golden: Golden) -> Iterator[str]:
+def _golden_notes(golden: GoldenRecord) -> Iterator[str]:
     if golden.failed:
-        total = numbers.format_counted(len(golden.queries), "question")
-        yield f"{len(golden.failed)} of {total} failed: {failed_list(golden.failed)}."
+        total = numbers.format_count_with_noun(len(golden.queries), "question")
+        yield f"{len(golden.failed)} of {total} failed: {list_failed_questions(golden.failed)}."
     yield from judge_warnings(golden)
-    if note := say_stops(golden):
+    if note := say_why_judging_stopped(golden):
         yield note
-    if note := say_doubts(golden):
+    if note := say_judge_doubts(golden):
         yield note
     yield from golden.ranking.notes if golden.ranking is not None else ()
     if golden.repeated is None or golden.repeated.reason:
@@ -538,7 +561,7 @@ def _golden_notes(golden: Golden) -> Iterator[str]:
     yield from (note for note in golden.notes if not (golden.failed and "questions failed" in note))
 
 
-def _export_paths(golden: Golden, run: Path) -> Iterator[str]:
+def _list_export_paths(golden: GoldenRecord, run: Path) -> Iterator[str]:
     if "qrels" in golden.exports:
         yield f"Judgements: {run / golden.exports['qrels']}"
     check = run / CHECK

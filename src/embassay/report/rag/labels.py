@@ -10,21 +10,37 @@ from statistics import mean
 
 from markupsafe import Markup
 
-from embassay.document.blocks import Column, Entry, Figure, Line, Said, Table, Words, step_of, with_brackets
-from embassay.document.marks import Scale, difference_mark, interval_mark, percent, scale_of
+from embassay.document.blocks import (
+    Column,
+    Figure,
+    Said,
+    StyledWords,
+    Table,
+    TableCell,
+    TableLine,
+    append_bracketed_interval,
+    choose_heat_step,
+)
+from embassay.document.marks import (
+    Scale,
+    draw_difference_mark,
+    draw_interval_mark,
+    fit_scale,
+    format_percent_place,
+)
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.final_lists import ListedPassage, read_final_list
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
-    Golden,
+    GoldenQuerySummary,
+    GoldenRecord,
+    GoldenStageSummary,
     HumanCheck,
     JudgeCalls,
     JudgeFacts,
-    Query,
+    JudgeRepeatability,
     RankingFacts,
-    Repeated,
-    Stage,
 )
 from embassay.records import Result
 from embassay.report.rag.tables import CLAIMS
@@ -41,10 +57,10 @@ COUNTED = {
 MOST_STRIPS = 60
 
 
-def stages_table(golden: Golden) -> Table | None:
+def golden_stages_table(golden: GoldenRecord) -> Table | None:
     """The stages of the run, in their order: questions through each and failed in it, its passages, its time."""
     both = next((stage.counts.get("both", 0) for stage in golden.stages if stage.name == "S3"), 0)
-    counts = {stage.name: _stage_counts(stage, both) for stage in golden.stages}
+    counts = {stage.name: _count_stage_passages(stage, both) for stage in golden.stages}
     passages = {name: sum(of[:2] if name == "S2" else of[:1]) for name, of in counts.items()}
     most = max(passages.values(), default=0)
     lines = tuple(
@@ -57,34 +73,35 @@ def stages_table(golden: Golden) -> Table | None:
     return table if lines else None
 
 
-def _stage_counts(stage: Stage, either: int) -> list[int]:
+def _count_stage_passages(stage: GoldenStageSummary, either: int) -> list[int]:
     """What the stage counted; what S2 found by one search alone is without what `both` found."""
     counts = [stage.counts.get(name, 0) for name, _ in COUNTED.get(stage.name, ())]
     return [n + either if n else 0 for n in counts] if stage.name == "S2" else counts
 
 
-def _stage_line(stage: Stage, counts: Sequence[int], passages: int, most: int) -> Line:
+def _stage_line(stage: GoldenStageSummary, counts: Sequence[int], passages: int, most: int) -> TableLine:
     drawn = (
-        f'<svg class="gaps" aria-hidden="true"><rect class="q4" width="{percent(100 * passages / most)}"/></svg>'
+        '<svg class="gaps" aria-hidden="true">'
+        f'<rect class="q4" width="{format_percent_place(100 * passages / most)}"/></svg>'
         if passages
         else ""
     )
     words = [word for _, word in COUNTED.get(stage.name, ())]
     parts = ", ".join(f"{numbers.format_count(n)} {word}" for n, word in zip(counts, words, strict=True) if n)
-    failed: Said = (Words(f"✕ {stage.failed}", "state failed"),) if stage.failed else "0"
+    failed: Said = (StyledWords(f"✕ {stage.failed}", "state failed"),) if stage.failed else "0"
     time = numbers.NONE if stage.seconds is None else numbers.format_duration(stage.seconds)
     total = numbers.format_count(passages) if passages else numbers.NONE
     texts: tuple[Said, ...] = (Markup(drawn), total, parts, numbers.format_count(stage.done), failed, time)
-    return Line(f"{stage.name} {stage.title.lower()}", tuple(map(Entry, texts)))
+    return TableLine(f"{stage.name} {stage.title.lower()}", tuple(map(TableCell, texts)))
 
 
-def grade_strips(golden: Golden) -> tuple[Figure, int] | None:
+def draw_grade_strips(golden: GoldenRecord) -> tuple[Figure, int] | None:
     """A column per question, most of grade 5 and 4 first: shares of grade 5 (at the foot, darkest) to 1. And how many
     questions have no column."""
     graded = [query for query in golden.queries if query.grades and sum(query.grades)]
     if not graded:
         return None
-    ordered = sorted(graded, key=lambda query: (-_good_share(query), query.query_id))
+    ordered = sorted(graded, key=lambda query: (-_share_of_good_grades(query), query.query_id))
     shown = ordered[:MOST_STRIPS]
     wide = 100 / len(shown)
     paths = dict.fromkeys(range(1, 6), "")
@@ -99,9 +116,9 @@ def grade_strips(golden: Golden) -> tuple[Figure, int] | None:
     drawn = "".join(
         f'<path class="q{grade if grade > 1 else 0}" d="{path}"/>' for grade, path in paths.items() if path
     )
-    shares = [_good_share(query) for query in graded]
+    shares = [_share_of_good_grades(query) for query in graded]
     summary = (
-        f"Grades of the pools of {numbers.format_counted(len(graded), 'question')}: the share of grade 4 "
+        f"Grades of the pools of {numbers.format_count_with_noun(len(graded), 'question')}: the share of grade 4 "
         "or 5 goes from "
         f"{numbers.format_percent(min(shares))} to {numbers.format_percent(max(shares))}."
     )
@@ -109,7 +126,7 @@ def grade_strips(golden: Golden) -> tuple[Figure, int] | None:
     return Figure("Grades of every pool", Markup(svg), summary), len(graded) - len(shown)
 
 
-def _good_share(query: Query) -> float:
+def _share_of_good_grades(query: GoldenQuerySummary) -> float:
     return sum(query.grades[3:]) / sum(query.grades)
 
 
@@ -121,24 +138,30 @@ LACKING = (
 )
 
 
-def pool_counts(golden: Golden) -> Table:
+def pool_counts_table(golden: GoldenRecord) -> Table:
     """The paper's layout: median and mean of grade 5, grade 4 and both, and their share of the pool."""
 
-    def cell(name: str, sign: str = "") -> Entry:
+    def make_cell(name: str, sign: str = "") -> TableCell:
         value = golden.labels.get(name)
         if value is None:
-            return Entry("n/a", why="no question is done")
-        return Entry(f"{value:.1f}{sign}", exact=f"{value:.6g}")
+            return TableCell("n/a", why="no question is done")
+        return TableCell(f"{value:.1f}{sign}", exact=f"{value:.6g}")
 
     rows = [
-        Line(title, (*(cell(f"{name}_{of}") for name, _ in LABELS), cell(f"{PREVALENCE}_{of}_percent", "%")))
+        TableLine(
+            title,
+            (
+                *(make_cell(f"{name}_{of}") for name, _ in LABELS),
+                make_cell(f"{PREVALENCE}_{of}_percent", "%"),
+            ),
+        )
         for of, title in (("median", "Median per question"), ("mean", "Mean per question"))
     ]
     columns = (*(title for _, title in LABELS), "Their share of the pool")
     return Table("labels", "Labels of the golden set", "Passages", columns, tuple(rows), is_sortable=False)
 
 
-def say_lacking(golden: Golden) -> str:
+def say_questions_without_good(golden: GoldenRecord) -> str:
     """How many questions have nothing good in their pool; empty where that is not known."""
     labels = golden.labels
     parts = [
@@ -152,7 +175,7 @@ def say_lacking(golden: Golden) -> str:
 SHARE, SIGNED = Scale(0.0, 1.0, 0.5), Scale(-1.0, 1.0, 1.0)
 
 
-def bars_table(label: str, lines: Sequence[Line], scale: Scale = SHARE) -> Table:
+def estimate_bars_table(label: str, lines: Sequence[TableLine], scale: Scale = SHARE) -> Table:
     """Lines of `bar` on one scale."""
     heads = ("Value, 95%", "n")
     what = (Column("What it is"),) if any(len(line.entries) > len(heads) + 1 for line in lines) else ()
@@ -171,15 +194,15 @@ def bars_table(label: str, lines: Sequence[Line], scale: Scale = SHARE) -> Table
     )
 
 
-def answers_table(judge: JudgeFacts | None) -> Table | None:
+def judge_answers_table(judge: JudgeFacts | None) -> Table | None:
     """Calls by how many attempts they took, and rejected answers by their fault."""
     kinds = [answer for answer in judge.answers if answer.calls or answer.failed] if judge is not None else []
     if not kinds:
         return None
     most = max(len(kind.attempts) for kind in kinds)
-    attempts = (numbers.format_counted(n, "attempt") for n in range(1, most + 1))
+    attempts = (numbers.format_count_with_noun(n, "attempt") for n in range(1, most + 1))
     columns = ("Answers", *attempts, "Questions failed", "Rejected answers")
-    rows = tuple(_answers_line(kind, most) for kind in kinds)
+    rows = tuple(_judge_answers_line(kind, most) for kind in kinds)
     return Table(
         "judge-answers",
         "Answers, and the attempts they took",
@@ -191,25 +214,27 @@ def answers_table(judge: JudgeFacts | None) -> Table | None:
     )
 
 
-def _answers_line(one: JudgeCalls, most: int) -> Line:
+def _judge_answers_line(one: JudgeCalls, most: int) -> TableLine:
     attempts = [*one.attempts, *[0] * (most - len(one.attempts))]
     faults = ", ".join(f"{kind} {numbers.format_count(n)}" for kind, n in one.rejected.items())
     counts = (one.calls, *attempts, one.failed)
-    cells = (Entry(numbers.format_count(n), exact=str(n)) for n in counts)
+    cells = (TableCell(numbers.format_count(n), exact=str(n)) for n in counts)
     rejected = f"{numbers.format_count(sum(one.rejected.values()))}: {faults}" if faults else "none"
-    return Line({"grade": "grades", "order": "orders"}.get(one.kind, one.kind), (*cells, Entry(rejected)))
+    return TableLine(
+        {"grade": "grades", "order": "orders"}.get(one.kind, one.kind), (*cells, TableCell(rejected))
+    )
 
 
-def judge_bars(golden: Golden) -> tuple[Line, ...]:
+def judge_reliability_bars(golden: GoldenRecord) -> tuple[TableLine, ...]:
     """Repeatability, contradictions and the estimated noise, each from 0 to 1."""
     lines = []
     repeat, ranking = golden.repeated, golden.ranking
     if repeat is not None and not repeat.reason:
         lines += [
-            bar_line("Same grade again", repeat.exact, "share of passages graded twice"),
-            bar_line("Within one grade", repeat.within_one, "share of passages graded twice"),
-            bar_line("κ, quadratic", repeat.kappa, "agreement beyond chance; 1 is perfect"),
-            bar_line(
+            estimate_bar_line("Same grade again", repeat.exact, "share of passages graded twice"),
+            estimate_bar_line("Within one grade", repeat.within_one, "share of passages graded twice"),
+            estimate_bar_line("κ, quadratic", repeat.kappa, "agreement beyond chance; 1 is perfect"),
+            estimate_bar_line(
                 "Pairs turned round",
                 repeat.discordant,
                 "share of a call’s pairs that its repeat orders differently",
@@ -218,87 +243,97 @@ def judge_bars(golden: Golden) -> tuple[Line, ...]:
     contradictions = ranking.contradictions if ranking is not None else None
     if contradictions is not None:
         lines += [
-            bar_line(
+            estimate_bar_line(
                 "Contradicted pairs",
                 contradictions.share,
                 "share of the pairs shown together twice or more that were ordered both ways",
             ),
-            bar_line(
+            estimate_bar_line(
                 "Noise, estimated", contradictions.noise, "share of all pairs that the judge would misorder"
             ),
         ]
     return tuple(line for line in lines if line is not None)
 
 
-def bar_line(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) -> Line | None:
+def estimate_bar_line(
+    title: str, figure: Estimate | None, what: str, scale: Scale = SHARE
+) -> TableLine | None:
     """A figure as bar and tick, its text, its n and how to read it; None where there is none."""
     if figure is None:
         return None
     if figure.value is None:
-        texts = (Markup(""), with_brackets("n/a", figure.reason), "", what)
+        texts = (Markup(""), append_bracketed_interval("n/a", figure.reason), "", what)
     else:
-        mark = interval_mark(_figure_result(figure), "llm", scale, width=180)
-        value = with_brackets(numbers.format_score(figure.value), _interval_text(figure))
+        mark = draw_interval_mark(_convert_estimate_to_result(figure), "llm", scale, width=180)
+        value = append_bracketed_interval(
+            numbers.format_score(figure.value), _format_estimate_interval(figure)
+        )
         texts = (mark, value, numbers.format_count(figure.n), what)
-    return Line(title, tuple(map(Entry, texts)))
+    return TableLine(title, tuple(map(TableCell, texts)))
 
 
-def say_repeats(repeated: Repeated | None) -> str:
+def say_repeated_judgements(repeated: JudgeRepeatability | None) -> str:
     """What was judged twice, or why nothing was."""
     if repeated is None:
         return "Nothing was judged twice, so the judge's consistency is unknown. Option --repeat asks again."
     if repeated.reason:
         return f"Judged again: {repeated.reason}."
     passages, questions = (
-        numbers.format_counted(repeated.items, "passage"),
-        numbers.format_counted(repeated.queries, "question"),
+        numbers.format_count_with_noun(repeated.items, "passage"),
+        numbers.format_count_with_noun(repeated.queries, "question"),
     )
     failed = f" {repeated.failed} repeats gave no answer." if repeated.failed else ""
     return (
         f"{passages} of {questions} were graded a second time, "
-        f"{numbers.format_counted(repeated.calls, 'call')} ordered a "
-        f"second time.{_shift_words(repeated.shift)}{failed}"
+        f"{numbers.format_count_with_noun(repeated.calls, 'call')} ordered a "
+        f"second time.{_say_grade_shift(repeated.shift)}{failed}"
     )
 
 
-def _shift_words(shift: Estimate | None) -> str:
+def _say_grade_shift(shift: Estimate | None) -> str:
     if shift is None or shift.value is None:
         return ""
     ends = "" if shift.low is None else f" ({numbers.format_interval(*shift.ends, 2)})"
     return f" The second grade minus the first: {numbers.format_change(shift.value, 2)}{ends} on average."
 
 
-def repeats_table(repeated: Repeated | None) -> Table | None:
+def repeated_grades_table(repeated: JudgeRepeatability | None) -> Table | None:
     """First against second grade."""
     if repeated is None:
         return None
-    return confusion_table("judge-repeats", "First grade against second", "First", repeated.table)
+    return grade_confusion_table("judge-repeats", "First grade against second", "First", repeated.table)
 
 
-def confusion_table(name: str, title: str, heading: str, table: Sequence[Sequence[int]]) -> Table | None:
+def grade_confusion_table(
+    name: str, title: str, heading: str, table: Sequence[Sequence[int]]
+) -> Table | None:
     """Counts of grade against grade; None for an empty table."""
     most = max((n for row in table for n in row), default=0)
     if not most:
         return None
     lines = tuple(
-        Line(f"grade {grade}", tuple(_count_entry(n, most, bold=i == grade) for i, n in enumerate(row, 1)))
+        TableLine(
+            f"grade {grade}", tuple(_count_entry(n, most, bold=i == grade) for i, n in enumerate(row, 1))
+        )
         for grade, row in enumerate(table, 1)
     )
     columns = tuple(f"then {grade}" for grade in range(1, len(table[0]) + 1))
     return Table(name, title, heading, columns, lines, style="heat grid lines", digits=0, is_sortable=False)
 
 
-def _count_entry(n: int, most: int, *, bold: bool) -> Entry:
-    return Entry(numbers.format_count(n), exact=str(n), step=step_of(n / most) if n else 1, bold=bold)
+def _count_entry(n: int, most: int, *, bold: bool) -> TableCell:
+    return TableCell(
+        numbers.format_count(n), exact=str(n), step=choose_heat_step(n / most) if n else 1, bold=bold
+    )
 
 
 CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
 
 
-def claims_table(golden: Golden) -> Table | None:
+def engine_claims_table(golden: GoldenRecord) -> Table | None:
     """A row per claim: mean, lowest and highest over questions, and the target; None where nothing is claimed."""
     done = [query.claims for query in golden.queries if query.status == "done" and query.claims]
-    wanted, rows = claim_targets(golden.settings.ranking), []
+    wanted, rows = find_claim_targets(golden.settings.ranking), []
     for name, words in CLAIMS.items():
         values = [claims_of[name] for claims_of in done if name in claims_of]
         if values:
@@ -315,7 +350,7 @@ def claims_table(golden: Golden) -> Table | None:
     )
 
 
-def claim_targets(engine: str) -> Mapping[str, float]:
+def find_claim_targets(engine: str) -> Mapping[str, float]:
     """What the engine's claims must reach before it stops; none for engines that claim nothing."""
     from embassay.protocols.rag.ranking.engines import BayesOptions
     from embassay.spec import COLON
@@ -334,17 +369,17 @@ def claim_targets(engine: str) -> Mapping[str, float]:
     }
 
 
-def _claim_line(title: str, values: Sequence[float], target: float | None) -> Line:
+def _claim_line(title: str, values: Sequence[float], target: float | None) -> TableLine:
     figures = (mean(values), min(values), max(values))
-    cells = [Entry(numbers.format_score(figure), exact=f"{figure:.6g}") for figure in figures]
+    cells = [TableCell(numbers.format_score(figure), exact=f"{figure:.6g}") for figure in figures]
     if target is None:
-        return Line(title, (*cells, Entry(numbers.NONE), Entry(numbers.NONE)))
+        return TableLine(title, (*cells, TableCell(numbers.NONE), TableCell(numbers.NONE)))
     reached = sum(value >= target for value in values)
-    share = Entry(f"{reached} of {len(values)}", exact=str(reached))
-    return Line(title, (*cells, Entry(numbers.format_score(target, 2), exact=f"{target:g}"), share))
+    share = TableCell(f"{reached} of {len(values)}", exact=str(reached))
+    return TableLine(title, (*cells, TableCell(numbers.format_score(target, 2), exact=f"{target:g}"), share))
 
 
-def bias_table(ranking: RankingFacts | None) -> Table | None:
+def position_bias_table(ranking: RankingFacts | None) -> Table | None:
     """What being shown at a place does, a line per place on one scale."""
     places = ranking.place_bias if ranking is not None else ()
     ends = [
@@ -355,31 +390,32 @@ def bias_table(ranking: RankingFacts | None) -> Table | None:
     ]
     if not ends:
         return None
-    scale = scale_of([*ends, 0.0], within=None)
+    scale = fit_scale([*ends, 0.0], within=None)
     lines = [
-        Line(
+        TableLine(
             f"shown at place {place_bias.place}",
             (
-                Entry(
-                    difference_mark(
+                TableCell(
+                    draw_difference_mark(
                         place_bias.gain.low, place_bias.gain.value, place_bias.gain.high, "llm", scale
                     )
                 ),
-                Entry(
-                    with_brackets(
-                        numbers.format_change(place_bias.gain.value, 2), _interval_text(place_bias.gain, 2)
+                TableCell(
+                    append_bracketed_interval(
+                        numbers.format_change(place_bias.gain.value, 2),
+                        _format_estimate_interval(place_bias.gain, 2),
                     )
                 ),
-                Entry(numbers.format_count(place_bias.gain.n)),
+                TableCell(numbers.format_count(place_bias.gain.n)),
             ),
         )
         for place_bias in places
         if place_bias.gain.value is not None
     ]
-    return bars_table("Bias of places", lines, scale)
+    return estimate_bars_table("Bias of places", lines, scale)
 
 
-def check_table(check: HumanCheck) -> Table:
+def human_check_table(check: HumanCheck) -> Table:
     """What a person said of the final lists, all on the scale of a correlation."""
     figures = (
         ("Kendall’s τ-b", check.tau, "the person's order against the judge's, mean over questions"),
@@ -388,17 +424,17 @@ def check_table(check: HumanCheck) -> Table:
         ("Within one grade", check.within_one, "share of graded passages"),
         ("κ, quadratic", check.kappa, "agreement of grades beyond chance; 1 is perfect"),
     )
-    lines = (bar_line(*estimate, SIGNED) for estimate in figures)
-    return bars_table(
+    lines = (estimate_bar_line(*estimate, SIGNED) for estimate in figures)
+    return estimate_bars_table(
         "A person compared with the judge", [line for line in lines if line is not None], SIGNED
     )
 
 
-def _interval_text(figure: Estimate, decimals: int = 3) -> str:
+def _format_estimate_interval(figure: Estimate, decimals: int = 3) -> str:
     return "no interval" if figure.low is None else numbers.format_interval(*figure.ends, decimals)
 
 
-def _figure_result(figure: Estimate) -> Result:
+def _convert_estimate_to_result(figure: Estimate) -> Result:
     return Result("rag", "golden", "", "", "", "", "", "", figure.value, figure.n, figure.low, figure.high)
 
 
@@ -415,21 +451,23 @@ class FinalList:
     passages: tuple[ListedPassage, ...]
 
 
-def final_list(run: Path, golden: Golden) -> FinalList | None:
+def pick_typical_final_list(run: Path, golden: GoldenRecord) -> FinalList | None:
     """That of the done question with the most passages of grade 4 and 5 among the typical ones: the median."""
-    done = sorted((one for one in golden.queries if one.status == "done" and one.grades), key=_by_good)
+    done = sorted(
+        (one for one in golden.queries if one.status == "done" and one.grades), key=_good_grades_sort_key
+    )
     for query in done[len(done) // 2 :] + done[: len(done) // 2]:
-        shown = _read_list(run, query, golden.settings.top)
+        shown = _read_final_list(run, query, golden.settings.top)
         if shown is not None:
             return shown
     return None
 
 
-def _by_good(query: Query) -> tuple[int, str]:
+def _good_grades_sort_key(query: GoldenQuerySummary) -> tuple[int, str]:
     return sum(query.grades[3:]), query.query_id
 
 
-def _read_list(run: Path, query: Query, top: int) -> FinalList | None:
+def _read_final_list(run: Path, query: GoldenQuerySummary, top: int) -> FinalList | None:
     """None where the list is not there or cannot be read: the page shows what is."""
     try:
         ranked = read_final_list(query.query_id, QueryFolder(run, query.folder).ranked(top))

@@ -11,25 +11,25 @@ from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
     Column,
-    Command,
-    Entry,
-    Facts,
+    CommandText,
     Figure,
     Heading,
-    Line,
+    PageFactsLine,
     Panes,
     Sentence,
     Table,
-    Text,
+    TableCell,
+    TableLine,
+    TextBlock,
     Verdict,
-    entry_for,
-    with_brackets,
+    append_bracketed_interval,
+    make_result_cell,
 )
-from embassay.document.marks import Scale, difference_mark, scale_of
+from embassay.document.marks import Scale, draw_difference_mark, fit_scale
 from embassay.document.plots import Axis, Point, draw_scatter
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, Relation, state_count
-from embassay.protocols.kernel.tables import SCORE, Unit
+from embassay.protocols.kernel.claims import Claim, Relation, claim_count
+from embassay.protocols.kernel.tables import SCORE, MeasureFormat
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import (
     ABSOLUTE,
@@ -44,12 +44,12 @@ from embassay.protocols.rag.probes.names import (
     SD,
 )
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
-from embassay.report.board import Board
-from embassay.report.rag.probes import ProbeRecord, links_table, loss_tables
-from embassay.report.record import Record, System
+from embassay.report.board import SystemBoard
+from embassay.report.rag.probes import ProbeRecord, change_correlation_table, recall_loss_tables
+from embassay.report.record import RecordSystem, RunRecord
 from embassay.report.runs import ReportRun
 
-PERCENTS = Unit(1.0, 1, 1)
+PERCENTS = MeasureFormat(1.0, 1, 1)
 MASK = "hard_name_mask"
 IDENTITY = tuple(name for name, condition in CONDITIONS.items() if condition.group == "identity")
 TITLES = {"d_name": "Name margin", "d_topic": "Topic margin", "d_both": "Both"}
@@ -63,25 +63,25 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     where, arguments = ProbeRecord(run.record), run.record.arguments
     yield _names_facts(where)
     yield names_verdict(run.record, run.board)
-    yield base_margins(where)
-    yield Text(
+    yield base_margins_table(where)
+    yield TextBlock(
         "Name margin: similarity to the right passage minus similarity to the closer of two impostors on the topic. "
         "Topic margin: minus similarity to the author’s passage on another topic. Both: minus similarity to another "
         "author’s passage on another topic. The higher the margin, the further apart they are; systems have "
         "different scales, so compare ratios and percentages. Below each, its 95% interval."
     )
     yield from _ablation_blocks(where, alone)
-    if drawn := _change_chart(where):
+    if drawn := _margin_recall_chart(where):
         yield Heading("Does a smaller margin cost recall?", "names-recall")
-        yield Text(
+        yield TextBlock(
             "A test that we added: the passages of all bundles form one collection. Grade 5: right "
             "author and topic; 3: right author; 2: right topic; 1: neither. Filled: identity "
             "destroyed; hollow: writing or layout changed."
         )
         yield drawn
-    if losses := tuple(loss_tables(run.record)):
+    if losses := tuple(recall_loss_tables(run.record)):
         yield Heading("What damaged names cost in your collections", "names-losses")
-        yield Text(
+        yield TextBlock(
             "Passages get authors (the same author for passages that answer one question), and questions ask for "
             "that author. Ablations rewrite both. Change: compared with the base, with its 95% interval over questions."
         )
@@ -89,25 +89,25 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if alone:
         yield Panes("Measure", tuple((table.title, (table,)) for table in _retrieval_tables(where)))
     measured = (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
-    if alone and (table := links_table(where, HEADLINE, measured)):
+    if alone and (table := change_correlation_table(where, HEADLINE, measured)):
         yield table
-        yield Text(
+        yield TextBlock(
             "Spearman’s correlation, over queries (each its mean over runs) or over conditions (each "
             "its mean over queries). Above 0: whatever shrinks the margin also costs retrieval. n/a: nothing "
             "changes, or everything changes equally."
         )
-    yield Text(
+    yield TextBlock(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
         f"{numbers.format_count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
     )
 
 
 def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
-    groups = ablation_groups(where)
+    groups = list_ablation_groups(where)
     if not groups:
         return
     yield Heading("What the name margin depends on", "names-ablations")
-    yield Text(
+    yield TextBlock(
         "Each ablation rewrites the same bundles. Tick: mean change of the margin in percent; bar: its 95% interval "
         "over queries; line: no change. Left: the margin shrinks. Rows with a base margin under 0.02 have no percent "
         "and are counted; “of means” is the change of the means over the same rows."
@@ -116,26 +116,30 @@ def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
     if alone:
         yield Panes("System", tuple((group.title, (_ablation_table(group),)) for group in groups))
         return
-    yield _join_ablations(groups[:BESIDE])
+    yield _joint_ablations_table(groups[:BESIDE])
     if len(groups) > BESIDE:
-        files = (Command("tables/name_margin_en.csv"), " and ", Command("_fr"), ".")
-        yield Text((f"All {len(groups)} are in the report of this run alone, and in ", *files))
+        files = (CommandText("tables/name_margin_en.csv"), " and ", CommandText("_fr"), ".")
+        yield TextBlock((f"All {len(groups)} are in the report of this run alone, and in ", *files))
 
 
-def names_verdict(record: Record, _: Board) -> Verdict:
+def names_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """What moves the margin: the identity of names, or how they are written."""
     where = ProbeRecord(record)
-    if not any(where.each()):
+    if not any(where.iterate_measured_systems()):
         return Verdict(("No margin is finished yet.",))
-    moved, margins, masked = _moved_claims(where), _margin_claims(where), _mask_claims(where)
-    lede = (*_margin_sentences(where, margins), *_mask_sentences(masked))
-    return Verdict((_moved_in_words(moved),), lede, (*moved, *margins, *masked))
+    moved, margins, masked = (
+        _state_margin_moves(where),
+        _state_extreme_margins(where),
+        _count_zero_masked_margins(where),
+    )
+    lede = (*_say_extreme_margins(where, margins), *_say_masked_margins(masked))
+    return Verdict((_say_margin_moves(moved),), lede, (*moved, *margins, *masked))
 
 
-def _moved_claims(where: ProbeRecord) -> tuple[Claim, ...]:
+def _state_margin_moves(where: ProbeRecord) -> tuple[Claim, ...]:
     """By how much percent each group of ablations moves the margin: identity by at least so much, form by at most; none
     where one of them has no percentage."""
-    moved = list(_moved_groups(where))
+    moved = list(_list_margin_moves(where))
     identity = [abs(percent) for group, percent, _ in moved if group == "identity"]
     form = [abs(percent) for group, percent, _ in moved if group != "identity"]
     if not identity or not form:
@@ -144,7 +148,7 @@ def _moved_claims(where: ProbeRecord) -> tuple[Claim, ...]:
     return (Claim("form", relation, PERCENT, ("identity",), max(form), kind="moved"),)
 
 
-def _moved_in_words(claims: Sequence[Claim]) -> str:
+def _say_margin_moves(claims: Sequence[Claim]) -> str:
     if not claims:
         return "How far names separate the right passage from impostors"
     if claims[0].relation == "less":
@@ -152,10 +156,10 @@ def _moved_in_words(claims: Sequence[Claim]) -> str:
     return "A name's spelling can move the margin as much as its identity"
 
 
-def _moved_groups(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
+def _list_margin_moves(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
     """Group, percent and name of every ablation with a percentage, of embedding models where there are any; the mask
     is left out: it takes all by definition."""
-    all_of = list(where.each())
+    all_of = list(where.iterate_measured_systems())
     models = [cell for cell in all_of if cell[2].kind == "embedding"] or all_of
     for dataset, _, system in models:
         for name, condition in CONDITIONS.items():
@@ -164,11 +168,11 @@ def _moved_groups(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
                 yield condition.group, value, name
 
 
-def _margin_claims(where: ProbeRecord) -> tuple[Claim, ...]:
+def _state_extreme_margins(where: ProbeRecord) -> tuple[Claim, ...]:
     """The largest and the smallest name margin, of all systems and languages; one alone is stated."""
     margins = {
         (system.name, named): row
-        for dataset, named, system in where.each()
+        for dataset, named, system in where.iterate_measured_systems()
         if (row := where.find(dataset, system.name, "", HEADLINE)) is not None and row.value is not None
     }
     if not margins:
@@ -186,7 +190,7 @@ def _margin_claims(where: ProbeRecord) -> tuple[Claim, ...]:
     )  # fmt: skip
 
 
-def _margin_sentences(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _say_extreme_margins(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
     if not claims:
         return
     largest, smallest = claims[0], claims[-1]
@@ -203,14 +207,17 @@ def _margin_sentences(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[S
     )
 
 
-def _mask_claims(where: ProbeRecord) -> tuple[Claim, ...]:
+def _count_zero_masked_margins(where: ProbeRecord) -> tuple[Claim, ...]:
     """How many margins are exactly 0 with every author masked; none where nothing was masked."""
-    masked = [where.value(dataset, system.name, MASK, HEADLINE) for dataset, _, system in where.each()]
+    masked = [
+        where.value(dataset, system.name, MASK, HEADLINE)
+        for dataset, _, system in where.iterate_measured_systems()
+    ]
     values = [value for value in masked if value is not None]
-    return (state_count("masked", sum(value == 0 for value in values), len(values)),) if values else ()
+    return (claim_count("masked", sum(value == 0 for value in values), len(values)),) if values else ()
 
 
-def _mask_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _say_masked_margins(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         if claim.n == claim.of:
             yield ("With every author masked, the margin is exactly 0, as it must be.",)
@@ -218,28 +225,33 @@ def _mask_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
             yield ("With every author masked, a margin is not 0: equal texts get unequal similarities.",)
 
 
-def base_margins(where: ProbeRecord) -> Table:
+def base_margins_table(where: ProbeRecord) -> Table:
     """A row per system and language: the three margins, the ratio of two, and how runs differ."""
     lines = []
-    for dataset, named, system in where.each():
+    for dataset, named, system in where.iterate_measured_systems():
         cells = [
-            entry_for(where.find(dataset, system.name, "", margin), SCORE) for margin in (*MARGINS, RATIO)
+            make_result_cell(where.find(dataset, system.name, "", margin), SCORE)
+            for margin in (*MARGINS, RATIO)
         ]
         spread = where.find(dataset, system.name, "", SD)
         has_sd = spread is not None and spread.value is not None
         cells.append(
-            Entry(f"{spread.value:.4f}", f"{numbers.format_counted(spread.n, 'run')}", f"{spread.value:.6g}")
+            TableCell(
+                f"{spread.value:.4f}",
+                f"{numbers.format_count_with_noun(spread.n, 'run')}",
+                f"{spread.value:.6g}",
+            )
             if has_sd and spread is not None and spread.value is not None
-            else Entry("n/a", why="one run only")
+            else TableCell("n/a", why="one run only")
         )
-        lines.append(Line(f"{where.labels[system.name]}, {named}", tuple(cells), system.kind))
+        lines.append(TableLine(f"{where.labels[system.name]}, {named}", tuple(cells), system.kind))
     columns = (*(TITLES[margin] for margin in MARGINS), "Name/topic", "SD between runs")
     return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
 
 
 def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
     """A table per measure: a row per condition, a column per system and language."""
-    cells = list(where.each())
+    cells = list(where.iterate_measured_systems())
     columns = tuple(f"{where.labels[system.name]}, {named}" for _, named, system in cells)
     for measure in MEASURES:
         lines = []
@@ -247,7 +259,7 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
             variant = "" if name == "base" else name
             rows = [where.find(dataset, system.name, variant, measure) for dataset, _, system in cells]
             if any(row is not None for row in rows):
-                lines.append(Line(name, tuple(entry_for(row, SCORE) for row in rows)))
+                lines.append(TableLine(name, tuple(make_result_cell(row, SCORE) for row in rows)))
         if lines:
             place = MEASURES.index(measure)
             yield Table(
@@ -261,19 +273,19 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
             )
 
 
-def _change_chart(where: ProbeRecord) -> Figure | None:
+def _margin_recall_chart(where: ProbeRecord) -> Figure | None:
     """Change of the margin across, change of recall up, a point per ablation: of the first system and language that
     loses recall anywhere."""
-    for dataset, named, system in where.each():
-        placed = list(_change_points(where, dataset, system.name))
+    for dataset, named, system in where.iterate_measured_systems():
+        placed = list(_margin_recall_points(where, dataset, system.name))
         points = [point for _, point in placed]
         if len(points) < 4 or len({point.y for point in points}) < 2:
             continue
         x = Axis(
-            scale_of([*(point.x for point in points), 0.0], within=(-100.0, 100.0)),
+            fit_scale([*(point.x for point in points), 0.0], within=(-100.0, 100.0)),
             "Name margin, change in percent",
         )
-        y = Axis(scale_of([*(point.y for point in points), 0.0], within=None), f"{RECALL}, change")
+        y = Axis(fit_scale([*(point.y for point in points), 0.0], within=None), f"{RECALL}, change")
         label = f"{where.labels[system.name]}, {named}"
         said_points = "; ".join(
             f"{name} {PERCENTS.change(point.x)} percent, {SCORE.change(point.y)}" for name, point in placed
@@ -284,7 +296,7 @@ def _change_chart(where: ProbeRecord) -> Figure | None:
     return None
 
 
-def _change_points(where: ProbeRecord, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
+def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
     """Each ablation with its place."""
     for name, condition in CONDITIONS.items():
         percent = where.value(dataset, system, name, PERCENT)
@@ -295,25 +307,26 @@ def _change_points(where: ProbeRecord, dataset: str, system: str) -> Iterator[tu
             yield name, Point(percent, lost, kind, label)
 
 
-def _names_facts(where: ProbeRecord) -> Facts:
+def _names_facts(where: ProbeRecord) -> PageFactsLine:
     arguments = where.record.arguments
     queries = min(arguments.get("queries", 0), arguments.get("limit") or arguments.get("queries", 0))
-    return Facts.of(
+    runs = numbers.format_count_with_noun(arguments.get("runs", 0), "run")
+    return PageFactsLine.of(
         "names",
         "RAG, name probe",
-        numbers.format_counted(len(where.systems), "system"),
-        ", ".join(dict.fromkeys(named for _, named, _ in where.each())),
-        f"{numbers.format_counted(queries, 'query')} × {numbers.format_counted(arguments.get('runs', 0), 'run')}",
+        numbers.format_count_with_noun(len(where.systems), "system"),
+        ", ".join(dict.fromkeys(named for _, named, _ in where.iterate_measured_systems())),
+        f"{numbers.format_count_with_noun(queries, 'query')} × {runs}",
     )
 
 
-MARGIN = Unit(1.0, 3, 3)
+MARGIN = MeasureFormat(1.0, 3, 3)
 WIDEST = 200.0
 """Percent beyond which a bar ends at the edge: one wild ablation must not press all others together."""
 
 
 @dataclass(frozen=True)
-class Ablation:
+class NameAblation:
     """A condition: its mark, and its numbers as text; `why` where it has no percentage."""
 
     name: str
@@ -330,22 +343,22 @@ class Ablation:
 
 
 @dataclass(frozen=True)
-class Ablations:
+class NameAblationGroup:
     """The conditions of a system in a language, by their names, on one scale."""
 
     title: str
     id: str
     scale: Scale
-    conditions: dict[str, Ablation]
+    conditions: dict[str, NameAblation]
 
 
-def ablation_groups(where: ProbeRecord) -> list[Ablations]:
+def list_ablation_groups(where: ProbeRecord) -> list[NameAblationGroup]:
     """Those of every system and language that has any."""
     groups = []
-    for place, (dataset, named, system) in enumerate(where.each()):
+    for place, (dataset, named, system) in enumerate(where.iterate_measured_systems()):
         rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
         ends = [end for row in rows if row for end in (row.value, row.ci_low, row.ci_high) if end is not None]
-        scale = scale_of([*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST))
+        scale = fit_scale([*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST))
         by_name = {
             ablation.name: ablation
             for group in GROUPS
@@ -353,23 +366,25 @@ def ablation_groups(where: ProbeRecord) -> list[Ablations]:
         }
         if by_name:
             title = f"{where.labels[system.name]}, {named}"
-            groups.append(Ablations(title, f"ablations-{place}", scale, by_name))
+            groups.append(NameAblationGroup(title, f"ablations-{place}", scale, by_name))
     return groups
 
 
-def _ablation_table(group: Ablations) -> Table:
+def _ablation_table(group: NameAblationGroup) -> Table:
     heads = ("Percent, 95%", "Change, 95%", "Margin left", "Percent of means", "Rows left out")
     lines = (
         _ablation_line(
             condition.name,
-            Entry((condition.mark,)),
-            Entry(
-                with_brackets(condition.percent, condition.interval), exact=condition.exact, why=condition.why
+            TableCell((condition.mark,)),
+            TableCell(
+                append_bracketed_interval(condition.percent, condition.interval),
+                exact=condition.exact,
+                why=condition.why,
             ),
             *map(
-                Entry,
+                TableCell,
                 (
-                    with_brackets(condition.change, condition.change_interval),
+                    append_bracketed_interval(condition.change, condition.change_interval),
                     condition.margin,
                     condition.of_means,
                     condition.left_out,
@@ -386,7 +401,7 @@ def _ablation_table(group: Ablations) -> Table:
     )  # fmt: skip
 
 
-def _join_ablations(groups: Sequence[Ablations]) -> Table:
+def _joint_ablations_table(groups: Sequence[NameAblationGroup]) -> Table:
     """Several systems and languages in one table."""
     columns = tuple(Column(f"{group.title}, percent", group.scale, "") for group in groups)
     names = dict.fromkeys(
@@ -403,27 +418,27 @@ def _join_ablations(groups: Sequence[Ablations]) -> Table:
     )  # fmt: skip
 
 
-def _ablation_line(name: str, *entries: Entry) -> Line:
+def _ablation_line(name: str, *entries: TableCell) -> TableLine:
     condition = CONDITIONS[name]
     group = GROUPS[condition.group].capitalize()
-    return Line(name.replace("_", " "), entries, title=condition.summary, group=group)
+    return TableLine(name.replace("_", " "), entries, title=condition.summary, group=group)
 
 
-def _ablation_entry(ablation: Ablation | None) -> Entry:
+def _ablation_entry(ablation: NameAblation | None) -> TableCell:
     if ablation is None:
-        return Entry("n/a", why="not part of the run", style="task")
+        return TableCell("n/a", why="not part of the run", style="task")
     words = f"{ablation.interval}, of means {ablation.of_means}\nmargin {ablation.margin}\n"
-    words += with_brackets(ablation.change, ablation.change_interval)
+    words += append_bracketed_interval(ablation.change, ablation.change_interval)
     if ablation.left_out != "0%":
         words += f"\n{ablation.left_out} of rows left out"
-    return Entry(
+    return TableCell(
         (ablation.percent, ablation.mark, words), exact=ablation.exact, why=ablation.why, style="task"
     )
 
 
 def _find_ablations(
-    where: ProbeRecord, dataset: str, system: System, group: str, scale: Scale
-) -> Iterator[Ablation]:
+    where: ProbeRecord, dataset: str, system: RecordSystem, group: str, scale: Scale
+) -> Iterator[NameAblation]:
     for name, condition in CONDITIONS.items():
         row = where.find(dataset, system.name, name, PERCENT)
         if condition.group != group or row is None:
@@ -433,11 +448,11 @@ def _find_ablations(
             where.value(dataset, system.name, name, kind) for kind in (OF_MEANS, HEADLINE, EXCLUDED)
         )
         has_ends = row.value is not None and row.ci_low is not None and row.ci_high is not None
-        yield Ablation(
+        yield NameAblation(
             name,
             Markup("")
             if row.value is None
-            else difference_mark(row.ci_low, row.value, row.ci_high, system.kind, scale),
+            else draw_difference_mark(row.ci_low, row.value, row.ci_high, system.kind, scale),
             "n/a" if row.value is None else PERCENTS.change(row.value),
             PERCENTS.interval(row.ci_low or 0.0, row.ci_high or 0.0) if has_ends else "no interval",
             ""

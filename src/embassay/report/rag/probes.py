@@ -10,28 +10,28 @@ from pathlib import Path
 from embassay.document.blocks import (
     Block,
     Box,
-    Care,
+    CautionNotes,
     Column,
-    Command,
-    Entry,
-    Facts,
+    CommandText,
     Figure,
     Heading,
-    Line,
+    PageFactsLine,
     Panes,
     Sentence,
     Table,
-    Text,
+    TableCell,
+    TableLine,
+    TextBlock,
     Verdict,
-    entry_for,
     file_tables,
-    number_columns,
+    make_number_columns,
+    make_result_cell,
 )
-from embassay.document.marks import scale_of
-from embassay.document.plots import MOST_LINES, Series, draw_lines
+from embassay.document.marks import fit_scale
+from embassay.document.plots import MOST_LINES, Series, draw_line_chart
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, state_change, state_count
-from embassay.protocols.kernel.tables import SCORE, Unit
+from embassay.protocols.kernel.claims import Claim, claim_change, claim_count
+from embassay.protocols.kernel.tables import SCORE, MeasureFormat
 from embassay.protocols.rag.probes import names as names
 from embassay.protocols.rag.probes import noise as noise
 from embassay.protocols.rag.probes import signatures
@@ -43,13 +43,19 @@ from embassay.protocols.rag.probes.options import BASE
 from embassay.protocols.rag.probes.questions import LEVELS, NOISIEST, level_name
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.records import Result
-from embassay.report.board import Board
-from embassay.report.cards.findings import Finding, format_figure, format_percents, known_rows, make_finding
-from embassay.report.notes import care_blocks, list_notes
+from embassay.report.board import SystemBoard
+from embassay.report.cards.findings import (
+    SystemFinding,
+    format_percent_with_interval,
+    format_result_with_interval,
+    keep_rows_with_value,
+    make_finding,
+)
+from embassay.report.notes import list_run_notes, show_gravest_notes
 from embassay.report.overview import run_verdict
-from embassay.report.record import Record, System, label_names, read_record
-from embassay.report.runs import ReportRun, gather_runs
-from embassay.report.terminal import report_place
+from embassay.report.record import RecordSystem, RunRecord, read_run_record, shorten_names_to_labels
+from embassay.report.runs import ReportRun, gather_report_runs
+from embassay.report.terminal import say_where_report_is
 
 LANGUAGES = {"en": "English", "fr": "French"}
 
@@ -58,7 +64,7 @@ LANGUAGES = {"en": "English", "fr": "French"}
 class ProbeRecord:
     """A record of a probe, by system and dataset."""
 
-    record: Record
+    record: RunRecord
 
     @cached_property
     def task(self) -> str:
@@ -71,24 +77,24 @@ class ProbeRecord:
         return tuple((name, langs[name]) for name in self.record.datasets(self.task) if name in langs)
 
     @cached_property
-    def systems(self) -> tuple[System, ...]:
+    def systems(self) -> tuple[RecordSystem, ...]:
         return self.record.systems
 
     @cached_property
     def labels(self) -> dict[str, str]:
         """System -> what it is called where there is little room."""
-        return label_names([system.name for system in self.record.systems])
+        return shorten_names_to_labels([system.name for system in self.record.systems])
 
     def name_dataset(self, dataset: str, lang: str) -> str:
         """What a dataset is called: by its language where that tells it apart."""
         bare = {name: name.rpartition("-")[0] for name, _ in self.datasets if name.endswith(f"-{lang}")}
         return LANGUAGES.get(lang, lang) if bare.get(dataset) in ("bundled", "own") else dataset
 
-    def each(self) -> Iterator[tuple[str, str, System]]:
+    def iterate_measured_systems(self) -> Iterator[tuple[str, str, RecordSystem]]:
         """Dataset, what it is called, and system: all that has a headline row."""
         for dataset, lang in self.datasets:
             for system in self.systems:
-                if any(key[1] == dataset and key[4] == system.name for key in self._keys):
+                if any(key[1] == dataset and key[4] == system.name for key in self._valued_row_keys):
                     yield dataset, self.name_dataset(dataset, lang), system
 
     @cached_property
@@ -107,37 +113,39 @@ class ProbeRecord:
         return None if row is None else row.value
 
     @cached_property
-    def _keys(self) -> tuple[tuple[str, ...], ...]:
+    def _valued_row_keys(self) -> tuple[tuple[str, ...], ...]:
         return tuple(key for key, row in self.record.rows.items() if row.value is not None)
 
 
-CORRELATION = Unit(1.0, 2, 2)
+CORRELATION = MeasureFormat(1.0, 2, 2)
 KIND = "Spearman"
 
 
-def links_table(where: ProbeRecord, of: str, variants: tuple[tuple[str, str], ...]) -> Table | None:
+def change_correlation_table(
+    where: ProbeRecord, of: str, variants: tuple[tuple[str, str], ...]
+) -> Table | None:
     """Spearman's correlation of the change of `of` with that of each retrieval measure, a row per system, dataset and
     variant (its name and what it is called); None where there is none."""
     lines = []
-    for dataset, named, system in where.each():
+    for dataset, named, system in where.iterate_measured_systems():
         for variant, words in variants:
             rows = [
                 where.find(dataset, system.name, variant, f"{KIND}({of} change, {measure} change)")
                 for measure in MEASURES
             ]
             if any(row is not None for row in rows):
-                cells = tuple(entry_for(row, CORRELATION, signed=True) for row in rows)
-                lines.append(Line(f"{where.labels[system.name]}, {named}, {words}", cells, system.kind))
+                cells = tuple(make_result_cell(row, CORRELATION, signed=True) for row in rows)
+                lines.append(TableLine(f"{where.labels[system.name]}, {named}, {words}", cells, system.kind))
     if not any(cell.exact for line in lines for cell in line.entries):
         return None
     columns = tuple(f"{measure}" for measure in MEASURES)
     return Table(f"{where.task}-links", f"Correlation with the change of {of}", "Over", columns, tuple(lines))
 
 
-def loss_tables(record: Record) -> Iterator[Table]:
+def recall_loss_tables(record: RunRecord) -> Iterator[Table]:
     """For each collection that a name probe signed: the recall of every system, and its change under each ablation."""
     task = signatures.TASK
-    called = label_names([system.name for system in record.systems])
+    called = shorten_names_to_labels([system.name for system in record.systems])
     for place, dataset in enumerate(record.datasets(task)):
         lines = []
         for name in CONDITIONS:
@@ -148,49 +156,53 @@ def loss_tables(record: Record) -> Iterator[Table]:
                 for system in record.systems
             ]
             if any(row is not None for row in rows):
-                cells = tuple(entry_for(row, SCORE, signed=not is_base) for row in rows)
-                lines.append(Line(name.replace("_", " "), cells, title=CONDITIONS[name].summary))
+                cells = tuple(make_result_cell(row, SCORE, signed=not is_base) for row in rows)
+                lines.append(TableLine(name.replace("_", " "), cells, title=CONDITIONS[name].summary))
         columns = tuple(called[system.name] for system in record.systems)
         title = f"{RECALL} in {dataset}, and its change by ablation"
         yield Table(f"name-losses-{place}", title, "Condition", columns, tuple(lines), digits=3)
 
 
-PERCENTS = Unit(1.0, 1, 1)
+PERCENTS = MeasureFormat(1.0, 1, 1)
 
 
 def probe_view(run: Path) -> Iterator[Block]:
     """A probe; DataError when the folder holds no run."""
-    shown = gather_runs((read_record(run),))[0]
+    shown = gather_report_runs((read_run_record(run),))[0]
     here = ProbeRecord(shown.record)
     yield run_verdict(shown)
-    yield _names_table(here) if here.task == names.TASK else _noise_table(here)
-    for table in loss_tables(here.record):
-        yield Text(f"{table.title}:")
+    yield _name_margins_table(here) if here.task == names.TASK else _noise_table(here)
+    for table in recall_loss_tables(here.record):
+        yield TextBlock(f"{table.title}:")
         yield table
-    yield Care(tuple(note.plain for note in list_notes(shown.record)))
-    yield Text(("Tables: ", Command(str(run / "tables"))))
-    yield from report_place(run)
+    yield CautionNotes(tuple(note.plain for note in list_run_notes(shown.record)))
+    yield TextBlock(("Tables: ", CommandText(str(run / "tables"))))
+    yield from say_where_report_is(run)
 
 
-def _names_table(where: ProbeRecord) -> Table:
+def _name_margins_table(where: ProbeRecord) -> Table:
     """A row per system and language: base margin with interval, name/topic, percent under each ablation."""
     asked = [
         name
         for name in CONDITIONS
-        if any(where.find(dataset, system.name, name, names.PERCENT) for dataset, _, system in where.each())
+        if any(
+            where.find(dataset, system.name, name, names.PERCENT)
+            for dataset, _, system in where.iterate_measured_systems()
+        )
     ]
     heads: list[str | Column] = [
         "System",
         "Lang",
-        *number_columns("Margin, 95%", "/topic", *map(_first_word, asked)),
+        *make_number_columns("Margin, 95%", "/topic", *map(_shorten_condition_name, asked)),
     ]
     rows = []
-    for dataset, named, system in where.each():
+    for dataset, named, system in where.iterate_measured_systems():
         ratio = where.value(dataset, system.name, "", names.RATIO)
         percents = (where.value(dataset, system.name, name, names.PERCENT) for name in asked)
         rows.append(
             [
-                where.labels[system.name], named, _with_interval(where.find(dataset, system.name, "", names.HEADLINE)),
+                where.labels[system.name], named,
+                _format_with_interval(where.find(dataset, system.name, "", names.HEADLINE)),
                 "n/a" if ratio is None else SCORE.text(ratio),
                 *("n/a" if percent is None else f"{numbers.format_change(percent, 0)}%" for percent in percents),
             ]
@@ -198,10 +210,11 @@ def _names_table(where: ProbeRecord) -> Table:
     return Table.of("names", heads, rows)
 
 
-def _first_word(condition: str) -> str:
+def _shorten_condition_name(condition: str) -> str:
     """The first word that says what is done.
 
-    >>> _first_word("hard_name_mask"), _first_word("gibberish_name"), _first_word("edit_distance_near_miss")
+    >>> (_shorten_condition_name("hard_name_mask"), _shorten_condition_name("gibberish_name"),
+    ... _shorten_condition_name("edit_distance_near_miss"))
     ('mask', 'gibberish', 'near miss')
     """
     return _SHORT[condition]
@@ -218,12 +231,12 @@ _SHORT = {
 def _noise_table(where: ProbeRecord) -> Table:
     """A row per system and dataset, as asked and after each rewriter."""
     titles = ("Level 0", f"Level {NOISIEST}", "Drop, 95%", "Drop %", "Recovered", RECALL, "Change, 95%")
-    return Table.of("noise", ("System", "Data", "Wording", *number_columns(*titles)), _noise_rows(where))
+    return Table.of("noise", ("System", "Data", "Wording", *make_number_columns(*titles)), _noise_rows(where))
 
 
 def _noise_rows(where: ProbeRecord) -> Iterator[list[str]]:
-    called = label_names(where.rewriters)
-    for dataset, named, system in where.each():
+    called = shorten_names_to_labels(where.rewriters)
+    for dataset, named, system in where.iterate_measured_systems():
         for rewriter in ("", *where.rewriters):
             clean, noisy = level_name(0, rewriter), level_name(NOISIEST, rewriter)
             values = [
@@ -240,10 +253,10 @@ def _noise_rows(where: ProbeRecord) -> Iterator[list[str]]:
             yield [
                 where.labels[system.name], named, called.get(rewriter, "as asked"), _format_value(first),
                 _format_value(last),
-                _with_interval(where.find(dataset, system.name, noisy, noise.HEADLINE)),
+                _format_with_interval(where.find(dataset, system.name, noisy, noise.HEADLINE)),
                 "n/a" if share is None else PERCENTS.text(share), _format_value(back) if rewriter else "",
                 _format_value(recall),
-                _with_interval(where.find(dataset, system.name, noisy, f"{RECALL} change"), signed=True)
+                _format_with_interval(where.find(dataset, system.name, noisy, f"{RECALL} change"), signed=True)
             ]  # fmt: skip
 
 
@@ -251,7 +264,7 @@ def _format_value(value: float | None) -> str:
     return "n/a" if value is None else SCORE.text(value)
 
 
-def _with_interval(row: Result | None, *, signed: bool = False) -> str:
+def _format_with_interval(row: Result | None, *, signed: bool = False) -> str:
     if row is None or row.value is None:
         return "n/a"
     text = SCORE.change(row.value) if signed else SCORE.text(row.value)
@@ -263,7 +276,7 @@ MASK = "hard_name_mask"
 """The ablation that takes all of the margin by definition."""
 
 
-def name_strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+def find_name_probe_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """That the right passage stays ahead of impostors."""
     where = ProbeRecord(run.record)
     rows = _known_results(where, system, "", HEADLINE)
@@ -271,12 +284,13 @@ def name_strengths(run: ReportRun, system: str) -> Iterator[Finding]:
         least = min(rows, key=lambda row: row.value or 0.0)
         yield make_finding(
             run,
-            f"separates the right name from impostors by {format_figure(least)}{_dataset_words(where, least)}",
+            f"separates the right name from impostors by {format_result_with_interval(least)}"
+            f"{_say_in_which_dataset(where, least)}",
             weight=1,
         )
 
 
-def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
+def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """The language with the least margin where it can be 0, and the ablation that takes most."""
     where = ProbeRecord(run.record)
     rows = _known_results(where, system, "", HEADLINE)
@@ -285,8 +299,8 @@ def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         least = min(unsure, key=lambda row: row.value or 0.0)
         yield make_finding(
             run,
-            f"is not shown to separate the right name from impostors{_dataset_words(where, least)}: "
-            f"{format_figure(least)}",
+            f"is not shown to separate the right name from impostors{_say_in_which_dataset(where, least)}: "
+            f"{format_result_with_interval(least)}",
             weight=3,
         )
     lost = [
@@ -294,18 +308,18 @@ def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         for name in CONDITIONS
         if name != MASK
         for row in _known_results(where, system, name, PERCENT)
-        if _is_below(row)
+        if _is_surely_below_zero(row)
     ]
     if lost:
         most = min(lost, key=lambda row: row.value or 0.0)
         clause = (
-            f"changes its name margin by {format_percents(most, PERCENTS)} under {most.variant.replace('_', ' ')}"
-            f"{_dataset_words(where, most)}"
+            f"changes its name margin by {format_percent_with_interval(most, PERCENTS)} under "
+            f"{most.variant.replace('_', ' ')}{_say_in_which_dataset(where, most)}"
         )
         yield make_finding(run, clause, weight=1, place="names-ablations")
 
 
-def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
+def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """What the noisiest questions take of its similarity, and of recall where that can be told from 0."""
     where = ProbeRecord(run.record)
     drops = [
@@ -313,31 +327,36 @@ def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     ]
     if drops:
         most = max(drops, key=lambda row: row.value or 0.0)
-        lost = format_percents(most, PERCENTS)
-        clause = f"loses {lost} of the similarity to the meaning because of small talk{_dataset_words(where, most)}"
+        lost = format_percent_with_interval(most, PERCENTS)
+        clause = (
+            f"loses {lost} of the similarity to the meaning because of "
+            f"small talk{_say_in_which_dataset(where, most)}"
+        )
         yield make_finding(run, clause, weight=2, place="noise-levels")
     recall = [
         row
         for row in _known_results(where, system, level_name(NOISIEST), f"{RECALL} change")
-        if _is_below(row)
+        if _is_surely_below_zero(row)
     ]
     if recall:
         most = min(recall, key=lambda row: row.value or 0.0)
         yield make_finding(
-            run, f"changes {RECALL} by {format_figure(most)} under small talk{_dataset_words(where, most)}", weight=3,
-            place="noise-retrieval"
+            run, f"changes {RECALL} by {format_result_with_interval(most)} under "
+            f"small talk{_say_in_which_dataset(where, most)}", weight=3, place="noise-retrieval"
         )  # fmt: skip
 
 
 def _known_results(where: ProbeRecord, system: str, variant: str, measure: str) -> list[Result]:
-    return known_rows([where.find(dataset, system, variant, measure) for dataset, _ in where.datasets])
+    return keep_rows_with_value(
+        [where.find(dataset, system, variant, measure) for dataset, _ in where.datasets]
+    )
 
 
-def _is_below(row: Result) -> bool:
+def _is_surely_below_zero(row: Result) -> bool:
     return row.ci_high is not None and row.ci_high < 0
 
 
-def _dataset_words(where: ProbeRecord, row: Result) -> str:
+def _say_in_which_dataset(where: ProbeRecord, row: Result) -> str:
     said = {name: where.name_dataset(name, lang) for name, lang in where.datasets}
     return f" in {said.get(row.dataset, row.dataset)}" if len(said) > 1 else ""
 
@@ -347,27 +366,27 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     where, arguments = ProbeRecord(run.record), run.record.arguments
     yield _noise_facts(where)
     yield noise_verdict(run.record, run.board)
-    if drawn := tuple(loss_curves(where))[: None if alone else 2]:
+    if drawn := tuple(draw_noise_loss_curves(where))[: None if alone else 2]:
         yield Heading("Similarity to the meaning, by level of noise", "noise-levels")
-        yield Text(
+        yield TextBlock(
             "0: none; 1: a greeting; 2: plus filler; 3: plus politeness and a digression; 4: greeting, apology, "
             "context, hedging and emoji. The question itself is unchanged. Band: 95%."
         )
         yield Box("two", drawn)
-    yield drops_table(where)
-    yield Text(
+    yield noise_drops_table(where)
+    yield TextBlock(
         "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it recovers; 1 means "
         "all of it. A lexical metric’s similarity grows with question length: look at its retrieval instead."
     )
     yield from _retrieval_loss_blocks(tuple(_retrieval_tables(where))[: None if alone else 1])
     measured = ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
-    if alone and (table := links_table(where, COSINE, measured)):
+    if alone and (table := change_correlation_table(where, COSINE, measured)):
         yield table
-        yield Text(
+        yield TextBlock(
             "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: whatever moves a "
             "question further away also costs retrieval. n/a: nothing changes."
         )
-    yield Text(
+    yield TextBlock(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
         f"{numbers.format_count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
     )
@@ -376,37 +395,37 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 def _retrieval_loss_blocks(tables: Sequence[Table]) -> Iterator[Block]:
     if tables:
         yield Heading("What retrieval loses", "noise-retrieval")
-        yield Text(
+        yield TextBlock(
             "Change from the clean question, paired over queries, with its 95% interval; p from the paired bootstrap. "
             "Overlap and τ-b: how much of the clean question’s first 10 is still there, and in what order."
         )
         yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
 
 
-def noise_verdict(record: Record, _: Board) -> Verdict:
+def noise_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """How much of the similarity the noisiest questions lose, and how much comes back."""
     where = ProbeRecord(record)
-    lost = _spread_values(where, "", SHARE)
+    lost = _collect_measure_values(where, "", SHARE)
     if not lost:
         return Verdict(("No drop is finished yet.",))
-    lowered = state_count("lowered", sum(share > 0 for share in lost), len(lost))
-    recovered, recall = _recovered_claims(where), _recall_claims(where)
-    lede = (*_recovered_sentences(where, recovered), *_recall_sentences(where, recall))
-    return Verdict((_lowered_sentence(lowered, lost),), lede, (lowered, *recovered, *recall))
+    lowered = claim_count("lowered", sum(share > 0 for share in lost), len(lost))
+    recovered, recall = _state_recovered_share(where), _state_recall_changes(where)
+    lede = (*_say_recovered_share(where, recovered), *_say_recall_changes(where, recall))
+    return Verdict((_say_similarity_lowered(lowered, lost),), lede, (lowered, *recovered, *recall))
 
 
-def _lowered_sentence(claim: Claim, lost: list[float]) -> str:
+def _say_similarity_lowered(claim: Claim, lost: list[float]) -> str:
     if claim.n == claim.of:
-        return f"Small talk lowers the similarity to a question's meaning by {_format_range(lost)}"
+        return f"Small talk lowers the similarity to a question's meaning by {_format_percent_range(lost)}"
     if not claim.n:
         return "Small talk does not lower the similarity to a question's meaning"
     return "Small talk lowers the similarity of some systems, not of all"
 
 
-def _recovered_claims(where: ProbeRecord) -> tuple[Claim, ...]:
+def _state_recovered_share(where: ProbeRecord) -> tuple[Claim, ...]:
     """The least and the most that each rewriter brings back of the drop, of embedding models."""
     spreads = {
-        rewriter: _spread_values(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
+        rewriter: _collect_measure_values(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
         for rewriter in where.rewriters
     }
     return tuple(
@@ -416,26 +435,26 @@ def _recovered_claims(where: ProbeRecord) -> tuple[Claim, ...]:
     )
 
 
-def _recovered_sentences(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
-    called = label_names(where.rewriters)
+def _say_recovered_share(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
+    called = shorten_names_to_labels(where.rewriters)
     for claim in claims:
         low, high = (numbers.format_percent(end or 0.0) for end in (claim.low, claim.high))
         share = low if low == high else f"{low} to {high}"
         yield (f"Rewriting by {called[claim.subject]} recovers {share} of that for embedding models.",)
 
 
-def _recall_claims(where: ProbeRecord) -> tuple[Claim, ...]:
+def _state_recall_changes(where: ProbeRecord) -> tuple[Claim, ...]:
     """How recall changes at the noisiest level, of every system and dataset, most lost first."""
     claims = [
-        state_change(system.name, f"{RECALL} change", row.value, row.ci_low, row.ci_high, kind=named)
-        for dataset, named, system in where.each()
+        claim_change(system.name, f"{RECALL} change", row.value, row.ci_low, row.ci_high, kind=named)
+        for dataset, named, system in where.iterate_measured_systems()
         if (row := where.find(dataset, system.name, level_name(NOISIEST), f"{RECALL} change")) is not None
         and row.value is not None
     ]
     return tuple(sorted(claims, key=lambda claim: claim.value or 0.0))
 
 
-def _recall_sentences(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _say_recall_changes(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
     """Whose recall surely falls most; that no fall is sure; or that there is none."""
     if not claims:
         return
@@ -451,51 +470,51 @@ def _recall_sentences(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[S
         yield (f"{RECALL} does not fall.",)
 
 
-def _spread_values(
+def _collect_measure_values(
     where: ProbeRecord, variant: str, measure: str, *, embeddings: bool = False
 ) -> list[float]:
     """The measure's values over systems and datasets; of embedding models alone where there are any."""
     values = [
         (system.kind, value)
-        for dataset, _, system in where.each()
+        for dataset, _, system in where.iterate_measured_systems()
         if (value := where.value(dataset, system.name, variant, measure)) is not None
     ]
     of_models = [value for kind, value in values if kind == "embedding"]
     return of_models or ([] if embeddings else [value for _, value in values])
 
 
-def _format_range(percents: list[float]) -> str:
+def _format_percent_range(percents: list[float]) -> str:
     low, high = f"{min(percents):.0f}", f"{max(percents):.0f}"
     return f"{low}%" if low == high else f"{low}% to {high}%"
 
 
-def drops_table(where: ProbeRecord) -> Table:
+def noise_drops_table(where: ProbeRecord) -> Table:
     """A row per system, dataset and rewriter: what is lost at the noisiest level, and what comes back."""
-    lines, called = [], label_names(where.rewriters)
-    for dataset, named, system in where.each():
+    lines, called = [], shorten_names_to_labels(where.rewriters)
+    for dataset, named, system in where.iterate_measured_systems():
         for rewriter in ("", *where.rewriters):
             variant = level_name(NOISIEST, rewriter)
             cells = [
-                entry_for(where.find(dataset, system.name, level_name(0, rewriter), COSINE), SCORE),
-                entry_for(where.find(dataset, system.name, variant, COSINE), SCORE),
-                entry_for(where.find(dataset, system.name, variant, LOSS), SCORE),
-                entry_for(where.find(dataset, system.name, variant, SHARE), PERCENTS),
-                entry_for(where.find(dataset, system.name, variant, RECOVERED), SCORE)
+                make_result_cell(where.find(dataset, system.name, level_name(0, rewriter), COSINE), SCORE),
+                make_result_cell(where.find(dataset, system.name, variant, COSINE), SCORE),
+                make_result_cell(where.find(dataset, system.name, variant, LOSS), SCORE),
+                make_result_cell(where.find(dataset, system.name, variant, SHARE), PERCENTS),
+                make_result_cell(where.find(dataset, system.name, variant, RECOVERED), SCORE)
                 if rewriter
-                else Entry(numbers.NONE, why="as asked"),
+                else TableCell(numbers.NONE, why="as asked"),
             ]
             label = f"{where.labels[system.name]}, {named}" + (f", {called[rewriter]}" if rewriter else "")
-            lines.append(Line(label, tuple(cells), system.kind))
+            lines.append(TableLine(label, tuple(cells), system.kind))
     columns = ("Level 0", f"Level {NOISIEST}", "Drop", "Drop, percent", "Recovered")
     return Table("drops", "Drop and recovery", "System", columns, tuple(lines), digits=3)
 
 
 def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
     """A table per measure: clean, noisy and rewritten at the noisiest level, with the change against the clean."""
-    called = label_names(where.rewriters)
+    called = shorten_names_to_labels(where.rewriters)
     for place, measure in enumerate(MEASURES):
         lines = []
-        for dataset, said, system in where.each():
+        for dataset, said, system in where.iterate_measured_systems():
             clean = where.find(dataset, system.name, level_name(0), measure)
             if clean is None:
                 continue
@@ -503,44 +522,44 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
                 variant = level_name(NOISIEST, rewriter)
                 p = where.value(dataset, system.name, variant, f"p({measure} change)")
                 cells = (
-                    entry_for(clean, SCORE),
-                    entry_for(where.find(dataset, system.name, variant, measure), SCORE),
-                    entry_for(
+                    make_result_cell(clean, SCORE),
+                    make_result_cell(where.find(dataset, system.name, variant, measure), SCORE),
+                    make_result_cell(
                         where.find(dataset, system.name, variant, f"{measure} change"), SCORE, signed=True
                     ),
-                    Entry("n/a", why="no paired change")
+                    TableCell("n/a", why="no paired change")
                     if p is None
-                    else Entry(numbers.format_p_value(p), "", f"{p:.6g}"),
-                    entry_for(where.find(dataset, system.name, variant, OVERLAP), SCORE),
-                    entry_for(where.find(dataset, system.name, variant, TAU), SCORE),
+                    else TableCell(numbers.format_p_value(p), "", f"{p:.6g}"),
+                    make_result_cell(where.find(dataset, system.name, variant, OVERLAP), SCORE),
+                    make_result_cell(where.find(dataset, system.name, variant, TAU), SCORE),
                 )
                 label = f"{where.labels[system.name]}, {said}" + (f", {called[rewriter]}" if rewriter else "")
-                lines.append(Line(label, cells, system.kind))
+                lines.append(TableLine(label, cells, system.kind))
         if lines:
             columns = ("Clean", f"Level {NOISIEST}", "Change", "p", "Overlap@10", "τ-b")
             yield Table(f"noise-retrieval-{place}", measure, "System", columns, tuple(lines), digits=3)
 
 
-def _noise_facts(where: ProbeRecord) -> Facts:
+def _noise_facts(where: ProbeRecord) -> PageFactsLine:
     counts = {row.dataset: row.n for key, row in where.record.rows.items() if key[5] == LOSS and not key[3]}
     queries = ", ".join(
-        f"{where.name_dataset(dataset, lang)} {numbers.format_counted(counts.get(dataset, 0), 'query')}"
+        f"{where.name_dataset(dataset, lang)} {numbers.format_count_with_noun(counts.get(dataset, 0), 'query')}"
         for dataset, lang in where.datasets
     )
     runs = where.record.arguments.get("runs", 0)
-    return Facts.of(
-        "noise", "RAG, noise probe", numbers.format_counted(len(where.systems), "system"), queries,
-        f"{numbers.format_counted(runs, 'draw')} of small talk"
+    return PageFactsLine.of(
+        "noise", "RAG, noise probe", numbers.format_count_with_noun(len(where.systems), "system"), queries,
+        f"{numbers.format_count_with_noun(runs, 'draw')} of small talk"
     )  # fmt: skip
 
 
 CHARTS = 4
 
 
-def loss_curves(where: ProbeRecord) -> Iterator[Figure]:
+def draw_noise_loss_curves(where: ProbeRecord) -> Iterator[Figure]:
     """A drawing per dataset: the systems as asked; with one or two systems, as rewritten too."""
     for dataset, lang in where.datasets[:CHARTS]:
-        series = _curve_series(where, dataset)
+        series = _noise_curve_series(where, dataset)
         if not series:
             continue
         ends = [
@@ -549,24 +568,25 @@ def loss_curves(where: ProbeRecord) -> Iterator[Figure]:
         ]  # fmt: skip
         ticks = [(level / NOISIEST, str(level)) for level in range(len(LEVELS))]
         words = "; ".join(
-            f"{one.name} from {_point_text(one, 0)} to {_point_text(one, -1)}" for one in series[:MOST_LINES]
+            f"{one.name} from {_format_point_value(one, 0)} to {_format_point_value(one, -1)}"
+            for one in series[:MOST_LINES]
         )
         name = where.name_dataset(dataset, lang)
         more = f"{len(series) - MOST_LINES} more in the table" if len(series) > MOST_LINES else ""
         yield Figure(
-            name, draw_lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {words}.", more
+            name, draw_line_chart(series, ticks, fit_scale(ends), "Level of noise"), f"{name}: {words}.", more
         )
 
 
-def _point_text(series: Series, place: int) -> str:
+def _format_point_value(series: Series, place: int) -> str:
     return SCORE.text(series.points[place][1].value or 0.0)
 
 
-def _curve_series(where: ProbeRecord, dataset: str) -> list[Series]:
+def _noise_curve_series(where: ProbeRecord, dataset: str) -> list[Series]:
     systems = [system for system in where.systems if where.value(dataset, system.name, "", LOSS) is not None]
     models = [system for system in systems if system.kind == "embedding"] or systems
     ways = ("", *where.rewriters[:1]) if len(models) <= 2 else ("",)
-    called = label_names(where.rewriters)
+    called = shorten_names_to_labels(where.rewriters)
     return [
         Series(where.labels[system.name] + (f", {called[way]}" if way else ""), points, system.kind)
         for way in ways
@@ -576,7 +596,7 @@ def _curve_series(where: ProbeRecord, dataset: str) -> list[Series]:
 
 
 def _curve_points(
-    where: ProbeRecord, dataset: str, system: System, rewriter: str
+    where: ProbeRecord, dataset: str, system: RecordSystem, rewriter: str
 ) -> Iterator[tuple[float, Result]]:
     for level in range(len(LEVELS)):
         row = where.find(dataset, system.name, level_name(level, rewriter), COSINE)
@@ -584,28 +604,32 @@ def _curve_points(
             yield level / NOISIEST, row
 
 
-def versions_verdict(record: Record, _: Board) -> Verdict:
+def versions_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """How often the current passage ranks first, by system, and what the two remedies make of it."""
     names = [system.name for system in record.ranked_systems]
-    first = _first_shares(record, names, "")
+    first = _find_current_first_shares(record, names, "")
     if not first:
         return Verdict(("No question's list has either version.",))
     claims = tuple(
         Claim(name, "is", "current_first", value=row.value, low=row.ci_low, high=row.ci_high)
         for name, row in first.items()
     )
-    heading = f"The current passage ranks above its old version in {_share_range(first)} of the questions"
+    heading = (
+        f"The current passage ranks above its old version in {_format_share_range(first)} of the questions"
+    )
     remedies = {"recency": "the newest of near-duplicates first", "deduplicated": "near-duplicates once"}
-    after = {said: _first_shares(record, names, remedy) for remedy, said in remedies.items()}
-    lede = tuple(f"With {said} it does in {_share_range(rows)}." for said, rows in after.items() if rows)
+    after = {said: _find_current_first_shares(record, names, remedy) for remedy, said in remedies.items()}
+    lede = tuple(
+        f"With {said} it does in {_format_share_range(rows)}." for said, rows in after.items() if rows
+    )
     return Verdict((heading,), ((" ".join(lede),),) if lede else (), claims)
 
 
-def _share_range(rows: Mapping[str, Result]) -> str:
-    return _format_range([100 * row.value for row in rows.values() if row.value is not None])
+def _format_share_range(rows: Mapping[str, Result]) -> str:
+    return _format_percent_range([100 * row.value for row in rows.values() if row.value is not None])
 
 
-def _first_shares(record: Record, names: Sequence[str], remedy: str) -> dict[str, Result]:
+def _find_current_first_shares(record: RunRecord, names: Sequence[str], remedy: str) -> dict[str, Result]:
     """System -> how often the current passage is first, on the first dataset of the run."""
     dataset = next(iter(record.datasets("versions")), "")
     rows = {
@@ -619,8 +643,8 @@ def versions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a probe of versions: what ranks first, by remedy and by change, and copies."""
     del alone
     yield versions_verdict(run.record, run.board)
-    yield from care_blocks(list_notes(run.record), run.mark)
-    yield Text(
+    yield from show_gravest_notes(list_run_notes(run.record), run.mark)
+    yield TextBlock(
         "Nothing in a text says which of two versions is current, so a search that ignores dates ranks the current one "
         "first half of the time: 0.5 is by chance. Recency puts the newest of near-duplicates first; deduplication "
         "keeps only the best ranked one, which may be old."

@@ -10,26 +10,32 @@ from typing import Any
 
 from embassay.document.blocks import (
     Block,
-    Care,
+    CautionNotes,
     Column,
-    Command,
+    CommandText,
     Heading,
     Sentence,
     Table,
-    Text,
+    TextBlock,
     Verdict,
     clip_text,
-    number_columns,
+    make_number_columns,
 )
-from embassay.document.claims import describe_first, describe_gap
-from embassay.limits import WHOLE, read_bounded, record_json
+from embassay.document.claims import describe_first, describe_gap_of_best_two
+from embassay.limits import WHOLE, parse_record_json, read_bounded_file
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, state_contenders, state_count, state_pair, state_value
+from embassay.protocols.kernel.claims import (
+    Claim,
+    claim_count,
+    claim_pair_comparison,
+    claim_possible_leaders,
+    claim_value,
+)
 from embassay.protocols.kernel.comparisons import describe_undecided_pair
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
-from embassay.report.board import Board
-from embassay.report.record import Record, label_names, read_record
+from embassay.report.board import SystemBoard
+from embassay.report.record import RunRecord, read_run_record, shorten_names_to_labels
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
@@ -58,32 +64,32 @@ def questions_view(run: Path, wide: bool = False) -> Iterator[Block]:
 
 def _question_blocks(run: Path) -> Iterator[Block]:
     """How many questions, where they are from, what was left out and why, and some of each kind."""
-    asked = _read_lines(run / "export" / "queries.jsonl")
-    yield _sources_verdict(run, asked)
+    asked = _read_json_lines(run / "export" / "queries.jsonl")
+    yield _question_sources_verdict(run, asked)
     for name, title in _TITLES.items():
         if (path := run / "tables" / f"{name}.csv").exists():
             yield Heading(title, f"questions-{name}")
-            yield _csv_table(name, path)
+            yield _read_csv_table(name, path)
     yield Heading("For example", "questions-examples")
-    yield _examples_table(asked)
-    unanswered = _read_lines(run / "export" / "no_answer.jsonl")
+    yield _example_questions_table(asked)
+    unanswered = _read_json_lines(run / "export" / "no_answer.jsonl")
     if notes := (*_question_notes(asked), *_unanswered_notes(unanswered)):
-        yield Care(notes)
-    yield Text(("The set, a folder that works with every -d: ", Command(str(run / "export"))), "")
+        yield CautionNotes(notes)
+    yield TextBlock(("The set, a folder that works with every -d: ", CommandText(str(run / "export"))), "")
 
 
 def answers_view(run: Path, wide: bool = False) -> Iterator[Block]:
     """What runs' passages are good for: which run's answers are right most often, and every figure."""
     del wide
-    record = read_record(run)
+    record = read_run_record(run)
     yield answers_verdict(record)
     # A table for each run: its name beside every figure would leave a terminal no room for the values.
     for place, system in enumerate(dict.fromkeys(row.system for row in record.rows.values())):
-        heads: list[str | Column] = [system, "prompt", *number_columns("value, 95%", "n")]
+        heads: list[str | Column] = [system, "prompt", *make_number_columns("value, 95%", "n")]
         rows = [_answer_row(row) for row in record.rows.values() if row.system == system]
         yield Table.of(f"answers-{place}", heads, rows)
-    yield from map(Text, (*_answer_notes(record), *record.manifest.get("warnings", ())))
-    yield Text(("Answers: ", Command(str(run / "answers"))))
+    yield from map(TextBlock, (*_answer_notes(record), *record.manifest.get("warnings", ())))
+    yield TextBlock(("Answers: ", CommandText(str(run / "answers"))))
 
 
 def _answer_row(row: Result) -> list[str]:
@@ -93,7 +99,7 @@ def _answer_row(row: Result) -> list[str]:
     return [row.measure, row.variant or "as found", value, f"{row.n:,}"]
 
 
-def answers_verdict(record: Record, _: Board | None = None) -> Verdict:
+def answers_verdict(record: RunRecord, _: SystemBoard | None = None) -> Verdict:
     """Which runs may be first by the share of right answers, and what lies between the two best."""
     scored = {
         system.name: row
@@ -109,27 +115,33 @@ def answers_verdict(record: Record, _: Board | None = None) -> Verdict:
     if len(values) == 1:
         [(name, value)] = values.items()
         row = scored[name]
-        claim = state_value(name, ACCURACY, value, row.ci_low, row.ci_high)
-        share = f"{numbers.format_percent(value, 1)} of {numbers.format_counted(row.n, 'question')}"
-        return Verdict((f"{name} leads to right answers on {share}",), tuple(_share_interval(row)), (claim,))
+        claim = claim_value(name, ACCURACY, value, row.ci_low, row.ci_high)
+        share = f"{numbers.format_percent(value, 1)} of {numbers.format_count_with_noun(row.n, 'question')}"
+        return Verdict(
+            (f"{name} leads to right answers on {share}",), tuple(_say_share_interval(row)), (claim,)
+        )
     first = tuple(name for name in scope.first if name in values)
     if not first:
         return Verdict(("No ranking on right answers: differences cannot be tested",))
     alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
-    claims = state_contenders(ACCURACY, first, ranked, alone=alone)
+    claims = claim_possible_leaders(ACCURACY, first, ranked, alone=alone)
     heading = describe_first(claims, str, " on right answers", every="run", noun="run", anyone="run")
     pair = scope.pair(*ranked[:2])
     if pair is None:
         return Verdict(heading, (), claims)
     apart = pair.p_adjusted < record.alpha
-    gap = state_pair(ACCURACY, pair.a, pair.b, pair.difference, pair.ci_low, pair.ci_high, apart=apart)
+    gap = claim_pair_comparison(
+        ACCURACY, pair.a, pair.b, pair.difference, pair.ci_low, pair.ci_high, apart=apart
+    )
     said = describe_undecided_pair(pair.p, pair.p_adjusted, len(scope.ranges))
     return Verdict(
-        heading, (describe_gap(gap, str, values.__getitem__, SCORE, said, claims),), (*claims, gap)
+        heading,
+        (describe_gap_of_best_two(gap, str, values.__getitem__, SCORE, said, claims),),
+        (*claims, gap),
     )
 
 
-def _share_interval(row: Result) -> Iterator[Sentence]:
+def _say_share_interval(row: Result) -> Iterator[Sentence]:
     """How far the share of right answers may be off."""
     if row.ci_low is not None and row.ci_high is not None:
         yield (
@@ -137,73 +149,81 @@ def _share_interval(row: Result) -> Iterator[Sentence]:
         )
 
 
-def _answer_notes(record: Record) -> Iterator[str]:
+def _answer_notes(record: RunRecord) -> Iterator[str]:
     """How fast the generator was, and which questions were not asked."""
     timed = next((cell.counts for cell in record.cells if cell.counts.get("timed")), None)
     if timed is not None:
         rate = (
             f", then {timed['tokens_per_second']:,} tokens per second" if "tokens_per_second" in timed else ""
         )
-        alone = numbers.format_counted(timed["timed"], "question")
+        alone = numbers.format_count_with_noun(timed["timed"], "question")
         yield f"First token after {timed['first_token_ms']:,} ms{rate} (medians of {alone} asked one at a time)."
     for cell in record.cells[:1]:
         for left in cell.skipped:
             examples = ", ".join(map(str, left["examples"]))
-            yield f"{numbers.format_counted(left['count'], 'question')} left out: {left['reason']} ({examples})."
+            yield (
+                f"{numbers.format_count_with_noun(left['count'], 'question')} left out: "
+                f"{left['reason']} ({examples})."
+            )
 
 
 ACCURACY, ANSWERS = "accuracy", "answer"
 """The measure of answers, and the scope of its comparisons."""
 
 
-def questions_verdict(record: Record, _: Board) -> Verdict:
+def questions_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """How many questions there are, and from whom."""
-    return _sources_verdict(record.path, _read_lines(record.path / "export" / "queries.jsonl"))
+    return _question_sources_verdict(record.path, _read_json_lines(record.path / "export" / "queries.jsonl"))
 
 
-def _sources_verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
+def _question_sources_verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
     manifest = RunFolder(run).read_manifest() or {}
     # Counted are the questions of the export, which is what -d reads.
-    return describe_verdict(asked, {cell["variant"]: cell["status"] for cell in manifest.get("cells", ())})
+    return describe_questions_verdict(
+        asked, {cell["variant"]: cell["status"] for cell in manifest.get("cells", ())}
+    )
 
 
-def describe_verdict(asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]) -> Verdict:
+def describe_questions_verdict(asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]) -> Verdict:
     """How many questions there are, from whom, and which kinds of them are not finished."""
-    total = state_count("questions", len(asked), len(asked))
+    total = claim_count("questions", len(asked), len(asked))
     sources = tuple(
-        state_count("source", n, len(asked), subject=name)
+        claim_count("source", n, len(asked), subject=name)
         for name, n in Counter(question["source"] for question in asked).items()
     )
     unfinished = [kind for kind, status in statuses.items() if status != "done"]
     lede = []
     if sources:
-        lede.append((f"Of these {', '.join(map(_share_in_words, sources))}.",))
+        lede.append((f"Of these {', '.join(map(_say_source_share, sources))}.",))
     if unfinished:
         lede.append(("Not finished: " + ", ".join(unfinished) + ".",))
-    heading = (f"{numbers.format_counted(total.n, 'question')} about these documents",)
-    claims = (total, *sources, state_count("unfinished", len(unfinished), len(statuses)))
+    heading = (f"{numbers.format_count_with_noun(total.n, 'question')} about these documents",)
+    claims = (total, *sources, claim_count("unfinished", len(unfinished), len(statuses)))
     return Verdict(heading, tuple(lede), claims)
 
 
-def _share_in_words(claim: Claim) -> str:
-    return f"{numbers.format_percent(claim.n / claim.of)} from {_source_words(claim.subject)}"
+def _say_source_share(claim: Claim) -> str:
+    return f"{numbers.format_percent(claim.n / claim.of)} from {_name_question_source(claim.subject)}"
 
 
-def _source_words(name: str) -> str:
-    return "the documents themselves" if name == "documents" else label_names([name])[name]
+def _name_question_source(name: str) -> str:
+    return "the documents themselves" if name == "documents" else shorten_names_to_labels([name])[name]
 
 
-def _csv_table(name: str, path: Path) -> Table:
+def _read_csv_table(name: str, path: Path) -> Table:
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))
     heads: list[str | Column] = [rows[0][0], *(Column(title, style="num") for title in rows[0][1:])]
     lines = [
-        [label_names([row[0]])[row[0]], *(f"{float(cell):.3g}" if cell else "" for cell in row[1:])]
+        [
+            shorten_names_to_labels([row[0]])[row[0]],
+            *(f"{float(cell):.3g}" if cell else "" for cell in row[1:]),
+        ]
         for row in rows[1:]
     ]
     return Table.of(name, heads, lines)
 
 
-def _examples_table(asked: list[dict[str, Any]]) -> Table:
+def _example_questions_table(asked: list[dict[str, Any]]) -> Table:
     by_kind: dict[str, list[dict[str, Any]]] = {}
     for question in asked:
         by_kind.setdefault(next(iter(question["tags"]), "user"), []).append(question)
@@ -244,6 +264,6 @@ def _unanswered_notes(unanswered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         )
 
 
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    content = read_bounded(path, WHOLE) if path.exists() else b""
-    return [record_json(line) for line in content.split(b"\n") if line]
+def _read_json_lines(path: Path) -> list[dict[str, Any]]:
+    content = read_bounded_file(path, WHOLE) if path.exists() else b""
+    return [parse_record_json(line) for line in content.split(b"\n") if line]

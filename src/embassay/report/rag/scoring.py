@@ -14,31 +14,38 @@ from embassay.document.blocks import (
     Box,
     Bullets,
     Column,
-    Command,
-    Entry,
-    Facts,
+    CommandText,
     Figure,
     Heading,
     Legend,
-    Line,
     Link,
+    PageFactsLine,
     Panes,
     Sentence,
+    StyledWords,
     Table,
-    Text,
+    TableCell,
+    TableLine,
+    TextBlock,
     Verdict,
-    Words,
-    entry_for,
+    append_bracketed_interval,
     file_tables,
-    with_brackets,
+    make_result_cell,
 )
-from embassay.document.marks import Scale, difference_mark, draw_axis, interval_mark, percent, scale_of
-from embassay.document.plots import Series, draw_lines
+from embassay.document.marks import (
+    Scale,
+    draw_axis,
+    draw_difference_mark,
+    draw_interval_mark,
+    fit_scale,
+    format_percent_place,
+)
+from embassay.document.plots import Series, draw_line_chart
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS, Claim
-from embassay.protocols.kernel.tables import Unit
-from embassay.protocols.rag.scoring.conclusions import comparison_claims, pair_claim
+from embassay.protocols.kernel.tables import MeasureFormat
+from embassay.protocols.rag.scoring.conclusions import claim_run_pair, comparison_claims
 from embassay.protocols.rag.scoring.correction import CORRECTED
 from embassay.protocols.rag.scoring.score import (
     CitedNumber,
@@ -46,27 +53,27 @@ from embassay.protocols.rag.scoring.score import (
     MeasureFacts,
     RunPair,
     RunReading,
-    Score,
-    read_score,
+    ScoringRecord,
+    read_scoring_record,
 )
 from embassay.records import Result
-from embassay.report.board import Board
-from embassay.report.cards.findings import Finding, format_figure, make_finding
-from embassay.report.matrix import matrix_blocks
-from embassay.report.notes import care_blocks, list_notes
-from embassay.report.rag.decision import undecided_blocks
+from embassay.report.board import SystemBoard
+from embassay.report.cards.findings import SystemFinding, format_result_with_interval, make_finding
+from embassay.report.matrix import question_matrix_blocks
+from embassay.report.notes import list_run_notes, show_gravest_notes
+from embassay.report.rag.decision import undecided_runs_blocks
 from embassay.report.rag.tables import (
     TASK,
     advice_blocks,
-    choose_unit,
+    all_measures_table,
+    choose_measure_unit,
     describe_intervals,
-    every_measure,
     find_possible_leaders,
-    likeness_table,
+    run_overlap_table,
     sensitivity_grids,
 )
-from embassay.report.record import Record
-from embassay.report.runs import ReportRun, score_of
+from embassay.report.record import RunRecord
+from embassay.report.runs import ReportRun, read_scoring
 from embassay.runs.folder import RunFolder
 
 TRIO = ("RA-nWG", "N-Recall4+", "Harm")
@@ -76,71 +83,71 @@ FORESTS = 6
 
 def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs its first parts. DataError where its `score.json` is damaged."""
-    record, score = run.record, read_score(run.record.path / "score.json")
+    record, score = run.record, read_scoring_record(run.record.path / "score.json")
     settings = score.settings
     yield _score_facts(score)
-    yield describe_verdict(score)
-    yield from _join_panels(record, score)
-    yield from _pool_or_ordering(record, score)
-    if chart := _by_cutoff(record, score):
+    yield describe_scoring_verdict(score)
+    yield from _show_measure_panels(record, score)
+    yield from _pool_or_ordering_blocks(record, score)
+    if chart := _draw_lines_by_cutoff(record, score):
         yield chart
     yield from _difference_blocks(record, score, FORESTS if alone else 1)
-    yield from undecided_blocks(score) if alone and not (record.path / CORRECTED).exists() else ()
-    if alike := likeness_table(score):
+    yield from undecided_runs_blocks(score) if alone and not (record.path / CORRECTED).exists() else ()
+    if alike := run_overlap_table(score):
         yield alike
-        yield Text(
+        yield TextBlock(
             "Overlap: share of the first K that both runs have. τ-b: how similarly the common documents are "
             "ordered; 1 is the same order. Below each, its 95% interval."
         )
     if alone:
-        yield every_measure(record, score)
+        yield all_measures_table(record, score)
     words = f"Intervals: {settings.confidence:.0%}, {describe_intervals(score)}."
     all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
-    elsewhere: Sentence = (all_in, Command("tables/rag_score.csv"), ". ")
-    yield Text((*(() if alone else elsewhere), words), id="score-measures")
+    elsewhere: Sentence = (all_in, CommandText("tables/rag_score.csv"), ". ")
+    yield TextBlock((*(() if alone else elsewhere), words), id="score-measures")
     if tables := sensitivity_grids(score)[: None if alone else 1]:
         yield Heading("Do the constants of RA-nWG matter?", "score-sensitivity")
-        yield Text(
+        yield TextBlock(
             "Each cell is a different choice of rarity (α) and of the caps for grades 4 and 3. τ: Kendall’s τ-b "
             "between the runs’ order and the default’s; under it, the largest change in a run’s value. The darker "
             "the cell, the larger the change; the lightest is under 0.01. Bold: the default."
         )
         yield Panes("K", tuple((table.title, (table,)) for table in tables))
     yield from advice_blocks(score)
-    yield from _worst_blocks(record, score, MOST if alone else 6)
-    yield from matrix_blocks(record.path) if alone else ()
+    yield from _worst_queries_blocks(record, score, MOST if alone else 6)
+    yield from question_matrix_blocks(record.path) if alone else ()
     if score.notes and alone:
         yield Heading("Read with care", "score-notes")
         yield Bullets(tuple(note.text for note in score.notes))
     elif score.notes:
-        yield Text((Link(f"{len(score.notes)} notes on this scoring", f"method-notes{run.mark}"),))
+        yield TextBlock((Link(f"{len(score.notes)} notes on this scoring", f"method-notes{run.mark}"),))
 
 
-def score_verdict(record: Record, _: Board) -> Verdict:
+def score_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """The finding of the scoring in a record."""
-    return describe_verdict(read_score(record.path / "score.json"))
+    return describe_scoring_verdict(read_scoring_record(record.path / "score.json"))
 
 
-def describe_verdict(score: Score) -> Verdict:
+def describe_scoring_verdict(score: ScoringRecord) -> Verdict:
     """The sentences of the record, with what they state of the headline measure."""
-    comparison = score.comparison(score.headline)
+    comparison = score.find_comparison(score.headline)
     claims = () if comparison is None else tuple(comparison_claims(comparison))
     return Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede), claims)
 
 
-def _score_facts(score: Score) -> Facts:
+def _score_facts(score: ScoringRecord) -> PageFactsLine:
     judged = score.judgements
-    return Facts.of(
+    return PageFactsLine.of(
         "score",
         "RAG, runs scored",
-        numbers.format_counted(len(score.runs), "run"),
+        numbers.format_count_with_noun(len(score.runs), "run"),
         judged.name,
-        numbers.format_counted(judged.queries, "query"),
+        numbers.format_count_with_noun(judged.queries, "query"),
         f"{numbers.format_count(sum(judged.grades))} judgements, grades by {judged.grade_map}",
     )
 
 
-def _panel_measures(score: Score) -> list[str]:
+def _list_panel_measures(score: ScoringRecord) -> list[str]:
     """The measures that have panels: those with a cutoff, the usual three first."""
     drawn = [
         measure.base
@@ -152,72 +159,73 @@ def _panel_measures(score: Score) -> list[str]:
     return (usual + [base for base in bases if base not in usual])[:3]
 
 
-def list_run_kinds(record: Record) -> Mapping[str, Kind]:
+def list_run_kinds(record: RunRecord) -> Mapping[str, Kind]:
     """What each run is a list of, by its name."""
     return {system.name: system.kind for system in record.systems}
 
 
-def _join_panels(record: Record, score: Score) -> Iterator[Block]:
-    panels = [_measure_panel(record, score, base) for base in _panel_measures(score)]
+def _show_measure_panels(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
+    panels = [_measure_panel(record, score, base) for base in _list_panel_measures(score)]
     if panels:
         yield Heading("Runs side by side", "score-runs")
         pairs = Link("the paired differences", "score-pairs")
-        yield Text((
+        yield TextBlock((
             "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% "
             "interval. Overlapping bars are not the test: see ", pairs, ". Bold: may be first; none if all may."
         ))  # fmt: skip
         yield Box("panels", tuple(panels))
 
 
-def _measure_panel(record: Record, score: Score, base: str) -> Box:
+def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> Box:
     """A measure at every cutoff, each with its runs, best first."""
     measures = [measure_facts for measure_facts in score.measures if measure_facts.base == base]
     where = score.judgements.name
     cells = [
         (measure, run, record.find(TASK, run, measure.name, dataset=where))
         for measure in measures
-        for run in _order_runs(score, measure.name)
+        for run in _sort_runs_by_measure(score, measure.name)
     ]
     rows = [row for _, _, row in cells if row is not None and row.value is not None]
     scale, kinds = (
-        scale_of(_value_ends(rows), factor=choose_unit(measures[0].name).factor),
+        fit_scale(_collect_interval_ends(rows), factor=choose_measure_unit(measures[0].name).factor),
         list_run_kinds(record),
     )
     lines = []
     for measure, run, row in cells:
-        value = entry_for(
-            row, choose_unit(measure.name), bold=run in find_possible_leaders(score, measure.name)
+        value = make_result_cell(
+            row, choose_measure_unit(measure.name), bold=run in find_possible_leaders(score, measure.name)
         )
-        mark = interval_mark(row, kinds[run], scale, width=120)
-        shown = Entry((mark, *value.text), bold=value.bold, title=value.small or value.why)
-        lines.append(Line(run, (shown,), kinds[run], group=f"@{measure.cutoff}"))
+        mark = draw_interval_mark(row, kinds[run], scale, width=120)
+        shown = TableCell((mark, *value.text), bold=value.bold, title=value.small or value.why)
+        lines.append(TableLine(run, (shown,), kinds[run], group=f"@{measure.cutoff}"))
     way = "lower is better" if measures[0].direction == "lower" else "higher is better"
     table = Table(
         "", base, "Run", (Column((draw_axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
         is_titled=False, is_sortable=False, export=""
     )  # fmt: skip
-    said_of = Text(", ".join(filter(None, (way, _count_units(score, rows)))))
+    said_of = TextBlock(", ".join(filter(None, (way, _describe_unit_counts(score, rows)))))
     return Box(
-        "panel", (Heading(base, f"score-panel-{_panel_measures(score).index(base) + 1}", 3), said_of, table)
+        "panel",
+        (Heading(base, f"score-panel-{_list_panel_measures(score).index(base) + 1}", 3), said_of, table),
     )
 
 
-def _value_ends(rows: Iterable[Result]) -> list[float]:
+def _collect_interval_ends(rows: Iterable[Result]) -> list[float]:
     """Values and ends of intervals, for a scale."""
     return [end for row in rows for end in (row.value, row.ci_low, row.ci_high) if end is not None]
 
 
-def _count_units(score: Score, rows: Sequence[Result]) -> str:
+def _describe_unit_counts(score: ScoringRecord, rows: Sequence[Result]) -> str:
     """How many queries, or passages that people graded, the values are of."""
     values = [score.value(row.system, row.measure) for row in rows]
     counts: dict[str, set[int]] = {}
     for value in values:
         if value is not None:
             counts.setdefault(value.unit, set()).add(value.n)
-    return ", ".join(_count_range(min(n), max(n), unit) for unit, n in counts.items())
+    return ", ".join(_format_count_range(min(n), max(n), unit) for unit, n in counts.items())
 
 
-def _count_range(least: int, most: int, units: str) -> str:
+def _format_count_range(least: int, most: int, units: str) -> str:
     if least == most:
         return f"{numbers.format_count(least)} {units}" if least != 1 else f"1 {SINGULAR[units]}"
     return f"{numbers.format_count(least)} to {numbers.format_count(most)} {units}"
@@ -226,13 +234,13 @@ def _count_range(least: int, most: int, units: str) -> str:
 SINGULAR = {"queries": "query", "passages": "passage"}
 
 
-def _order_runs(score: Score, measure: str) -> list[str]:
-    comparison = score.comparison(measure)
+def _sort_runs_by_measure(score: ScoringRecord, measure: str) -> list[str]:
+    comparison = score.find_comparison(measure)
     ranked = comparison.runs if comparison else ()
     return [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
 
 
-def _by_cutoff(record: Record, score: Score) -> Figure | None:
+def _draw_lines_by_cutoff(record: RunRecord, score: ScoringRecord) -> Figure | None:
     """Lines of the headline's measure over its cutoffs, where there are several."""
     base = next((measure.base for measure in score.measures if measure.name == score.headline), "")
     measures = [measure for measure in score.measures if measure.base == base and measure.cutoff]
@@ -246,14 +254,14 @@ def _by_cutoff(record: Record, score: Score) -> Figure | None:
     ends = "; ".join(
         f"{line.name} {numbers.format_score(line.points[-1][1].value or 0.0)}" for line in curves
     )
-    scale = scale_of(_value_ends(row for line in curves for _, row in line.points))
-    drawn = draw_lines(series, [(k / ks[-1], str(k)) for k in ks], scale, "K, passages read")
+    scale = fit_scale(_collect_interval_ends(row for line in curves for _, row in line.points))
+    drawn = draw_line_chart(series, [(k / ks[-1], str(k)) for k in ks], scale, "K, passages read")
     summary = f"{base} at K from {ks[0]} to {ks[-1]}. At K = {ks[-1]}: {ends}."
     return Figure(f"{base} by K", drawn, summary, "band: 95%; at most four runs")
 
 
 def _run_series(
-    record: Record, score: Score, run: str, measures: Sequence[MeasureFacts], most: int
+    record: RunRecord, score: ScoringRecord, run: str, measures: Sequence[MeasureFacts], most: int
 ) -> Series:
     """The values of a run by cutoff, each at its share of the largest."""
     points = [
@@ -269,14 +277,14 @@ Values = Mapping[tuple[str, str], float]
 """Query and measure to value, where a run has one."""
 
 
-def _worst_blocks(record: Record, score: Score, most: int) -> Iterator[Block]:
-    if not (lines := worst_queries(record, score)[:most]):
+def _worst_queries_blocks(record: RunRecord, score: ScoringRecord, most: int) -> Iterator[Block]:
+    if not (lines := list_worst_query_lines(record, score)[:most]):
         return
     yield Heading("Queries that lose most", "score-worst")
-    yield Text((
+    yield TextBlock((
         f"Worst mean {score.headline} over the runs, and the average loss over runs. One query has no interval: it "
         "shows what happened, not which run is better. Every query is in ",
-        Command("tables/rag_per_query.csv"), " and ", Command("items/"), "."
+        CommandText("tables/rag_per_query.csv"), " and ", CommandText("items/"), "."
     ))  # fmt: skip
     heads = (*(run.name for run in score.runs), "Mean", "Lost in the ordering", "Lost in the pool")
     yield Table(
@@ -285,7 +293,7 @@ def _worst_blocks(record: Record, score: Score, most: int) -> Iterator[Block]:
     )  # fmt: skip
 
 
-def worst_queries(record: Record, score: Score) -> tuple[Line, ...]:
+def list_worst_query_lines(record: RunRecord, score: ScoringRecord) -> tuple[TableLine, ...]:
     """The first by their mean over the runs, worst first; those where the headline is undefined are none."""
     measure = next(
         (measure_facts for measure_facts in score.measures if measure_facts.name == score.headline), None
@@ -293,18 +301,21 @@ def worst_queries(record: Record, score: Score) -> tuple[Line, ...]:
     if measure is None:
         return ()
     names = (score.headline, f"PROC@{measure.cutoff}")
-    runs = [_run_values(record, score, run.name, names) for run in score.runs]
+    runs = [_read_query_values(record, score, run.name, names) for run in score.runs]
     queries = dict.fromkeys(query for values in runs for query, _ in values)
     means = {query: _mean_value([values.get((query, names[0])) for values in runs]) for query in queries}
     valued = {query: value for query, value in means.items() if value is not None}
     sign = -1.0 if measure.direction == "lower" else 1.0
     ordered = sorted(valued, key=lambda query: (sign * valued[query], query))[:MOST]
     return tuple(
-        _worst_line(query, valued[query], runs, names, i) for i, query in enumerate(ordered, start=1)
+        _make_worst_query_line(query, valued[query], runs, names, i)
+        for i, query in enumerate(ordered, start=1)
     )
 
 
-def _worst_line(query: str, mean: float, runs: Sequence[Values], names: tuple[str, str], place: int) -> Line:
+def _make_worst_query_line(
+    query: str, mean: float, runs: Sequence[Values], names: tuple[str, str], place: int
+) -> TableLine:
     """The value of each run, their mean, and what they lose to ordering and pool in the mean."""
     values = [values.get((query, names[0])) for values in runs]
     ceiling = _mean_value([values.get((query, names[1])) for values in runs])
@@ -316,7 +327,7 @@ def _worst_line(query: str, mean: float, runs: Sequence[Values], names: tuple[st
         numbers.format_score(1.0 - (ceiling or 0.0)) if lost else numbers.NONE,
     )
     id = f"score-query-{place}"
-    return Line((Link(query, id),), tuple(map(Entry, cells)), id=id)
+    return TableLine((Link(query, id),), tuple(map(TableCell, cells)), id=id)
 
 
 def _mean_value(values: Sequence[float | None]) -> float | None:
@@ -325,7 +336,9 @@ def _mean_value(values: Sequence[float | None]) -> float | None:
     return sum(defined) / len(defined) if defined else None
 
 
-def _run_values(record: Record, score: Score, run: str, measures: tuple[str, ...]) -> Values:
+def _read_query_values(
+    record: RunRecord, score: ScoringRecord, run: str, measures: tuple[str, ...]
+) -> Values:
     import polars as pl
 
     path = RunFolder(record.path).items_path(TASK, score.judgements.name, run)
@@ -336,65 +349,66 @@ def _run_values(record: Record, score: Score, run: str, measures: tuple[str, ...
     return {(query, measure): value for query, measure, value in rows if value == value}
 
 
-def _difference_blocks(record: Record, score: Score, most: int) -> Iterator[Block]:
+def _difference_blocks(record: RunRecord, score: ScoringRecord, most: int) -> Iterator[Block]:
     """The pairs of the first `most` measures that have comparisons, the headline first."""
     compared = [comparison for comparison in score.comparisons if comparison.pairs]
     compared.sort(key=lambda comparison: comparison.measure != score.headline)
     if compared:
         yield Heading("Which differences hold", "score-pairs")
-        yield Text(
+        yield TextBlock(
             "Paired over the same items: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
         )
-        tables = [pairs_table(record, comparison, i) for i, comparison in enumerate(compared[:most])]
+        tables = [run_pairs_table(record, comparison, i) for i, comparison in enumerate(compared[:most])]
         yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
 
 
-def pairs_table(record: Record, compared: MeasureComparison, place: int) -> Table:
+def run_pairs_table(record: RunRecord, compared: MeasureComparison, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
-    unit = choose_unit(compared.measure)
+    unit = choose_measure_unit(compared.measure)
     ends = [
         end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference) if end is not None
     ]
-    scale = scale_of([*ends, 0.0], within=None, factor=unit.factor)
+    scale = fit_scale([*ends, 0.0], within=None, factor=unit.factor)
     heads, kinds = (
-        (f"{compared.measure}, difference, 95%", "p (Holm)", _pairing_words(compared)),
+        (f"{compared.measure}, difference, 95%", "p (Holm)", _say_what_is_paired(compared)),
         list_run_kinds(record),
     )
     return Table(
         f"pairs-{place}", compared.measure, "Runs",
         (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), Column("In words", style="")),
-        tuple(_pair_line(pair, unit, scale, kinds[pair.a]) for pair in compared.pairs), "forest", 3, is_titled=False,
+        tuple(_run_pair_line(pair, unit, scale, kinds[pair.a]) for pair in compared.pairs), "forest", 3,
+        is_titled=False,
         caption=f"Differences between runs, {compared.measure}"
     )  # fmt: skip
 
 
-def _pairing_words(compared: MeasureComparison) -> str:
+def _say_what_is_paired(compared: MeasureComparison) -> str:
     """What the pairs are paired over: queries, or what people graded."""
     units = dict.fromkeys(pair.unit for pair in compared.pairs)
     return " or ".join(units).capitalize()
 
 
-def _pair_line(pair: RunPair, unit: Unit, scale: Scale, kind: Kind) -> Line:
-    claim = pair_claim(pair, "")
+def _run_pair_line(pair: RunPair, unit: MeasureFormat, scale: Scale, kind: Kind) -> TableLine:
+    claim = claim_run_pair(pair, "")
     bounded = pair.low is not None and pair.high is not None
     change = unit.change(pair.difference)
     interval = unit.interval(pair.low or 0.0, pair.high or 0.0) if bounded else "no interval"
     known = [value for value in (pair.difference, pair.low, pair.high) if value is not None]
     exact = ",".join(f"{value * unit.factor:.6g}" for value in known)
-    return Line(
+    return TableLine(
         f"{pair.a} − {pair.b}",
         (
-            Entry((difference_mark(pair.low, pair.difference, pair.high, kind, scale),)),
-            Entry(with_brackets(change, interval), exact=exact),
-            Entry(numbers.format_p_value(pair.p_adjusted), bold=bool(pair.better)),
-            Entry(numbers.format_count(pair.n)),
-            Entry(_verdict_word(claim, pair)),
+            TableCell((draw_difference_mark(pair.low, pair.difference, pair.high, kind, scale),)),
+            TableCell(append_bracketed_interval(change, interval), exact=exact),
+            TableCell(numbers.format_p_value(pair.p_adjusted), bold=bool(pair.better)),
+            TableCell(numbers.format_count(pair.n)),
+            TableCell(_format_claim_verdict(claim, pair)),
         ),
     )
 
 
-def _verdict_word(claim: Claim, pair: RunPair) -> str:
+def _format_claim_verdict(claim: Claim, pair: RunPair) -> str:
     """The claim as a cell of the table."""
     if claim.relation == "level":
         return "cannot be told apart"
@@ -403,7 +417,7 @@ def _verdict_word(claim: Claim, pair: RunPair) -> str:
     return f"{claim.subject} {VERBS[claim.relation]} {claim.others[0]}"
 
 
-PERCENT = Unit(100.0, 1, 1)
+PERCENT = MeasureFormat(100.0, 1, 1)
 FINDINGS = {
     "pool": "the pool", "ordering": "the ordering", "both": "both", "little": "little is lost",
     "open": "not told", "untold": "not told"
@@ -413,13 +427,13 @@ FINDINGS = {
 CEILING_COLUMNS = ("RA-nWG", "PROC", "%PROC", "Lost in the ordering", "Lost in the pool")
 
 
-def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
+def _pool_or_ordering_blocks(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
     """Every reading of the scoring, cutoff by cutoff."""
     kinds = list_run_kinds(record)
     if not (ordered := sorted(score.readings, key=lambda reading: reading.cutoff)):
         return
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
-    yield Text(
+    yield TextBlock(
         "From 0 to 1, left to right: what the run reaches, what a perfect order of its pool would add, and what no "
         "order of that pool can reach. Lines: The two borders have 95% intervals. PROC: the best that reordering "
         "could do. %PROC: the share of it that is reached."
@@ -444,42 +458,43 @@ def _reading_sentences(ordered: Sequence[RunReading]) -> Iterator[Sentence]:
         text = text.rpartition(", but ")[2] if reading.finding == "untold" else text
         runs_of.setdefault(text, []).append(f"{reading.run}@{reading.cutoff}")
     for text, runs in runs_of.items():
-        yield (Words(", ".join(runs), "b"), f": {text}")
+        yield (StyledWords(", ".join(runs), "b"), f": {text}")
 
 
-def _ceiling_line(reading: RunReading, kind: Kind) -> Line:
+def _ceiling_line(reading: RunReading, kind: Kind) -> TableLine:
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
     figures = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
     entries = (
-        _evidence_entry(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
+        _cited_number_entry(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
         for name in CEILING_COLUMNS
     )
     mark = _draw_ceiling(figures.get("ra-nwg"), figures.get("proc"))
-    larger = Entry(FINDINGS.get(reading.finding, reading.finding))
-    return Line(f"{reading.run}@{reading.cutoff}", (Entry((mark,)), *entries, larger), kind)
+    larger = TableCell(FINDINGS.get(reading.finding, reading.finding))
+    return TableLine(f"{reading.run}@{reading.cutoff}", (TableCell((mark,)), *entries, larger), kind)
 
 
-def _evidence_entry(evidence: CitedNumber | None, unit: Unit) -> Entry:
+def _cited_number_entry(evidence: CitedNumber | None, unit: MeasureFormat) -> TableCell:
     """The figure over its interval."""
     if evidence is None:
-        return Entry("n/a", why="undefined on these judgements")
+        return TableCell("n/a", why="undefined on these judgements")
     ends = () if evidence.low is None else evidence.ends
     sign = "%" if unit is PERCENT else ""
     small = unit.interval(*ends) + sign if ends else "no interval"
     exact = ",".join(f"{value:.6g}" for value in (evidence.value, *ends))
-    return Entry(unit.text(evidence.point) + sign, small, exact)
+    return TableCell(unit.text(evidence.point) + sign, small, exact)
 
 
 def _draw_ceiling(reached: CitedNumber | None, ceiling: CitedNumber | None) -> Markup:
     """From 0 to 1: reached, lost in the ordering, lost in the pool; whiskers over the intervals of the two borders."""
     if reached is None:
         return Markup("")
-    actual = _to_share(reached.point)
-    best = max(actual, _to_share(ceiling.point)) if ceiling is not None else actual
+    actual = _clamp_to_unit_interval(reached.point)
+    best = max(actual, _clamp_to_unit_interval(ceiling.point)) if ceiling is not None else actual
     parts = [
-        f'<rect class="q4" width="{percent(100 * actual)}"/>',
-        f'<rect class="q2" x="{percent(100 * actual)}" width="{percent(100 * (best - actual))}"/>',
-        f'<rect class="q0" x="{percent(100 * best)}" width="{percent(100 * (1 - best))}"/>',
+        f'<rect class="q4" width="{format_percent_place(100 * actual)}"/>',
+        f'<rect class="q2" x="{format_percent_place(100 * actual)}" '
+        f'width="{format_percent_place(100 * (best - actual))}"/>',
+        f'<rect class="q0" x="{format_percent_place(100 * best)}" width="{format_percent_place(100 * (1 - best))}"/>',
         *(_draw_whisker(evidence) for evidence in (reached, ceiling) if evidence is not None),
     ]
     return Markup(f'<svg class="gaps" aria-hidden="true">{"".join(parts)}</svg>')
@@ -488,39 +503,39 @@ def _draw_ceiling(reached: CitedNumber | None, ceiling: CitedNumber | None) -> M
 def _draw_whisker(evidence: CitedNumber) -> str:
     if evidence.low is None:
         return ""
-    low, high = (percent(100 * _to_share(end)) for end in evidence.ends)
+    low, high = (format_percent_place(100 * _clamp_to_unit_interval(end)) for end in evidence.ends)
     return f'<line class="z" x1="{low}" x2="{high}" y1="8" y2="8"/>'
 
 
-def _to_share(value: float) -> float:
+def _clamp_to_unit_interval(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+def find_scoring_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """That it is first, or may be, by the headline measure."""
-    placed = _find_place(run, system)
+    placed = _find_rank_and_value(run, system)
     if placed is None:
         return
     (low, high), of, measure = placed
     if high == 1:
         yield make_finding(run, f"beats every other retrieval run by {measure}", weight=3, place="score-runs")
     elif low == 1:
-        clause = f"may be first of {numbers.format_counted(of, 'retrieval run')} by {measure}"
+        clause = f"may be first of {numbers.format_count_with_noun(of, 'retrieval run')} by {measure}"
         yield make_finding(run, clause, weight=2, place="score-runs")
 
 
-def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
+def find_scoring_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """That every other run beats it."""
-    placed = _find_place(run, system)
+    placed = _find_rank_and_value(run, system)
     if placed is not None and placed[0] == (placed[1], placed[1]):
         yield make_finding(
             run, f"is beaten by every other retrieval run by {placed[2]}", weight=3, place="score-runs"
         )
 
 
-def _find_place(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | None:
+def _find_rank_and_value(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | None:
     """Its rank range, of how many runs, and the value; None where it is not ranked among two or more."""
-    score = score_of(run)
+    score = read_scoring(run)
     if score is None:
         return None
     scope = run.record.scope(TASK)
@@ -528,10 +543,14 @@ def _find_place(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str]
     row = run.record.find(TASK, system, score.headline, dataset=score.judgements.name)
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
         return None
-    return ranges, len(scope.systems), f"{score.headline} {format_figure(row)}, as a retrieval run"
+    return (
+        ranges,
+        len(scope.systems),
+        f"{score.headline} {format_result_with_interval(row)}, as a retrieval run",
+    )
 
 
-def sessions_verdict(record: Record, _: Board) -> Verdict:
+def sessions_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """Which stack's sessions surface the most evidence, and whether the second can be told apart from it."""
     dataset = next(iter(record.datasets("sessions")), "")
     rows = {
@@ -553,13 +572,13 @@ def sessions_verdict(record: Record, _: Board) -> Verdict:
     lede = [f"{name}: {numbers.format_percent(known[name].value or 0.0)}." for name in order[1:]]
     lede += [
         f"{pair['first']} and {pair['second']} cannot be told apart."
-        for pair in _read_pairs(record.path / "tables" / "sessions_pairs.csv")
+        for pair in _read_csv_rows(record.path / "tables" / "sessions_pairs.csv")
         if float(pair["p (Holm)"]) >= record.alpha
     ]
     return Verdict((heading,), ((" ".join(lede),),) if lede else (), claims)
 
 
-def _read_pairs(path: Path) -> list[dict[str, str]]:
+def _read_csv_rows(path: Path) -> list[dict[str, str]]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -570,9 +589,9 @@ def sessions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of sessions: what calls surfaced together, what that took, and stacks compared."""
     del alone
     yield sessions_verdict(run.record, run.board)
-    yield from care_blocks(list_notes(run.record), run.mark)
+    yield from show_gravest_notes(list_run_notes(run.record), run.mark)
     for name in ("sessions", "sessions_effort", "sessions_pairs"):
         for table in file_tables(run.record.path, name):
             yield Heading(table.title, table.id)
             yield table
-    yield Text(("Figures of every session: ", Command(str(run.record.path / "sessions.jsonl"))))
+    yield TextBlock(("Figures of every session: ", CommandText(str(run.record.path / "sessions.jsonl"))))

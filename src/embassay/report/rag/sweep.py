@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from embassay.document.blocks import Block, Entry, Line, Table, Verdict
-from embassay.document.marks import Scale, difference_mark, scale_of
-from embassay.document.marks import percent as across
+from embassay.document.blocks import Block, Table, TableCell, TableLine, Verdict
+from embassay.document.marks import Scale, draw_difference_mark, fit_scale
+from embassay.document.marks import format_percent_place as across
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
-    Advice,
-    Alternative,
+    AlternativeStack,
+    AxisEffect,
     DepthStep,
-    Effect,
     Findings,
+    IndexMemory,
     IndexQuality,
-    Memory,
-    Route,
-    Share,
-    StackFacts,
-    StackGap,
+    RoutingResult,
+    SourceAdvice,
+    StackSummary,
+    SweepConditions,
     SweepPart,
-    SweepTerms,
+    UnmeasuredStack,
+    WinShare,
     read_findings,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
@@ -37,16 +37,16 @@ from embassay.protocols.rag.sweep.findings.sentences import (
     format_usd_difference,
 )
 from embassay.protocols.rag.sweep.findings.sentences import sweep_claims as part_claims
-from embassay.report.board import Board
-from embassay.report.matrix import matrix_blocks
+from embassay.report.board import SystemBoard
+from embassay.report.matrix import question_matrix_blocks
 from embassay.report.rag.frontier import (
     FrontierPlot,
     FrontierRow,
     frontier_plot,
-    shown_frontier,
-    undecided_stacks,
+    pick_frontier_rows,
+    undecided_stacks_table,
 )
-from embassay.report.record import Record
+from embassay.report.record import RunRecord
 from embassay.stats import Estimate
 
 MIB = 2**20
@@ -58,69 +58,69 @@ def stack_markup(id: str, place: int | None = None) -> Markup:
     return parts if place is None else Markup("{} {}").format(place, parts)
 
 
-def figure_entry(
+def estimate_entry(
     value: Estimate | None, *, signed: bool = False, factor: float = 1.0, sign: str = ""
-) -> Entry:
+) -> TableCell:
     """A figure over its interval; why there is none."""
     if value is None or value.value is None:
-        return Entry("n/a", why=value.reason if value is not None and value.reason else "not measured")
+        return TableCell("n/a", why=value.reason if value is not None and value.reason else "not measured")
     decimals = 1 if factor == 100 else 3
     text = (numbers.format_change if signed else numbers.format_score)(value.value * factor, decimals)
     ends = () if value.low is None else value.ends
     small = "no interval"
     if ends:
         small = numbers.format_interval(ends[0] * factor, ends[1] * factor, decimals) + sign
-    return Entry(text + sign, small, ",".join(f"{end * factor:.6g}" for end in (value.value, *ends)))
+    return TableCell(text + sign, small, ",".join(f"{end * factor:.6g}" for end in (value.value, *ends)))
 
 
-def ms_entry(value: float | None, few: bool = False) -> Entry:
+def milliseconds_entry(value: float | None, few: bool = False) -> TableCell:
     """A time; `few` samples stand behind it."""
     if value is None:
-        return Entry("n/a", why="not timed")
-    return Entry(format_ms(value), "few samples" if few else "", f"{value:.6g}")
+        return TableCell("n/a", why="not timed")
+    return TableCell(format_ms(value), "few samples" if few else "", f"{value:.6g}")
 
 
-def usd_entry(value: float) -> Entry:
+def dollars_entry(value: float) -> TableCell:
     """A price per 1,000 queries."""
-    return Entry(format_usd(value), exact=f"{value:.6g}")
+    return TableCell(format_usd(value), exact=f"{value:.6g}")
 
 
-def time_entries(stack: StackFacts) -> tuple[Entry, Entry]:
+def time_entries(stack: StackSummary) -> tuple[TableCell, TableCell]:
     """p50 and p95 of a query."""
     total = stack.time("total")
     if total is None:
-        return ms_entry(None), ms_entry(None)
-    return ms_entry(total.p50), ms_entry(total.p95, total.few)
+        return milliseconds_entry(None), milliseconds_entry(None)
+    return milliseconds_entry(total.p50), milliseconds_entry(total.p95, total.few)
 
 
-def reached_entry(stack: StackFacts, measure: str) -> Entry:
+def reached_share_entry(stack: StackSummary, measure: str) -> TableCell:
     """%PROC of a measure."""
     quality = stack.measured(measure)
-    return figure_entry(quality.reached if quality is not None else None, factor=100, sign="%")
+    return estimate_entry(quality.reached if quality is not None else None, factor=100, sign="%")
 
 
-def score_entry(value: float | None) -> Entry:
+def score_entry(value: float | None) -> TableCell:
     """A score without an interval."""
     if value is None:
-        return Entry("n/a", why="not measured")
-    return Entry(numbers.format_score(value), exact=f"{value:.6g}")
+        return TableCell("n/a", why="not measured")
+    return TableCell(numbers.format_score(value), exact=f"{value:.6g}")
 
 
-def change_entry(value: float | None) -> Entry:
+def change_entry(value: float | None) -> TableCell:
     """A change in percent."""
     if value is None:
-        return Entry("n/a", why="flat search finds nothing")
-    return Entry(f"{numbers.format_change(value, 1)}%", exact=f"{value:.6g}")
+        return TableCell("n/a", why="flat search finds nothing")
+    return TableCell(f"{numbers.format_change(value, 1)}%", exact=f"{value:.6g}")
 
 
-def memory_entry(memory: Memory) -> Entry:
+def memory_entry(memory: IndexMemory) -> TableCell:
     """What was measured over what the formula says."""
     parts = (memory.vectors, memory.graph)
     formula = None if None in parts else sum(value or 0.0 for value in parts)
     small = "" if formula is None else f"formula {_format_bytes(formula)}"
     if memory.memory is None:
-        return Entry("n/a", small, why="not reported by the index")
-    return Entry(_format_bytes(memory.memory), small, f"{memory.memory}")
+        return TableCell("n/a", small, why="not reported by the index")
+    return TableCell(_format_bytes(memory.memory), small, f"{memory.memory}")
 
 
 def _format_bytes(value: float) -> str:
@@ -129,7 +129,9 @@ def _format_bytes(value: float) -> str:
     return f"{numbers.format_score(value / unit, 1)} {name}"
 
 
-def frontier_table(part: SweepPart, asked: SweepTerms, spots: Sequence[FrontierRow], place: int) -> Table:
+def frontier_table(
+    part: SweepPart, asked: SweepConditions, spots: Sequence[FrontierRow], place: int
+) -> Table:
     """The stacks that no other one dominates, fastest first, numbered as in the plot."""
     lines = []
     for number, spot in enumerate(spots, start=1):
@@ -137,25 +139,25 @@ def frontier_table(part: SweepPart, asked: SweepTerms, spots: Sequence[FrontierR
         quality = stack.measured(asked.measure)
         entries = (
             *time_entries(stack),
-            usd_entry(stack.cost),
-            figure_entry(quality.value if quality is not None else None),
-            reached_entry(stack, asked.measure),
-            Entry("; ".join(filter(None, (_stack_remark(stack, part, asked), _equal_stacks(spot))))),
+            dollars_entry(stack.cost),
+            estimate_entry(quality.value if quality is not None else None),
+            reached_share_entry(stack, asked.measure),
+            TableCell("; ".join(filter(None, (_stack_remark(stack, part, asked), _list_equal_stacks(spot))))),
         )
-        lines.append(Line(stack_markup(stack.id, number), entries))
+        lines.append(TableLine(stack_markup(stack.id, number), entries))
     columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "In words")
     title = "The frontier, fastest first"
     return Table(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
 
 
-def _equal_stacks(spot: FrontierRow) -> str:
+def _list_equal_stacks(spot: FrontierRow) -> str:
     """Stacks of the same price, time and quality."""
     if not spot.equal:
         return ""
     return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
-def _stack_remark(stack: StackFacts, part: SweepPart, asked: SweepTerms) -> str:
+def _stack_remark(stack: StackSummary, part: SweepPart, asked: SweepConditions) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
     if asked.sla_ms is not None and stack.latency > asked.sla_ms:
@@ -175,7 +177,7 @@ def _stack_remark(stack: StackFacts, part: SweepPart, asked: SweepTerms) -> str:
     )
 
 
-def scenario_table(part: SweepPart, asked: SweepTerms) -> Table:
+def scenario_table(part: SweepPart, asked: SweepConditions) -> Table:
     """The stacks that stand for ways to choose."""
     lines = []
     for scenario in part.scenarios:
@@ -187,69 +189,71 @@ def scenario_table(part: SweepPart, asked: SweepTerms) -> Table:
             else Markup("none; nearest {}").format(stack_markup(stack.id))
         )
         entries = (
-            Entry(words), figure_entry(quality.value if quality is not None else None), *time_entries(stack),
-            usd_entry(stack.cost), Entry(scenario.how)
+            TableCell(words), estimate_entry(quality.value if quality is not None else None), *time_entries(stack),
+            dollars_entry(stack.cost), TableCell(scenario.how)
         )  # fmt: skip
-        lines.append(Line(scenario.name, entries))
+        lines.append(TableLine(scenario.name, entries))
     columns = ("Stack", asked.measure, "p50", "p95", "$ per 1,000", "How it is found")
     return Table(
         "sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sortable=False
     )
 
 
-def shown_families(part: SweepPart, asked: SweepTerms) -> frozenset[str]:
+def list_shown_families(part: SweepPart, asked: SweepConditions) -> frozenset[str]:
     """The families that a reader may choose: of the stacks on the frontier, and of each mode and reranker the best."""
-    best: dict[tuple[str, str], StackFacts] = {}
+    best: dict[tuple[str, str], StackSummary] = {}
     for stack in part.stacks:
         kind = (stack.axes["mode"], stack.axes["reranker"])
-        if kind not in best or _quality_key(stack, asked) > _quality_key(best[kind], asked):
+        if kind not in best or _quality_sort_key(stack, asked) > _quality_sort_key(best[kind], asked):
             best[kind] = stack
     ids = {*part.frontiers[0].stacks, *(facts.id for facts in best.values())}
     return frozenset(step.family for step in part.steps if step.less in ids or step.more in ids)
 
 
-def _quality_key(stack: StackFacts, asked: SweepTerms) -> float:
+def _quality_sort_key(stack: StackSummary, asked: SweepConditions) -> float:
     value = stack.value(asked.measure)
     return -1.0 if value is None else value
 
 
-def step_table(part: SweepPart, asked: SweepTerms) -> Table | None:
+def larger_k_gain_table(part: SweepPart, asked: SweepConditions) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
-    shown = shown_families(part, asked)
+    shown = list_shown_families(part, asked)
     steps = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
-    deep = {(step.less, step.more): step for step in part.steps if step.measure == _is_at_30(asked)}
+    deep = {
+        (step.less, step.more): step for step in part.steps if step.measure == _switch_measure_cutoff(asked)
+    }
     if not steps:
         return None
-    lines = tuple(_step_line(step, deep.get((step.less, step.more))) for step in steps)
-    columns = (asked.measure, _is_at_30(asked), "ms more", "$ more", "In words")
+    lines = tuple(_larger_k_gain_line(step, deep.get((step.less, step.more))) for step in steps)
+    columns = (asked.measure, _switch_measure_cutoff(asked), "ms more", "$ more", "In words")
     return Table("sweep-steps", "From each K to the next", "Stack", columns, lines, digits=3)
 
 
-def _is_at_30(asked: SweepTerms) -> str:
+def _switch_measure_cutoff(asked: SweepConditions) -> str:
     base, _, k = asked.measure.partition("@")
     return f"{base}@{10 if k == '30' else 30}"
 
 
-def _step_line(one: DepthStep, other: DepthStep | None) -> Line:
-    return Line(
+def _larger_k_gain_line(one: DepthStep, other: DepthStep | None) -> TableLine:
+    return TableLine(
         Markup("{}, K {} to {}").format(stack_markup(one.family), one.k, one.next_k),
         (
-            figure_entry(one.gain, signed=True),
-            figure_entry(other.gain if other is not None else None, signed=True),
-            Entry(numbers.format_change(one.milliseconds, 1), exact=f"{one.milliseconds:.6g}"),
-            Entry(
+            estimate_entry(one.gain, signed=True),
+            estimate_entry(other.gain if other is not None else None, signed=True),
+            TableCell(numbers.format_change(one.milliseconds, 1), exact=f"{one.milliseconds:.6g}"),
+            TableCell(
                 ("" if one.usd < 0 else "+") + format_usd(one.usd) if one.usd else "$0",
                 exact=f"{one.usd:.6g}",
             ),
-            Entry(one.text),
+            TableCell(one.text),
         ),
     )
 
 
-def route_table(part: SweepPart, asked: SweepTerms) -> Table | None:
+def routing_table(part: SweepPart, asked: SweepConditions) -> Table | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
-    shown = shown_families(part, asked)
-    routes = [route for route in part.routes if route.family in shown and _saves_anything(route, asked)]
+    shown = list_shown_families(part, asked)
+    routes = [route for route in part.routes if route.family in shown and _can_routing_save(route, asked)]
     if not routes:
         return None
     keys = list(dict.fromkeys((against.measure, against.k) for route in routes for against in route.against))
@@ -259,7 +263,7 @@ def route_table(part: SweepPart, asked: SweepTerms) -> Table | None:
         "Mean ms",
         *(f"@{name.partition('@')[2]} − K {k}" for name, k in keys),
     )
-    lines = tuple(_route_line(route, keys) for route in routes)
+    lines = tuple(_routing_line(route, keys) for route in routes)
     return Table(
         "sweep-routes",
         f"Routing between K 50 and K 100, {asked.measure.partition('@')[0]}",
@@ -271,29 +275,29 @@ def route_table(part: SweepPart, asked: SweepTerms) -> Table | None:
     )
 
 
-def _saves_anything(route: Route, asked: SweepTerms) -> bool:
+def _can_routing_save(route: RoutingResult, asked: SweepConditions) -> bool:
     """Whether the large K costs or takes more than the small one: else there is nothing to save by routing."""
     return (
         route.usd_more > route.usd_less or route.milliseconds_more - route.milliseconds_less > asked.jitter_ms
     )
 
 
-def _route_line(route: Route, keys: Sequence[tuple[str, int]]) -> Line:
+def _routing_line(route: RoutingResult, keys: Sequence[tuple[str, int]]) -> TableLine:
     deltas = {(other.measure, other.k): other.difference for other in route.against}
     between = f"{format_usd(route.usd_less)}–{format_usd(route.usd_more)}"
     slow = f"{numbers.format_score(route.milliseconds_less, 1)}–{numbers.format_score(route.milliseconds_more, 1)}"
-    return Line(
+    return TableLine(
         Markup("{}, {}").format(stack_markup(route.family), route.signal),
         (
-            figure_entry(route.escalated, factor=100, sign="%"),
-            Entry(format_usd(route.usd), between, f"{route.usd:.6g}"),
-            Entry(numbers.format_score(route.milliseconds, 1), slow, f"{route.milliseconds:.6g}"),
-            *(figure_entry(deltas.get(key), signed=True) for key in keys),
+            estimate_entry(route.escalated, factor=100, sign="%"),
+            TableCell(format_usd(route.usd), between, f"{route.usd:.6g}"),
+            TableCell(numbers.format_score(route.milliseconds, 1), slow, f"{route.milliseconds:.6g}"),
+            *(estimate_entry(deltas.get(key), signed=True) for key in keys),
         ),
     )
 
 
-def index_table(part: SweepPart) -> Table | None:
+def index_comparison_table(part: SweepPart) -> Table | None:
     """Every index against flat search with the same vectors."""
     if not part.indexes:
         return None
@@ -302,36 +306,38 @@ def index_table(part: SweepPart) -> Table | None:
     columns = (
         *(f"recall@{k}" for k in cutoffs), *measures, "Search, p50", "p95", "Memory", "≤ 2%"
     )  # fmt: skip
-    lines = tuple(_index_line(index, cutoffs, measures) for index in part.indexes)
+    lines = tuple(_index_comparison_line(index, cutoffs, measures) for index in part.indexes)
     return Table("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
 
 
-def _index_line(quality: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -> Line:
+def _index_comparison_line(
+    quality: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]
+) -> TableLine:
     dims = "" if quality.dims is None else f" {quality.dims}d"
-    return Line(
+    return TableLine(
         f"{quality.encoder}{dims} {quality.index}",
         (
             *(score_entry(quality.recall.get(k)) for k in cutoffs),
             *(change_entry(quality.changes.get(name)) for name in measures),
-            Entry(
+            TableCell(
                 format_ms(quality.retrieve_ms),
                 f"flat {format_ms(quality.retrieve_ms_flat)}",
                 f"{quality.retrieve_ms:.6g}",
             ),
-            ms_entry(quality.retrieve_p95),
+            milliseconds_entry(quality.retrieve_p95),
             memory_entry(quality.memory),
-            Entry("yes" if quality.within else "no"),
+            TableCell("yes" if quality.within else "no"),
         ),
     )
 
 
-def every_stack(part: SweepPart, findings: Findings, most: int) -> Table:
+def all_stacks_table(part: SweepPart, findings: Findings, most: int) -> Table:
     """Every stack, the best by the measure that decides first; `most` rows of them."""
     asked = findings.asked
     ordered = sorted(
         part.stacks, key=lambda stack: (-(stack.value(asked.measure) or -1.0), stack.latency, stack.id)
     )
-    spots = enumerate(shown_frontier(part, asked), start=1)
+    spots = enumerate(pick_frontier_rows(part, asked), start=1)
     order = {id: i for i, spot in spots for id in (spot.stack, *spot.equal)}
     names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
     columns = (*names, "%PROC", "p50", "p95", "$ per 1,000", "Per second", "On the frontier")
@@ -339,24 +345,26 @@ def every_stack(part: SweepPart, findings: Findings, most: int) -> Table:
     return Table("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
 
 
-def _stack_line(stack: StackFacts, asked: SweepTerms, names: Sequence[str], place: int | None) -> Line:
+def _stack_line(
+    stack: StackSummary, asked: SweepConditions, names: Sequence[str], place: int | None
+) -> TableLine:
     first, *others = names
     quality = stack.measured(first)
     second = stack.per_second
     reached = stack.measured(asked.measure)
     share = reached.reached.value if reached is not None and reached.reached is not None else None
-    return Line(
+    return TableLine(
         stack_markup(stack.id),
         (
-            figure_entry(quality.value if quality is not None else None),
+            estimate_entry(quality.value if quality is not None else None),
             *(score_entry(stack.value(name)) for name in others),
-            Entry("n/a", why="no ceiling") if share is None else Entry(format_ratio(share),
+            TableCell("n/a", why="no ceiling") if share is None else TableCell(format_ratio(share),
                                                                        exact=f"{100 * share:.6g}"),
             *time_entries(stack),
-            usd_entry(stack.cost),
-            Entry("n/a", why="needs measures at 10 and 30") if second is None else Entry(
+            dollars_entry(stack.cost),
+            TableCell("n/a", why="needs measures at 10 and 30") if second is None else TableCell(
                 numbers.format_score(second, 2), exact=f"{second:.6g}"),
-            Entry("no" if place is None else f"{place}"),
+            TableCell("no" if place is None else f"{place}"),
         )
     )  # fmt: skip
 
@@ -366,7 +374,7 @@ MOST = 12
 
 
 @dataclass(frozen=True)
-class StackBar:
+class StackTimeBar:
     """A stack: its number on the frontier, the bar, and its stages in words."""
 
     place: int
@@ -378,28 +386,28 @@ class StackBar:
 
 
 @dataclass(frozen=True)
-class Bars:
+class StageBarChart:
     """The bars of the frontier, on one scale from 0; `more` stacks have none."""
 
-    rows: tuple[StackBar, ...]
+    rows: tuple[StackTimeBar, ...]
     scale: Scale
     more: int
 
 
-def stage_bars(part: SweepPart, asked: SweepTerms) -> Bars:
+def draw_stage_bars(part: SweepPart, asked: SweepConditions) -> StageBarChart:
     """p50 by stage of the stacks on the frontier, and of the recommended one."""
-    order = [spot.stack for spot in shown_frontier(part, asked)]
+    order = [spot.stack for spot in pick_frontier_rows(part, asked)]
     chosen = part.recommendation.stack
     # The recommended stack is shown however far down it stands.
     shown = [id for i, id in enumerate(order) if i < MOST or id == chosen]
     stacks = [part.stack(id) for id in shown]
     sums = [sum(time.p50 for time in stack.times if time.stage in SHADES) for stack in stacks]
-    scale = scale_of([0.0, *sums], within=(0.0, float("inf")))
+    scale = fit_scale([0.0, *sums], within=(0.0, float("inf")))
     rows = (_stage_bar(order.index(stack.id) + 1, stack, scale) for stack in stacks)
-    return Bars(tuple(rows), scale, len(order) - len(shown))
+    return StageBarChart(tuple(rows), scale, len(order) - len(shown))
 
 
-def _stage_bar(place: int, stack: StackFacts, scale: Scale) -> StackBar:
+def _stage_bar(place: int, stack: StackSummary, scale: Scale) -> StackTimeBar:
     stages = [time for time in stack.times if time.stage in SHADES]
     rects, start = [], 0.0
     for time in stages:
@@ -411,7 +419,7 @@ def _stage_bar(place: int, stack: StackFacts, scale: Scale) -> StackBar:
     total = stack.time("total")
     words = ", ".join(f"{time.stage} {format_ms(time.p50)}" for time in stages)
     mark = Markup(f'<svg class="stack" aria-hidden="true">{"".join(rects)}</svg>')
-    return StackBar(
+    return StackTimeBar(
         place,
         stack_markup(stack.id),
         mark,
@@ -422,7 +430,7 @@ def _stage_bar(place: int, stack: StackFacts, scale: Scale) -> StackBar:
 
 
 @dataclass(frozen=True)
-class Difference:
+class AxisEffectRow:
     """A value of an axis against another: the drawing, the figures, and what it takes."""
 
     label: str
@@ -435,16 +443,16 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Forest:
+class AxisEffectForest:
     """What every axis does to one measure."""
 
     title: str
     id: str
     scale: Scale
-    rows: tuple[Difference, ...]
+    rows: tuple[AxisEffectRow, ...]
 
 
-def effect_forests(part: SweepPart, asked: SweepTerms) -> tuple[Forest, ...]:
+def axis_effect_forests(part: SweepPart, asked: SweepConditions) -> tuple[AxisEffectForest, ...]:
     """A forest for each measure, that which decides first."""
     measures = list(dict.fromkeys(effect.measure for effect in part.effects))
     return tuple(
@@ -453,7 +461,9 @@ def effect_forests(part: SweepPart, asked: SweepTerms) -> tuple[Forest, ...]:
     )
 
 
-def _effect_forest(measure: str, place: int, effects: Sequence[Effect], asked: SweepTerms) -> Forest:
+def _effect_forest(
+    measure: str, place: int, effects: Sequence[AxisEffect], asked: SweepConditions
+) -> AxisEffectForest:
     valued = [effect for effect in effects if effect.quality.value is not None]
     ends = [
         end
@@ -461,20 +471,20 @@ def _effect_forest(measure: str, place: int, effects: Sequence[Effect], asked: S
         for end in (effect.quality.value, effect.quality.low, effect.quality.high)
         if end is not None
     ]
-    scale = scale_of([*ends, 0.0], within=None)
-    return Forest(
+    scale = fit_scale([*ends, 0.0], within=None)
+    return AxisEffectForest(
         measure, f"effects-{place}", scale, tuple(_effect_row(effect, scale, asked) for effect in valued)
     )
 
 
-def _effect_row(effect: Effect, scale: Scale, asked: SweepTerms) -> Difference:
+def _effect_row(effect: AxisEffect, scale: Scale, asked: SweepConditions) -> AxisEffectRow:
     value, low, high = effect.quality.value or 0.0, effect.quality.low, effect.quality.high
     ends = (low, high) if low is not None and high is not None else ()
     milliseconds = effect.milliseconds.value or 0.0
     time = "within jitter" if abs(milliseconds) <= asked.jitter_ms else format_ms_difference(milliseconds)
-    return Difference(
+    return AxisEffectRow(
         f"{effect.value} − {effect.other}",
-        difference_mark(low, value, high, "embedding", scale),
+        draw_difference_mark(low, value, high, "embedding", scale),
         numbers.format_change(value),
         numbers.format_interval(*ends) if ends else "no interval",
         ",".join(f"{number:.6g}" for number in (value, *ends)),
@@ -505,7 +515,7 @@ class SweepScope:
     plot: FrontierPlot
     table: Table
     data: str
-    certainty: tuple[tuple[str, tuple[Share, ...]], ...]
+    certainty: tuple[tuple[str, tuple[WinShare, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -514,23 +524,23 @@ class SweepPage:
 
     facts: tuple[str, ...]
     verdict: Verdict
-    asked: SweepTerms
+    asked: SweepConditions
     scopes: tuple[SweepScope, ...]
-    alternatives: tuple[Alternative, ...]
+    alternatives: tuple[AlternativeStack, ...]
     undecided: Table | None
     scenarios: Table
-    bars: Bars
+    bars: StageBarChart
     steps: Table | None
     routes: Table | None
-    effects: tuple[Forest, ...]
+    effects: tuple[AxisEffectForest, ...]
     indexes: Table | None
-    guidance: tuple[tuple[str, Advice], ...]
+    guidance: tuple[tuple[str, SourceAdvice], ...]
     untested: tuple[str, ...]
     stacks: Table
     total: int
-    left: tuple[StackGap, ...]
+    left: tuple[UnmeasuredStack, ...]
     failed: int
-    skipped: tuple[StackGap, ...]
+    skipped: tuple[UnmeasuredStack, ...]
     more_skipped: int
     notes: tuple[str, ...]
     counted: str
@@ -539,58 +549,60 @@ class SweepPage:
     """Questions by stacks."""
 
 
-def sweep_page(record: Record, _: Board) -> SweepPage | None:
+def sweep_page(record: RunRecord, _: SystemBoard) -> SweepPage | None:
     """The page of a record; None before its findings are written. DataError where they are damaged."""
     if not (record.path / FILE).exists():
         return None
-    return replace(make_page(read_findings(record.path / FILE)), matrix=tuple(matrix_blocks(record.path)))
+    return replace(
+        make_sweep_page(read_findings(record.path / FILE)), matrix=tuple(question_matrix_blocks(record.path))
+    )
 
 
-def sweep_verdict(record: Record, _: Board) -> Verdict:
+def sweep_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """The finding of the run in a record."""
     if not (record.path / FILE).exists():
         return Verdict(("Nothing finished yet",))
-    return describe_verdict(read_findings(record.path / FILE))
+    return describe_sweep_verdict(read_findings(record.path / FILE))
 
 
-def describe_verdict(findings: Findings) -> Verdict:
+def describe_sweep_verdict(findings: Findings) -> Verdict:
     """The sentences of the first part: over all datasets where there are several."""
     part = findings.parts[0]
     claims = tuple(part_claims(part, findings.asked))
     return Verdict((part.verdict,), tuple((sentence,) for sentence in part.lede), claims)
 
 
-def make_page(findings: Findings) -> SweepPage:
+def make_sweep_page(findings: Findings) -> SweepPage:
     """The page of a record of findings."""
     part, asked = findings.parts[0], findings.asked
     skipped = [left for left in findings.left if not left.failed]
     return SweepPage(
         facts=_sweep_facts(findings),
-        verdict=describe_verdict(findings),
+        verdict=describe_sweep_verdict(findings),
         asked=asked,
-        scopes=tuple(_plot_scope(part, asked, i) for i, part in enumerate(findings.parts)),
+        scopes=tuple(_make_sweep_scope(part, asked, i) for i, part in enumerate(findings.parts)),
         alternatives=part.recommendation.alternatives,
-        undecided=undecided_stacks(part),
+        undecided=undecided_stacks_table(part),
         scenarios=scenario_table(part, asked),
-        bars=stage_bars(part, asked),
-        steps=step_table(part, asked),
-        routes=route_table(part, asked),
-        effects=effect_forests(part, asked),
-        indexes=index_table(part),
+        bars=draw_stage_bars(part, asked),
+        steps=larger_k_gain_table(part, asked),
+        routes=routing_table(part, asked),
+        effects=axis_effect_forests(part, asked),
+        indexes=index_comparison_table(part),
         guidance=tuple(
             (STATES.get(advice.status, ""), advice)
             for advice in part.guidance
             if advice.status != "not tested"
         ),
         untested=tuple(advice.line for advice in part.guidance if advice.status == "not tested"),
-        stacks=every_stack(part, findings, MOST_ROWS),
+        stacks=all_stacks_table(part, findings, MOST_ROWS),
         total=len(part.stacks),
         left=findings.left,
         failed=sum(left.failed for left in findings.left),
         skipped=tuple(skipped[:MOST_SKIPPED]),
         more_skipped=max(0, len(skipped) - MOST_SKIPPED),
         notes=part.notes,
-        counted=_computed_words(findings),
+        counted=_say_what_was_computed(findings),
         how=(
             f"95%, percentile bootstrap over queries, {numbers.format_count(asked.resamples)} resamples, seed "
             f"{asked.seed}"
@@ -598,14 +610,14 @@ def make_page(findings: Findings) -> SweepPage:
     )
 
 
-def _plot_scope(part: SweepPart, asked: SweepTerms, place: int) -> SweepScope:
-    spots = shown_frontier(part, asked)
+def _make_sweep_scope(part: SweepPart, asked: SweepConditions, place: int) -> SweepScope:
+    spots = pick_frontier_rows(part, asked)
     order = tuple(spot.stack for spot in spots)
     recommendation = part.recommendation
     stacks = (
         ()
         if recommendation.share is None
-        else (Share(recommendation.stack, recommendation.share), *recommendation.runners)
+        else (WinShare(recommendation.stack, recommendation.share), *recommendation.runners)
     )
     axes = dict.fromkeys(share.axis for share in recommendation.by_axis)
     shares = [
@@ -617,12 +629,12 @@ def _plot_scope(part: SweepPart, asked: SweepTerms, place: int) -> SweepScope:
     ]
     plot = frontier_plot(part, asked, order)
     return SweepScope(
-        part.dataset or ALL, part, plot, frontier_table(part, asked, spots, place), _plot_data(plot, asked),
+        part.dataset or ALL, part, plot, frontier_table(part, asked, spots, place), _pack_plot_data(plot, asked),
         tuple((name, kept) for name, kept in shares if kept)
     )  # fmt: skip
 
 
-def _plot_data(plot: FrontierPlot, asked: SweepTerms) -> str:
+def _pack_plot_data(plot: FrontierPlot, asked: SweepConditions) -> str:
     """What the script chooses from again, as JSON."""
     fields = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,
@@ -637,10 +649,10 @@ def _sweep_facts(findings: Findings) -> tuple[str, ...]:
     prices = ", ".join(f"{name} {format_usd(price)}" for name, price in sorted(asked.prices.items()) if price)
     facts = (
         "RAG sweep",
-        numbers.format_counted(len(part.stacks), "stack"),
+        numbers.format_count_with_noun(len(part.stacks), "stack"),
         " and ".join(part.datasets),
-        numbers.format_counted(part.queries, "query"),
-        f"{part.timed} timed, {numbers.format_counted(part.sessions, 'session')}",
+        numbers.format_count_with_noun(part.queries, "query"),
+        f"{part.timed} timed, {numbers.format_count_with_noun(part.sessions, 'session')}",
         f"prices of {numbers.format_date(asked.priced_on)}"
         + (f" per million tokens: {prices}" if prices else ""),
         f"seed {asked.seed}",
@@ -648,12 +660,12 @@ def _sweep_facts(findings: Findings) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _computed_words(findings: Findings) -> str:
+def _say_what_was_computed(findings: Findings) -> str:
     """What was computed, and what was found computed."""
     names = (("embedded", "text"), ("reranked", "pair"), ("built", "index"))
     words = {"embedded": "embedded", "reranked": "reranked", "built": "built"}
     parts: Sequence[str] = [
-        f"{_count_noun(findings.counts.get(name, 0), noun)} {words[name]}, "
+        f"{_format_noun_count(findings.counts.get(name, 0), noun)} {words[name]}, "
         f"{numbers.format_count(findings.counts.get(f'{name}_before', 0))} found done"
         for name, noun in names
         if findings.counts.get(name, 0) or findings.counts.get(f"{name}_before", 0)
@@ -661,9 +673,9 @@ def _computed_words(findings: Findings) -> str:
     return "; ".join(parts)
 
 
-def _count_noun(n: int, noun: str) -> str:
+def _format_noun_count(n: int, noun: str) -> str:
     return (
         f"{numbers.format_count(n)} indexes"
         if noun == "index" and n != 1
-        else numbers.format_counted(n, noun)
+        else numbers.format_count_with_noun(n, noun)
     )

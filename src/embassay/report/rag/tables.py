@@ -7,37 +7,42 @@ from typing import TYPE_CHECKING
 
 from embassay.document.blocks import (
     Block,
-    Care,
+    CautionNotes,
     Column,
-    Entry,
     Heading,
-    Line,
     Said,
+    StyledWords,
     Table,
+    TableCell,
+    TableLine,
     Verdict,
-    Words,
-    entry_for,
-    number_columns,
-    step_of,
+    choose_heat_step,
+    make_number_columns,
+    make_result_cell,
 )
-from embassay.document.blocks import Text as Paragraph
+from embassay.document.blocks import TextBlock as Paragraph
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, VERBS
-from embassay.protocols.rag.golden.summary import Query, read_golden
+from embassay.protocols.rag.golden.summary import GoldenQuerySummary, read_golden_record
 from embassay.protocols.rag.golden.trust import judge_warnings
-from embassay.protocols.rag.scoring.conclusions import NEXT, is_less_better, pair_claim, upward_ends
+from embassay.protocols.rag.scoring.conclusions import (
+    NEXT,
+    claim_run_pair,
+    is_lower_better,
+    orient_interval_upwards,
+)
 from embassay.protocols.rag.scoring.score import (
     BOOTSTRAP,
     MeasureFacts,
     RunPair,
     RunValue,
-    Score,
+    ScoringRecord,
     SensitivityCell,
-    read_score,
+    read_scoring_record,
 )
 from embassay.protocols.rag.scoring.tables import resampled_unit
 from embassay.protocols.rag.sweep.findings.record import FILE, Findings, read_findings
-from embassay.report.record import Record
+from embassay.report.record import RunRecord
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,10 +75,11 @@ DOUBTS = {
 """Why an engine claims nothing of its order: what it found of the judge."""
 
 
-def short_judge(name: str) -> str:
+def shorten_judge_name(name: str) -> str:
     """A judge's spec without the folder and the parameters.
 
-    >>> short_judge("simulated:/data/cranfield/qrels.jsonl?grades=cranfield"), short_judge("ollama:gemma3:27b")
+    >>> (shorten_judge_name("simulated:/data/cranfield/qrels.jsonl?grades=cranfield"),
+    ... shorten_judge_name("ollama:gemma3:27b"))
     ('simulated:qrels.jsonl', 'ollama:gemma3:27b')
     """
     target = name.partition("?")[0]
@@ -81,12 +87,12 @@ def short_judge(name: str) -> str:
     return f"{kind}{colon}{path.rpartition('/')[2]}" if path.startswith(("/", ".", "~")) else target
 
 
-def failure_reason(query: Query, judge: str) -> str:
+def explain_failed_question(query: GoldenQuerySummary, judge: str) -> str:
     """Why a question failed, the judge by its short name."""
-    return f"{query.reason.replace(judge, short_judge(judge)).rstrip('.')}."
+    return f"{query.reason.replace(judge, shorten_judge_name(judge)).rstrip('.')}."
 
 
-def failed_list(failed: Sequence[Query], most: int = 4) -> str:
+def list_failed_questions(failed: Sequence[GoldenQuerySummary], most: int = 4) -> str:
     """The first failed questions with the stage each failed in, and how many more."""
     named = ", ".join(f"{query.query_id} ({query.stage})" for query in failed[:most])
     return named + (f" and {len(failed) - most} more" if len(failed) > most else "")
@@ -95,14 +101,14 @@ def failed_list(failed: Sequence[Query], most: int = 4) -> str:
 NoteParts = tuple[str, str, str, str]
 
 
-def rag_notes(record: Record) -> Iterator[NoteParts]:
+def rag_notes(record: RunRecord) -> Iterator[NoteParts]:
     """The notes of the run, the gravest first; none where its record is not written yet."""
     if record.kind == "golden" and (record.path / "golden.json").exists():
         yield from _golden_notes(record)
     if record.kind == "sweep" and (record.path / FILE).exists():
         yield from _sweep_notes(read_findings(record.path / FILE))
     if record.kind == "score" and (record.path / "score.json").exists():
-        for note in read_score(record.path / "score.json").notes:
+        for note in read_scoring_record(record.path / "score.json").notes:
             yield "warning", note.text, "", ""
 
 
@@ -111,7 +117,7 @@ def _sweep_notes(findings: Findings) -> Iterator[NoteParts]:
     if failed:
         yield (
             "failed",
-            f"{numbers.format_counted(len(failed), 'combination')} failed: {failed[0].configuration} on "
+            f"{numbers.format_count_with_noun(len(failed), 'combination')} failed: {failed[0].configuration} on "
             f"{failed[0].dataset} "
             f"({failed[0].reason}){', and others' if len(failed) > 1 else ''}.",
             "They are not on any frontier.",
@@ -121,13 +127,14 @@ def _sweep_notes(findings: Findings) -> Iterator[NoteParts]:
         yield "warning", text, "", ""
 
 
-def _golden_notes(record: Record) -> Iterator[NoteParts]:
-    golden = read_golden(record.path / "golden.json")
+def _golden_notes(record: RunRecord) -> Iterator[NoteParts]:
+    golden = read_golden_record(record.path / "golden.json")
     failed, total = golden.failed, len(golden.queries)
     if failed:
         yield (
             "failed",
-            f"{len(failed)} of {numbers.format_counted(total, 'question')} failed: {failed_list(failed)}.",
+            f"{len(failed)} of {numbers.format_count_with_noun(total, 'question')} failed: "
+            f"{list_failed_questions(failed)}.",
             "They are not in the golden set.",
             "Repeat the command to retry them.",
         )
@@ -135,7 +142,7 @@ def _golden_notes(record: Record) -> Iterator[NoteParts]:
     if waiting:
         yield (
             "not run",
-            f"{len(waiting)} of {numbers.format_counted(total, 'question')} "
+            f"{len(waiting)} of {numbers.format_count_with_noun(total, 'question')} "
             f"{'is' if len(waiting) == 1 else 'are'} not finished.",
             "They are not in the golden set.",
             "Repeat the command to continue.",
@@ -151,50 +158,50 @@ SIDE_BY_SIDE = 3
 """So many runs stand side by side; more stand one below the other."""
 _PAIRS = 6
 DEFAULT_CELL = "* marks the default cell; change and tau are relative to it."
-PERCENT = numbers.Unit(100.0, 1, 1)
+PERCENT = numbers.MeasureFormat(100.0, 1, 1)
 
 
-def score_view(score: Score, wide: bool = False) -> Iterator[Block]:
+def score_view(score: ScoringRecord, wide: bool = False) -> Iterator[Block]:
     """A scoring: verdict, tables, notes."""
     yield Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede))
-    yield _main_table(score)
+    yield _score_summary_table(score)
     if score.sensitivity:
         yield _sensitivity_table(score)
     signs = (DEFAULT_CELL,) if any(cell.default for cell in score.sensitivity) else ()
-    yield Care(tuple(_score_remarks(score, wide)), more=signs)
+    yield CautionNotes(tuple(_score_remarks(score, wide)), more=signs)
 
 
-def per_query_lines(frame: pl.DataFrame) -> Iterator[str]:
+def write_per_query_lines(frame: pl.DataFrame) -> Iterator[str]:
     """Every value as a line of run, query, measure, value and reason between tabs, under a header."""
     yield "run\tquery_id\tmeasure\tvalue\treason"
     for run, query, measure, value, reason in frame.iter_rows():
         yield f"{run}\t{query}\t{measure}\t{'n/a' if value is None else repr(value)}\t{reason}"
 
 
-def value_text(value: RunValue | None) -> str:
+def format_value_with_interval(value: RunValue | None) -> str:
     """A value with its interval; `n/a` where it is undefined."""
     if value is None:
         return numbers.NONE
     if value.value is None:
         return "n/a"
-    unit = choose_unit(value.measure)
+    unit = choose_measure_unit(value.measure)
     sign = "%" if unit is PERCENT else ""
     text = f"{unit.text(value.value)}{sign}"
     return text if value.low is None else f"{text} {unit.interval(*value.ends)}{sign}"
 
 
-def choose_unit(measure: str) -> numbers.Unit:
+def choose_measure_unit(measure: str) -> numbers.MeasureFormat:
     """%PROC is a percentage, all others are scores."""
     return PERCENT if measure.startswith("%") else numbers.SCORE
 
 
-def _main_table(score: Score) -> Table:
+def _score_summary_table(score: ScoringRecord) -> Table:
     if len(score.runs) == 1:
-        return _by_cutoff(score)
+        return _scores_by_cutoff_table(score)
     return _make_few_runs_table(score) if len(score.runs) <= SIDE_BY_SIDE else _make_many_runs_table(score)
 
 
-def _by_cutoff(score: Score) -> Table:
+def _scores_by_cutoff_table(score: ScoringRecord) -> Table:
     """One run: a row per measure, a column per cutoff."""
     [run] = score.runs
     cutoffs = list(dict.fromkeys(measure.cutoff for measure in score.measures))
@@ -207,28 +214,34 @@ def _by_cutoff(score: Score) -> Table:
         at = [names.get((base, k)) for k in cutoffs]
         label = next(_measure_label(measure, base) for measure in at if measure)
         rows.append(
-            [label, *(value_text(score.value(run.name, measure.name) if measure else None) for measure in at)]
+            [
+                label,
+                *(
+                    format_value_with_interval(score.value(run.name, measure.name) if measure else None)
+                    for measure in at
+                ),
+            ]
         )
-    return Table.of("cutoffs", ("Measure", *number_columns(*titles)), rows)
+    return Table.of("cutoffs", ("Measure", *make_number_columns(*titles)), rows)
 
 
-def _make_few_runs_table(score: Score) -> Table:
+def _make_few_runs_table(score: ScoringRecord) -> Table:
     """A few runs: a row per measure, a column per run; who may be first is bold."""
     titles = (run.name + (", 95%" if i == 0 else "") for i, run in enumerate(score.runs))
-    rows: list[list[Said | Entry]] = []
+    rows: list[list[Said | TableCell]] = []
     for measure in score.measures:
         first = find_possible_leaders(score, measure.name)
         cells = [
-            Entry(value_text(score.value(run.name, measure.name)), bold=run.name in first)
+            TableCell(format_value_with_interval(score.value(run.name, measure.name)), bold=run.name in first)
             for run in score.runs
         ]
         rows.append([_measure_label(measure, measure.name), *cells])
-    return Table.of("runs", ("Measure", *number_columns(*titles)), rows)
+    return Table.of("runs", ("Measure", *make_number_columns(*titles)), rows)
 
 
-def _make_many_runs_table(score: Score) -> Table:
+def _make_many_runs_table(score: ScoringRecord) -> Table:
     """Many runs: a row per run, best first by the headline, its interval, and the other measures without theirs."""
-    comparison = score.comparison(score.headline)
+    comparison = score.find_comparison(score.headline)
     ranked = list(comparison.runs) if comparison else []
     order = [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
     others = [measure for measure in score.measures if measure.name != score.headline]
@@ -241,15 +254,15 @@ def _make_many_runs_table(score: Score) -> Table:
     rows = []
     for name in order:
         rank = numbers.format_rank(*ranks[name]) if name in ranks else numbers.NONE
-        values = [_bare_value(score.value(name, measure.name)) for measure in others]
-        rows.append([rank, name, value_text(score.value(name, score.headline)), *values])
-    return Table.of("ranks", ("Rank", "Run", *number_columns(*titles)), rows, at=1)
+        values = [_format_value_alone(score.value(name, measure.name)) for measure in others]
+        rows.append([rank, name, format_value_with_interval(score.value(name, score.headline)), *values])
+    return Table.of("ranks", ("Rank", "Run", *make_number_columns(*titles)), rows, at=1)
 
 
-def _bare_value(value: RunValue | None) -> str:
+def _format_value_alone(value: RunValue | None) -> str:
     if value is None or value.value is None:
-        return value_text(value)
-    unit = choose_unit(value.measure)
+        return format_value_with_interval(value)
+    unit = choose_measure_unit(value.measure)
     return unit.text(value.value) + ("%" if unit is PERCENT else "")
 
 
@@ -258,10 +271,10 @@ def _measure_label(measure: MeasureFacts, name: str) -> str:
     return f"{name} (lower)" if measure.direction == "lower" else name
 
 
-def _sensitivity_table(score: Score) -> Table:
+def _sensitivity_table(score: ScoringRecord) -> Table:
     names = [run.name for run in score.runs]
     heads: list[str | Column] = [
-        *number_columns("K", "alpha", "cap4", "cap3", *names, "change", "tau"),
+        *make_number_columns("K", "alpha", "cap4", "cap3", *names, "change", "tau"),
         "order",
     ]
     rows = []
@@ -276,7 +289,7 @@ def _sensitivity_table(score: Score) -> Table:
     return Table.of("sensitivity", heads, rows, at=len(heads) - 1)
 
 
-def _score_remarks(score: Score, wide: bool) -> Iterator[str]:
+def _score_remarks(score: ScoringRecord, wide: bool) -> Iterator[str]:
     lede = " ".join(score.lede)
     headline = next(measure for measure in score.measures if measure.name == score.headline)
     for reading in score.readings:
@@ -285,20 +298,20 @@ def _score_remarks(score: Score, wide: bool) -> Iterator[str]:
             advice = NEXT.get(reading.finding, "")
             yield reading.text.removesuffix(advice).rstrip() if advice and advice in lede else reading.text
             lede += advice
-    comparison = score.comparison(score.headline)
+    comparison = score.find_comparison(score.headline)
     pairs = comparison.pairs if comparison else ()
     for pair in pairs[: None if wide else _PAIRS]:
         if not (pairs.index(pair) == 0 and score.lede):
-            yield _pair_sentence(score, pair)
+            yield _say_pair_difference(score, pair)
     if len(pairs) > _PAIRS and not wide:
-        yield f"{numbers.format_counted(len(pairs) - _PAIRS, 'more pair')}: --wide shows them."
-    yield from _likeness_sentences(score, wide)
+        yield f"{numbers.format_count_with_noun(len(pairs) - _PAIRS, 'more pair')}: --wide shows them."
+    yield from _say_run_overlap(score, wide)
     yield from _guidance_sentences(score)
     yield from (note.text for note in score.notes)
     yield f"Intervals: {describe_intervals(score)}. Ties: {score.settings.ties}."
 
 
-def describe_intervals(score: Score) -> str:
+def describe_intervals(score: ScoringRecord) -> str:
     """How the intervals of a scoring were made; resamples and seed where it was by them."""
     settings = score.settings
     if settings.intervals != BOOTSTRAP:
@@ -309,12 +322,12 @@ def describe_intervals(score: Score) -> str:
     )
 
 
-def _pair_sentence(score: Score, pair: RunPair) -> str:
-    unit = choose_unit(score.headline)
-    ends = upward_ends(pair)
+def _say_pair_difference(score: ScoringRecord, pair: RunPair) -> str:
+    unit = choose_measure_unit(score.headline)
+    ends = orient_interval_upwards(pair)
     interval = f" ({unit.interval(*ends)})" if ends else ""
     gap = f"{unit.text(abs(pair.difference))}{interval}, p {numbers.format_p_value(pair.p_adjusted)} (Holm)"
-    claim = pair_claim(pair, score.headline)
+    claim = claim_run_pair(pair, score.headline)
     if claim.relation == "level":
         return f"{pair.a} and {pair.b} cannot be told apart on {score.headline}: {gap}."
     less = (
@@ -323,12 +336,12 @@ def _pair_sentence(score: Score, pair: RunPair) -> str:
         else ""
     )
     # Of Harm and its like the better run has less.
-    is_lower = claim.relation == "higher" and is_less_better(score, score.headline)
+    is_lower = claim.relation == "higher" and is_lower_better(score, score.headline)
     verb = LOWER if is_lower else VERBS[claim.relation]
     return f"{claim.subject} {verb} {claim.others[0]} on {score.headline} by {gap}{less}."
 
 
-def _likeness_sentences(score: Score, wide: bool) -> Iterator[str]:
+def _say_run_overlap(score: ScoringRecord, wide: bool) -> Iterator[str]:
     cutoffs = sorted({pair.cutoff for pair in score.likeness})[: None if wide else 1]
     few = [pair for pair in score.likeness if pair.cutoff in cutoffs]
     for pair in few if wide else few[:_PAIRS]:
@@ -339,7 +352,7 @@ def _likeness_sentences(score: Score, wide: bool) -> Iterator[str]:
         yield f"{pair.a} and {pair.b}: overlap@{pair.cutoff} {shared}, {tau}."
 
 
-def _guidance_sentences(score: Score) -> Iterator[str]:
+def _guidance_sentences(score: ScoringRecord) -> Iterator[str]:
     tested = [guidance for guidance in score.guidance if guidance.status != "not tested"]
     yield from (f"{guidance.text}" for guidance in tested)
     untested = [guidance.knob for guidance in score.guidance if guidance.status == "not tested"]
@@ -352,7 +365,7 @@ STEADY = 0.01
 """A change of a run's value under this is drawn lightest."""
 
 
-def every_measure(record: Record, score: Score) -> Table:
+def all_measures_table(record: RunRecord, score: ScoringRecord) -> Table:
     """A row per measure, a column per run; bold: who may be first, where not all may."""
     runs = [run.name for run in score.runs]
     return Table(
@@ -361,20 +374,25 @@ def every_measure(record: Record, score: Score) -> Table:
     )  # fmt: skip
 
 
-def label_of(measure: MeasureFacts) -> str:
+def write_measure_label(measure: MeasureFacts) -> str:
     """The measure as the user spelled it, and that lower is better where it is."""
     return f"{measure.name} (lower is better)" if measure.direction == "lower" else measure.name
 
 
-def _measure_line(record: Record, score: Score, measure: MeasureFacts, runs: Sequence[str]) -> Line:
-    bold, unit = find_possible_leaders(score, measure.name), choose_unit(measure.name)
+def _measure_line(
+    record: RunRecord, score: ScoringRecord, measure: MeasureFacts, runs: Sequence[str]
+) -> TableLine:
+    bold, unit = find_possible_leaders(score, measure.name), choose_measure_unit(measure.name)
     rows = ((run, record.find(TASK, run, measure.name, dataset=score.judgements.name)) for run in runs)
-    return Line(label_of(measure), tuple(entry_for(row, unit, bold=run in bold) for run, row in rows))
+    return TableLine(
+        write_measure_label(measure),
+        tuple(make_result_cell(row, unit, bold=run in bold) for run, row in rows),
+    )
 
 
-def find_possible_leaders(score: Score, measure: str) -> frozenset[str]:
+def find_possible_leaders(score: ScoringRecord, measure: str) -> frozenset[str]:
     """The runs that may be first by a measure; none where all may."""
-    comparison = score.comparison(measure)
+    comparison = score.find_comparison(measure)
     if comparison is None:
         return frozenset()
     ranks = zip(comparison.runs, comparison.rank_low, strict=False)
@@ -382,24 +400,24 @@ def find_possible_leaders(score: Score, measure: str) -> frozenset[str]:
     return firsts if len(firsts) < len(score.runs) else frozenset()
 
 
-def likeness_table(score: Score) -> Table | None:
+def run_overlap_table(score: ScoringRecord) -> Table | None:
     """A row per pair of runs: overlap and tau of their first K; None for one run."""
     cutoffs = list(dict.fromkeys(pair.cutoff for pair in score.likeness))
     pairs = {(pair.a, pair.b, pair.cutoff): pair for pair in score.likeness}
     columns = [title for k in cutoffs for title in (f"Overlap@{k}", f"τ-b of the common@{k}")]
     lines = []
     for a, b in dict.fromkeys((pair.a, pair.b) for pair in score.likeness):
-        cells: list[Entry] = []
+        cells: list[TableCell] = []
         for k in cutoffs:
             pair = pairs.get((a, b, k))
             if pair is None:
-                cells += [Entry("n/a", why="not computed")] * 2
+                cells += [TableCell("n/a", why="not computed")] * 2
                 continue
             cells += [
-                _figure_entry(pair.overlap, pair.overlap_low, pair.overlap_high),
-                _figure_entry(pair.tau, pair.tau_low, pair.tau_high, why="fewer than two common documents"),
+                _interval_entry(pair.overlap, pair.overlap_low, pair.overlap_high),
+                _interval_entry(pair.tau, pair.tau_low, pair.tau_high, why="fewer than two common documents"),
             ]
-        lines.append(Line(f"{a}, {b}", tuple(cells)))
+        lines.append(TableLine(f"{a}, {b}", tuple(cells)))
     return (
         Table(
             "alike", "How similar two runs are", "Runs", tuple(columns), tuple(lines), style="heat grid lines"
@@ -409,20 +427,20 @@ def likeness_table(score: Score) -> Table | None:
     )
 
 
-def _figure_entry(value: float | None, low: float | None, high: float | None, why: str = "") -> Entry:
+def _interval_entry(value: float | None, low: float | None, high: float | None, why: str = "") -> TableCell:
     if value is None:
-        return Entry("n/a", why=why)
+        return TableCell("n/a", why=why)
     ends = (low, high) if low is not None and high is not None else ()
     exact = ",".join(f"{end:.6g}" for end in (value, *ends))
-    return Entry(
+    return TableCell(
         numbers.format_score(value),
         numbers.format_interval(*ends) if ends else "no interval",
         exact,
-        step_of(max(0.0, value)),
+        choose_heat_step(max(0.0, value)),
     )
 
 
-def sensitivity_grids(score: Score) -> tuple[Table, ...]:
+def sensitivity_grids(score: ScoringRecord) -> tuple[Table, ...]:
     """The 24 settings of RA-nWG's constants, a table per cutoff: tau-b of the runs' order against that of the default,
     and the largest change of a run's value."""
     cutoffs = list(dict.fromkeys(cell.cutoff for cell in score.sensitivity))
@@ -435,7 +453,7 @@ def _sensitivity_grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
     caps = list(dict.fromkeys((cell.cap4, cell.cap3) for cell in cells))
     by_key = {(cell.alpha, cell.cap4, cell.cap3): cell for cell in cells}
     lines = (
-        Line(f"α = {alpha:g}", tuple(_grid_entry(by_key.get((alpha, *cap))) for cap in caps))
+        TableLine(f"α = {alpha:g}", tuple(_sensitivity_entry(by_key.get((alpha, *cap))) for cap in caps))
         for alpha in dict.fromkeys(cell.alpha for cell in cells)
     )
     titles = tuple(f"caps {cap4:g}, {cap3:g}" for cap4, cap3 in caps)
@@ -450,28 +468,36 @@ def _sensitivity_grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
     )
 
 
-def _grid_entry(cell: SensitivityCell | None) -> Entry:
+def _sensitivity_entry(cell: SensitivityCell | None) -> TableCell:
     if cell is None or cell.largest_change is None:
-        return Entry("n/a", why="not defined at this setting")
+        return TableCell("n/a", why="not defined at this setting")
     tau = "" if cell.tau is None else f"τ {numbers.format_score(cell.tau, 2)}"
     moved = "default" if cell.default else f"moves {numbers.format_score(cell.largest_change)}"
-    step = 1 if cell.largest_change < STEADY else min(5, 1 + step_of(cell.largest_change / (10 * STEADY)))
+    step = (
+        1
+        if cell.largest_change < STEADY
+        else min(5, 1 + choose_heat_step(cell.largest_change / (10 * STEADY)))
+    )
     exact = f"{cell.largest_change if cell.tau is None else cell.tau:.6g}"
-    return Entry(tau or moved, moved if tau else "", exact, step, bold=cell.default)
+    return TableCell(tau or moved, moved if tau else "", exact, step, bold=cell.default)
 
 
 STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
 
 
-def advice_blocks(score: Score) -> Iterator[Block]:
+def advice_blocks(score: ScoringRecord) -> Iterator[Block]:
     """What the scoring advises, how far this data bears it out, and what it did not test."""
     if not score.guidance:
         return
     yield Heading("What to try next", "score-guidance")
     lines = (
-        Line(
+        TableLine(
             guidance.knob,
-            (Entry(guidance.finding), Entry((Words(guidance.status, style),)), Entry(guidance.text)),
+            (
+                TableCell(guidance.finding),
+                TableCell((StyledWords(guidance.status, style),)),
+                TableCell(guidance.text),
+            ),
         )
         for guidance in score.guidance
         if guidance.status != "not tested"

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embassay.document.blocks import Block, Bullets, Column, Entry, Said, Table, Verdict, number_columns
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Said,
+    Table,
+    TableCell,
+    Verdict,
+    make_number_columns,
+)
 from embassay.protocols.kernel.claims import Claim
-from embassay.protocols.rag.trace.losses import PROMPT, SEARCH, StageLoss, Trace
+from embassay.protocols.rag.trace.losses import PROMPT, SEARCH, PipelineTrace, StageLoss
 from embassay.protocols.rag.trace.protocol import read_trace
-from embassay.report.board import Board
-from embassay.report.record import Record
+from embassay.report.board import SystemBoard
+from embassay.report.record import RunRecord
 from embassay.report.runs import ReportRun
 
 
-def trace_verdict(record: Record, _: Board) -> Verdict:
+def trace_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """The stage that loses most."""
     trace = read_trace(record.path)
     largest = trace.largest
     if largest is None:
-        return Verdict((_verdict(trace),), ((_lede(trace),),))
+        return Verdict((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),))
     share = largest.share
     lost = Claim(largest.stage, "is", "lost", value=share.value, low=share.low, high=share.high)
-    return Verdict((_verdict(trace),), ((_lede(trace),),), (lost,))
+    return Verdict((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),), (lost,))
 
 
 def trace_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -33,19 +42,19 @@ def trace_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from rest
 
 
-def trace_view(trace: Trace, *, each: bool = False) -> Iterator[Block]:
+def trace_view(trace: PipelineTrace, *, each: bool = False) -> Iterator[Block]:
     """The verdict and the losses, by tag where there are tags; with `each`, a row for every needed passage."""
-    yield Verdict((_verdict(trace),), ((_lede(trace),),))
-    yield _loss_table([loss for loss in trace.losses if not loss.tag], "Stage", "trace-losses")
+    yield Verdict((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),))
+    yield _stage_loss_table([loss for loss in trace.losses if not loss.tag], "Stage", "trace-losses")
     tagged = [loss for loss in trace.losses if loss.tag and loss.lost]
     if tagged:
-        yield _loss_table(tagged, "Tag and stage", "trace-tags")
+        yield _stage_loss_table(tagged, "Tag and stage", "trace-tags")
     if each:
         yield _passage_table(trace)
-    yield Bullets((*_say_effects(trace), *trace.notes))
+    yield Bullets((*_say_stage_effects(trace), *trace.notes))
 
 
-def _verdict(trace: Trace) -> str:
+def _write_trace_verdict(trace: PipelineTrace) -> str:
     largest = trace.largest
     if largest is None:
         return "Every needed passage is in the prompt."
@@ -54,40 +63,40 @@ def _verdict(trace: Trace) -> str:
         PROMPT: f"are found but rank below the first {trace.passages}",
     }
     ending = where.get(largest.stage, f"are lost at the stage {largest.stage}")
-    return f"{_share(largest)} of the needed passages {ending}"
+    return f"{_format_loss_share(largest)} of the needed passages {ending}"
 
 
-def _lede(trace: Trace) -> str:
+def _write_trace_lede(trace: PipelineTrace) -> str:
     n = len(trace.rows)
     finders = "; ".join(f"{name or 'none'} {count:,}" for name, count in trace.found_by.items())
     return (
-        f"{trace.in_prompt:,} of the {n:,} passages that {trace.questions:,} questions need are in the prompt, which "
-        f"takes {trace.passages}. Found by: {finders}."
+        f"{trace.passages_in_prompt:,} of the {n:,} passages that {trace.questions:,} questions need are in the "
+        f"prompt, which takes {trace.passages}. Found by: {finders}."
     )
 
 
-def _share(loss: StageLoss) -> str:
+def _format_loss_share(loss: StageLoss) -> str:
     share = loss.share
     low, high = share.ends
     return f"{share.point:.0%} ({100 * low:.0f}-{high:.0%})"
 
 
-def _loss_table(losses: list[StageLoss], title: str, name: str) -> Table:
-    rows: list[list[Said | Entry]] = [
+def _stage_loss_table(losses: list[StageLoss], title: str, name: str) -> Table:
+    rows: list[list[Said | TableCell]] = [
         [
             " ".join(filter(None, (loss.tag and f"{loss.tag}:", loss.stage))),
             f"{loss.lost:,}",
-            _share(loss),
+            _format_loss_share(loss),
             f"{loss.share.n:,}",
         ]
         for loss in losses
     ]
-    heads: list[str | Column] = [title, *number_columns("Lost here", "Share, 95%", "n")]
+    heads: list[str | Column] = [title, *make_number_columns("Lost here", "Share, 95%", "n")]
     return Table.of(name, heads, rows)
 
 
-def _passage_table(trace: Trace) -> Table:
-    rows: list[list[Said | Entry]] = [
+def _passage_table(trace: PipelineTrace) -> Table:
+    rows: list[list[Said | TableCell]] = [
         [
             f"{row.query} {row.passage}",
             *("" if rank is None else f"{rank:,}" for rank in row.ranks),
@@ -95,11 +104,11 @@ def _passage_table(trace: Trace) -> Table:
         ]
         for row in trace.rows
     ]
-    heads: list[str | Column] = ["Question and passage", *number_columns(*trace.names), "Lost at"]
+    heads: list[str | Column] = ["Question and passage", *make_number_columns(*trace.names), "Lost at"]
     return Table.of("trace-passages", heads, rows)
 
 
-def _say_effects(trace: Trace) -> Iterator[str]:
+def _say_stage_effects(trace: PipelineTrace) -> Iterator[str]:
     for effect in trace.effects:
         if effect.is_powerless:
             yield (

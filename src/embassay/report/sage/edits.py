@@ -17,14 +17,14 @@ from embassay.report.items import (
     SHORT,
     SIZES,
     SPANS,
-    Excerpts,
+    ExcerptStore,
     ItemGroup,
     ItemSource,
     JudgedTexts,
     Part,
 )
-from embassay.report.record import Record, System
-from embassay.report.sage.tables import expected_similarity, is_linear
+from embassay.report.record import RecordSystem, RunRecord
+from embassay.report.sage.tables import expected_similarity, is_linear_expected
 from embassay.runs.folder import RunFolder
 
 MOST = 200
@@ -35,7 +35,7 @@ NEEDLE = 90
 
 
 @dataclass(frozen=True)
-class Changes:
+class EditChanges:
     """Edits of a group's items: `reason` says why there are none, `needle` how inserted texts begin."""
 
     by_edit: dict[str, list[Any]]
@@ -43,67 +43,72 @@ class Changes:
     reason: str = ""
 
 
-def make_changes(
-    record: Record, task: str, dataset: str, ids: Sequence[str], texts: Sequence[str]
-) -> Changes:
+def compute_edit_changes(
+    record: RunRecord, task: str, dataset: str, ids: Sequence[str], texts: Sequence[str]
+) -> EditChanges:
     """For each edit and item a window of the edited text (robustness) or the span that changed."""
     try:
-        return _cached_changes(
+        return _compute_task_changes(
             _edit_context(record, dataset), task, Documents(tuple(ids[:MOST]), tuple(texts[:MOST]))
         )
     except EmbassayError as error:
-        return Changes({}, reason=f"Edited texts cannot be shown: {error}")
+        return EditChanges({}, reason=f"Edited texts cannot be shown: {error}")
 
 
-def _cached_changes(context: SageContext, task: str, documents: Documents) -> Changes:
+def _compute_task_changes(context: SageContext, task: str, documents: Documents) -> EditChanges:
     if task == "robustness":
         made = {
-            edit: [change_window(text, new) for text, new in _edited_pairs(edit, documents, context)]
+            edit: [
+                cut_change_window(text, new) for text, new in _pair_texts_with_edits(edit, documents, context)
+            ]
             for edit in EDITS
         }
-        return Changes(made)
+        return EditChanges(made)
     documents = shorten_documents(documents, context)
     spans: dict[str, list[Any]] = {}
     needle = ""
     for edit, kind, _, _ in SPANS:
-        found = [(change_span(text, new), new) for text, new in _edited_pairs(edit, documents, context)]
+        found = [
+            (find_change_span(text, new), new)
+            for text, new in _pair_texts_with_edits(edit, documents, context)
+        ]
         spans[edit] = [place for place, _ in found]
         if kind == "insertion":
             inserted = (new[place[0] : place[0] + place[2]] for place, new in found)
             needle = max((needle, *inserted), key=len)
-    return Changes(spans, needle[:NEEDLE])
+    return EditChanges(spans, needle[:NEEDLE])
 
 
-def change_window(text: str, new: str) -> list[Any]:
+def cut_change_window(text: str, new: str) -> list[Any]:
     """Where a window on the first change begins, the original's part of it and the edited one; [] if
     unchanged.
 
-    >>> change_window("the cat is here", "the cat is not here")
+    >>> cut_change_window("the cat is here", "the cat is not here")
     [0, 'the cat is not here']
     """
     if text == new:
         return []
-    start = max(0, _common_length(text, new) - BEFORE)
+    start = max(0, _common_prefix_length(text, new) - BEFORE)
     start = text.rfind(" ", 0, start) + 1
     return [start, new[start : start + WINDOW]]
 
 
-def change_span(text: str, new: str) -> list[int]:
+def find_change_span(text: str, new: str) -> list[int]:
     """Where two texts begin to differ, how many characters went and how many came.
 
-    >>> change_span("one two three", "one three"), change_span("one three", "one two three")
+    >>> find_change_span("one two three", "one three"), find_change_span("one three", "one two three")
     ([5, 4, 0], [5, 0, 4])
     """
-    start = _common_length(text, new)
-    end = min(_common_length(text[::-1], new[::-1]), min(len(text), len(new)) - start)
+    start = _common_prefix_length(text, new)
+    end = min(_common_prefix_length(text[::-1], new[::-1]), min(len(text), len(new)) - start)
     return [start, len(text) - start - end, len(new) - start - end]
 
 
-def _edited_pairs(edit: str, documents: Documents, context: SageContext) -> list[tuple[str, str]]:
+def _pair_texts_with_edits(edit: str, documents: Documents, context: SageContext) -> list[tuple[str, str]]:
     return list(zip(documents.texts, edit_documents(edit, documents, context), strict=True))
 
 
-def _common_length(a: str, b: str) -> int:
+def _common_prefix_length(a: str, b: str) -> int:
     """The length of the common beginning."""
     low, high = 0, min(len(a), len(b))
     while low < high:
@@ -112,7 +117,7 @@ def _common_length(a: str, b: str) -> int:
     return low
 
 
-def _edit_context(record: Record, dataset: str) -> SageContext:
+def _edit_context(record: RunRecord, dataset: str) -> SageContext:
     from embassay.text import open_tokenizer
 
     arguments = record.arguments
@@ -128,7 +133,7 @@ EDIT_NUMBERS = {"": 0, **{edit: i for i, edit in enumerate(REPLACED, start=1)}}
 class RankedDocuments:
     """Documents that occur in a ranking, by number: their ids and excerpts."""
 
-    def __init__(self, excerpts: Excerpts, judged: JudgedTexts) -> None:
+    def __init__(self, excerpts: ExcerptStore, judged: JudgedTexts) -> None:
         self.ids: list[str] = []
         self.texts: list[int] = []
         self._excerpts, self._judged = excerpts, judged
@@ -150,7 +155,7 @@ def read_rankings(
     """Per query and system `[documents of the clean ranking, document and edit by turns of the augmented
     one]`,
     and per query the gains of the relevant documents that any system found."""
-    found = [_ranked_entries(folder, group, system) for system in group.systems]
+    found = [_read_ranked_entries(folder, group, system) for system in group.systems]
     gains: list[dict[int, float]] = []
     lines = []
     for query in queries:
@@ -163,7 +168,7 @@ def read_rankings(
 Entries = dict[str, dict[str, list[tuple[str, str, float]]]]
 
 
-def _ranked_entries(folder: RunFolder, group: ItemGroup, system: System) -> Entries:
+def _read_ranked_entries(folder: RunFolder, group: ItemGroup, system: RecordSystem) -> Entries:
     """Entries (document, edit, gain) by query and version, best first."""
     path = folder.items_path(group.kind.task, group.dataset, system.name, ".rankings")
     if not path.exists():
@@ -200,7 +205,7 @@ def make_comparisons_part(source: ItemSource) -> Part:
     """The source, both summaries and the one people chose."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "first", "second")},
-        "choice": _people_choices(source.group, source.ids),
+        "choice": _infer_people_choices(source.group, source.ids),
     }
 
 
@@ -208,7 +213,7 @@ def make_ratings_part(source: ItemSource) -> Part:
     """The source, the summary and its ratings by axis."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "summary")},
-        "ratings": _ratings_by_axis(source),
+        "ratings": _read_ratings_by_axis(source),
     }
 
 
@@ -220,7 +225,7 @@ def make_robustness_part(source: ItemSource) -> Part:
 
 def make_sensitivity_part(source: ItemSource) -> Part:
     """The text, the span that each variant inserts or removes, and the similarity expected of it."""
-    linear = is_linear(source.record)
+    linear = is_linear_expected(source.record)
     sizes = {
         size: round(expected_similarity(float(size), linear=linear), 4)
         for kind in SIZES.values()
@@ -237,7 +242,10 @@ def make_clustering_part(source: ItemSource) -> Part:
         if name in members:
             members[name].append(text)
     clusters = [_read_clusters(source, system.name) for system in source.group.systems]
-    return {"fields": {}, "sets": [_set_part(source, members[item], clusters) for item in source.ids]}
+    return {
+        "fields": {},
+        "sets": [_make_cluster_set_part(source, members[item], clusters) for item in source.ids],
+    }
 
 
 def make_retrieval_part(source: ItemSource) -> Part:
@@ -256,11 +264,11 @@ def make_retrieval_part(source: ItemSource) -> Part:
 def _changes_part(source: ItemSource) -> Part:
     group = source.group
     texts = [source.judged.text("text", item) or "" for item in source.ids]
-    made = make_changes(source.record, group.kind.task, group.dataset, source.ids, texts)
+    made = compute_edit_changes(source.record, group.kind.task, group.dataset, source.ids, texts)
     return {"changes": made.by_edit, "needle": made.needle, "changesReason": made.reason}
 
 
-def _people_choices(group: ItemGroup, ids: Sequence[str]) -> list[int | None]:
+def _infer_people_choices(group: ItemGroup, ids: Sequence[str]) -> list[int | None]:
     """What people chose (0 or 1), read off a system's prediction and whether it was right."""
     keys = [measure.key for measure in group.measures]
     wanted = (("correct", ""), ("similarity", "first"), ("similarity", "second"))
@@ -272,7 +280,7 @@ def _people_choices(group: ItemGroup, ids: Sequence[str]) -> list[int | None]:
     return [{1.0: predicted[item], 0.0: 1 - predicted[item]}.get(float(correct[place[item]])) for item in ids]
 
 
-def _ratings_by_axis(source: ItemSource) -> dict[str, list[float | None]]:
+def _read_ratings_by_axis(source: ItemSource) -> dict[str, list[float | None]]:
     """The human ratings by axis; they stand in every system's file."""
     import polars as pl
 
@@ -297,7 +305,7 @@ def _read_clusters(source: ItemSource, system: str) -> dict[str, dict[str, int]]
     return clusters
 
 
-def _set_part(
+def _make_cluster_set_part(
     source: ItemSource, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]
 ) -> Part:
     """The first texts of one set, by label."""

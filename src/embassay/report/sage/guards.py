@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from embassay.document.blocks import Block, Column, Entry, Heading, Table, Text, number_columns
+from embassay.document.blocks import Block, Column, Heading, Table, TableCell, TextBlock, make_number_columns
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.guards import ALONE
 
@@ -14,7 +14,7 @@ TABLE = "tables/sage_guards.csv"
 Cells = Mapping[str, str]
 
 
-def read_guards(run: Path) -> dict[tuple[str, str, str], list[Cells]]:
+def read_guards_table(run: Path) -> dict[tuple[str, str, str], list[Cells]]:
     """The lines of the table of guards by dataset, system and damage; empty where the run tried none."""
     path = run / TABLE
     if not path.is_file():
@@ -28,7 +28,7 @@ def read_guards(run: Path) -> dict[tuple[str, str, str], list[Cells]]:
 
 def guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
     """What each damage leaves of a search, and the cheapest guard that keeps enough of it."""
-    parts = read_guards(run)
+    parts = read_guards_table(run)
     if not parts:
         return
     if heading:
@@ -37,7 +37,7 @@ def guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
     for dataset in datasets:
         of_dataset = {key: lines for key, lines in parts.items() if key[0] == dataset}
         yield _guard_table(dataset, of_dataset)
-    yield Text(
+    yield TextBlock(
         "Kept: share of the unguarded system's clean nDCG@10. Cheapest: the fastest guard that keeps enough and "
         "answers every question, or otherwise a threshold that refuses some; likely if the lower end of the "
         "interval is too low."
@@ -46,26 +46,31 @@ def guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
 
 def _guard_table(dataset: str, parts: Mapping[tuple[str, str, str], list[Cells]]) -> Table:
     heads: list[str | Column] = [
-        f"Damage of {dataset}", "System", *number_columns("Alone, 95%"), "Cheapest", *number_columns("Kept, 95%", "ms")
+        f"Damage of {dataset}", "System", *make_number_columns("Alone, 95%"), "Cheapest",
+        *make_number_columns("Kept, 95%", "ms")
     ]  # fmt: skip
     rows = [_guard_row(damage, system, lines) for (_, system, damage), lines in parts.items()]
     return Table.of(f"sage-guards-{dataset}", heads, rows)
 
 
-def _guard_row(damage: str, system: str, lines: Iterable[Cells]) -> list[str | Entry]:
+def _guard_row(damage: str, system: str, lines: Iterable[Cells]) -> list[str | TableCell]:
     by_guard = {line["guard"]: line for line in lines}
     best = next((line for line in by_guard.values() if line["cheapest"]), None)
     alone = by_guard.get(ALONE)
-    head: list[str | Entry] = [damage, system, numbers.NONE if alone is None else _show_kept(alone)]
+    head: list[str | TableCell] = [
+        damage,
+        system,
+        numbers.NONE if alone is None else _format_kept_share(alone),
+    ]
     if best is None:
         return [*head, "none of them", numbers.NONE, numbers.NONE]
     took = best["ms per question"]
     guard = "no guard needed" if best["guard"] == ALONE else best["guard"]
     sure = "" if best["cheapest"] == "sure" or best["guard"] == ALONE else f" ({best['cheapest']})"
-    return [*head, f"{guard}{sure}", _show_kept(best), f"{float(took):.2f}" if took else numbers.NONE]
+    return [*head, f"{guard}{sure}", _format_kept_share(best), f"{float(took):.2f}" if took else numbers.NONE]
 
 
-def _show_kept(line: Cells) -> str:
+def _format_kept_share(line: Cells) -> str:
     if not line["kept"]:
         return numbers.NONE
     ends = (

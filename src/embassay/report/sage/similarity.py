@@ -6,27 +6,43 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from embassay.document.blocks import Block, Box, Command, Details, Facts, Heading, Link, Panes, Text
+from embassay.document.blocks import (
+    Block,
+    Box,
+    CommandText,
+    Details,
+    Heading,
+    Link,
+    PageFactsLine,
+    Panes,
+    TextBlock,
+)
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
-from embassay.report.board import Board, Row, WantedColumn, list_missing_values, value_table
-from embassay.report.cards.findings import Finding, format_figure, format_share, known_rows, make_finding
-from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, edit_words
+from embassay.report.board import BoardRow, SystemBoard, WantedColumn, list_missing_values, value_table
+from embassay.report.cards.findings import (
+    SystemFinding,
+    format_result_with_interval,
+    format_share_with_count,
+    keep_rows_with_value,
+    make_finding,
+)
+from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, describe_edit
 from embassay.report.items import SIZES as SIZE_NAMES
-from embassay.report.record import Record
+from embassay.report.record import RunRecord
 from embassay.report.runs import ReportRun
 from embassay.report.sage.guards import guard_blocks
 from embassay.report.sage.tables import (
     BY_NAME,
     Pane,
-    change_curves,
-    count_copies,
+    describe_searched_copies,
     expected_similarity,
     format_two_decimals,
     heat_tables,
-    is_linear,
+    is_linear_expected,
     paper_tables,
     sage_verdict,
+    similarity_change_curves,
     task_panels,
 )
 from embassay.text import FURTHER, FURTHER_SUPERFICIAL
@@ -64,7 +80,7 @@ SIDES = (
 )
 
 
-def span_columns(
+def insertion_removal_columns(
     measure: str, prefix: str, sizes: int, ideal: Callable[[float], float]
 ) -> tuple[WantedColumn, ...]:
     """Columns for insertions and removals at the first `sizes` sizes, the positions one below the other; `ideal` gives
@@ -86,9 +102,9 @@ def span_columns(
     )
 
 
-def by_size(record: Record) -> tuple[WantedColumn, ...]:
+def similarity_by_size_columns(record: RunRecord) -> tuple[WantedColumn, ...]:
     """Columns for the mean over positions at each size, with the similarity expected there."""
-    linear = is_linear(record)
+    linear = is_linear_expected(record)
     return tuple(
         WantedColumn(
             f"{numbers.format_percent(float(p))}, expected "
@@ -104,9 +120,9 @@ def by_size(record: Record) -> tuple[WantedColumn, ...]:
     )
 
 
-def by_position(linear: bool) -> tuple[WantedColumn, ...]:
+def similarity_by_position_columns(linear: bool) -> tuple[WantedColumn, ...]:
     """Columns for each size and position; `linear` is the curve that is expected."""
-    return span_columns("similarity", "", 3, partial(expected_similarity, linear=linear))
+    return insertion_removal_columns("similarity", "", 3, partial(expected_similarity, linear=linear))
 
 
 RETAINED = (
@@ -117,7 +133,7 @@ RETAINED = (
         WantedColumn(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "meaning changed", ideal=1.0)
         for edit in CHANGED
     ),
-    *span_columns("retention", "replaced:", 2, lambda _: 1.0),
+    *insertion_removal_columns("retention", "replaced:", 2, lambda _: 1.0),
 )
 
 
@@ -130,7 +146,7 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield sage_verdict(record, board)
     tasks = "tasks" if len(board.tasks) > 1 else "task"
     yield Heading(f"{numbers.spell_count(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
-    yield Text(
+    yield TextBlock(
         "Each panel has its own scale, printed on top. Best first. Tick: estimate, bar: 95% "
         "interval. Dashed: the score of a trivial answer. Higher is better."
     )
@@ -139,14 +155,14 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from _sensitivity_blocks(record, board, alone)
     yield from _retrieval_blocks(record, board)
     yield from guard_blocks(record.path, heading=True)
-    yield from _part_blocks(
+    yield from _tables_with_heading(
         _tables_per_dataset(record, board, "preference", _preference_columns, "Human preference"),
         Heading("What people prefer", "sage-preference"),
         "Comparisons: the more similar of two summaries is predicted to be the chosen one. Ratings: Pearson r with the "
         "human rating, as (r + 1) / 2; 0.5 means no correlation.",
     )
-    yield from _part_blocks(
-        _by_dataset(record, board),
+    yield from _tables_with_heading(
+        _headlines_by_dataset(record, board),
         Heading("By dataset", "sage-datasets"),
         "The headline score of each task on each dataset; the task’s score is their mean.",
         "Task",
@@ -154,25 +170,25 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from _paper_layout_blocks(record, board, alone)
 
 
-def _part_blocks(
+def _tables_with_heading(
     panes: Iterator[Pane], heading: Heading, how: str, label: str = "Dataset"
 ) -> Iterator[Block]:
     """A heading, how to read what follows, and a table per dataset; nothing where no dataset has one."""
     if blocks := tuple(panes):
         yield heading
-        yield Text(how)
+        yield TextBlock(how)
         yield Panes(label, blocks)
 
 
-def _robustness_blocks(record: Record, board: Board, alone: bool) -> Iterator[Block]:
+def _robustness_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> Iterator[Block]:
     heat = partial(heat_tables, record, board, "robustness")
-    yield from _part_blocks(
+    yield from _tables_with_heading(
         heat(SHARES, name="shares", title="Robustness shares"),
         Heading("Why robustness is low", "sage-robustness"),
         "Share of documents for which each order of similarity holds, all comparisons strict. Robustness is the mean "
         "of the first three columns. Background: the darker, the further from 100%.",
     )
-    yield from _part_blocks(
+    yield from _tables_with_heading(
         heat(SIMILARITIES, format_two_decimals, name="edits", title="Similarity by edit"),
         Heading("Which edit moves similarity"),
         "Mean similarity of each version to the original (itself 1). Noise should stay above the "
@@ -180,31 +196,33 @@ def _robustness_blocks(record: Record, board: Board, alone: bool) -> Iterator[Bl
         "wrong side; darker is further away.",
     )
     if alone:
-        yield from _part_blocks(
+        yield from _tables_with_heading(
             heat(SIDES, name="sides", title="Share of documents on the right side of the summary"),
             Heading("On the right side of the summary", level=3),
             "Share of documents on which the edit is on the correct side of the summary.",
         )
 
 
-def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[Block]:
-    drawn = tuple(change_curves(record, board))
+def _sensitivity_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> Iterator[Block]:
+    drawn = tuple(similarity_change_curves(record, board))
     if not drawn:
         return
     heat = partial(heat_tables, record, board, "sensitivity")
     yield Heading("Does similarity fall as text is added or lost?", "sage-sensitivity")
-    yield Text(
+    yield TextBlock(
         "Mean similarity to the original, with its 95% band; at most four systems: the two best and the two worst. "
         "Dashed: the curve the protocol expects. All systems are in the table "
         f"{'under it' if alone else 'by size and position'}."
     )
     yield Panes("Dataset", drawn)
     if alone:
-        sizes = heat(by_size(record), format_two_decimals, name="sizes", title="Similarity by size")
+        sizes = heat(
+            similarity_by_size_columns(record), format_two_decimals, name="sizes", title="Similarity by size"
+        )
         yield Details("All systems by size", (Panes("Dataset", tuple(sizes)),))
-    yield from _part_blocks(
+    yield from _tables_with_heading(
         heat(
-            by_position(is_linear(record)),
+            similarity_by_position_columns(is_linear_expected(record)),
             format_two_decimals,
             name="positions",
             title="Similarity by size and position",
@@ -213,7 +231,7 @@ def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[B
         "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in the middle, at "
         "the end. Background, by their mean: amber is more similar than expected, blue less; darker is further away.",
     )
-    yield from _part_blocks(
+    yield from _tables_with_heading(
         _tables_per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
         Heading("Score, calibrated score, and falling at every step", level=3),
         "Calibrated: after the monotone map that best fits the expected curve, fitted on the other half of the "
@@ -222,8 +240,8 @@ def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[B
     )
 
 
-def _retrieval_blocks(record: Record, board: Board) -> Iterator[Block]:
-    yield from _part_blocks(
+def _retrieval_blocks(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
+    yield from _tables_with_heading(
         heat_tables(
             record,
             board,
@@ -235,51 +253,57 @@ def _retrieval_blocks(record: Record, board: Board) -> Iterator[Block]:
         ),
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
         "nDCG@10 as a share of the clean one. With all copies: the corpus also holds "
-        f"{count_copies(record)} of every document, none of them relevant (the headline). All other "
+        f"{describe_searched_copies(record)} of every document, none of them relevant (the headline). All other "
         "columns: the corpus is replaced by one perturbed version; their harmonic mean is shown with "
         "the headline. If a cell has three values: changed at the start, in the middle, at the end. Background: the "
         "darker, the more is lost; blue if more is found than before.",
     )
-    yield from _part_blocks(
+    yield from _tables_with_heading(
         _tables_per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
         Heading("nDCG@10 itself", level=3),
         "Ties: share of queries with ties in the first ten; the original then ranks before its copies.",
     )
 
 
-def _paper_layout_blocks(record: Record, board: Board, alone: bool) -> Iterator[Block]:
+def _paper_layout_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> Iterator[Block]:
     if not (printed := paper_tables(record, board)):
         return
     yield Heading("In the paper’s layout", "sage-paper")
     if not alone:
-        folder = Command("tables/")
-        yield Text(("Tables 1 to 6 are in the report of this run alone, and in its folder ", folder, "."))
+        folder = CommandText("tables/")
+        yield TextBlock(
+            ("Tables 1 to 6 are in the report of this run alone, and in its folder ", folder, ".")
+        )
         return
     those = ", tasks of this run" if len(board.tasks) < 5 else ""
-    yield Text(
+    yield TextBlock(
         "Three decimals. Bold: the best and all that cannot be told apart from it, if the run has tests (table "
         f"1{those}); elsewhere nothing is bold. If a table names no dataset, values are means over datasets."
     )
     yield from printed
 
 
-def _sage_facts(record: Record, board: Board) -> Facts:
+def _sage_facts(record: RunRecord, board: SystemBoard) -> PageFactsLine:
     datasets = {name for task in board.tasks for name in record.datasets(task.name)}
-    return Facts(
+    return PageFactsLine(
         (
             "SAGE",
-            numbers.format_counted(len(board.tasks), "task"),
-            numbers.format_counted(len(datasets), "dataset")
+            numbers.format_count_with_noun(len(board.tasks), "task"),
+            numbers.format_count_with_noun(len(datasets), "dataset")
             if len(datasets) > 1
             else next(iter(datasets), ""),
-            numbers.format_counted(len(record.ranked_systems), "system"),
+            numbers.format_count_with_noun(len(record.ranked_systems), "system"),
         ),
         (Link("the paper’s tables", "sage-paper"), Link("how to read this", "reading-sage")),
     )
 
 
 def _tables_per_dataset(
-    record: Record, board: Board, name: str, columns: Callable[[Record], Sequence[WantedColumn]], title: str
+    record: RunRecord,
+    board: SystemBoard,
+    name: str,
+    columns: Callable[[RunRecord], Sequence[WantedColumn]],
+    title: str,
 ) -> Iterator[Pane]:
     """One table per dataset of a task."""
     task = BY_NAME[name]
@@ -292,7 +316,7 @@ def _tables_per_dataset(
             yield dataset, (table,)
 
 
-def _sensitivity_columns(_: Record) -> list[WantedColumn]:
+def _sensitivity_columns(_: RunRecord) -> list[WantedColumn]:
     measures = {
         "sensitivity": "{}: score",
         "sensitivity_calibrated": "{}: score after calibration",
@@ -305,7 +329,7 @@ def _sensitivity_columns(_: Record) -> list[WantedColumn]:
     ]
 
 
-def _ndcg_columns(_: Record) -> list[WantedColumn]:
+def _ndcg_columns(_: RunRecord) -> list[WantedColumn]:
     return [
         WantedColumn("nDCG@10, clean corpus", "ndcg@10", "original"),
         WantedColumn("nDCG@10, with all copies", "ndcg@10", "augmented"),
@@ -313,7 +337,7 @@ def _ndcg_columns(_: Record) -> list[WantedColumn]:
     ]
 
 
-def _preference_columns(record: Record) -> list[WantedColumn]:
+def _preference_columns(record: RunRecord) -> list[WantedColumn]:
     axes = dict.fromkeys(
         row.variant for row in record.rows.values() if (row.task, row.measure) == ("preference", "score")
     )
@@ -325,7 +349,7 @@ def _preference_columns(record: Record) -> list[WantedColumn]:
     ]
 
 
-def _by_dataset(record: Record, board: Board) -> Iterator[Pane]:
+def _headlines_by_dataset(record: RunRecord, board: SystemBoard) -> Iterator[Pane]:
     """Headline scores by dataset, for each task that has more than one."""
     for task in board.tasks:
         wanted = [
@@ -343,13 +367,13 @@ ENOUGH = 0.5
 """A share of documents under one half is told of."""
 
 
-def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_edit_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The edit under which it keeps more of its retrieval than any other system."""
     record, name = run.record, row.system.name
     others = [system.name for system in record.ranked_systems if system.name != name]
     ahead: list[tuple[float, Result]] = []
-    for result in _kept_results(record, name):
-        rivals = known_rows(
+    for result in _list_retention_results(record, name):
+        rivals = keep_rows_with_value(
             [_retention_result(record, other, result.variant, result.dataset) for other in others]
         )
         if rivals and (result.value or 0.0) > max(rival.value or 0.0 for rival in rivals):
@@ -357,58 +381,72 @@ def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     if ahead:
         _, most = max(ahead, key=lambda pair: pair[0])
         clause = (
-            f"keeps {format_figure(most)} of its nDCG@10 when documents are "
-            f"{_edited_words(most)}{_dataset_words(record, most)}, the highest value of all; no test compares these"
+            f"keeps {format_result_with_interval(most)} of its nDCG@10 when documents are "
+            f"{_describe_row_edit(most)}{_name_dataset_if_several(record, most)}, the highest value of all; "
+            "no test compares these"
         )
         yield make_finding(run, clause, weight=1, place="sage-retrieval")
 
 
-def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
+def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """How often noise is put below a change of meaning, by which edits, and what retrieval loses most to."""
     record, name = run.record, row.system.name
-    relation = _least_share(record, lambda dataset: [_share_row(record, name, dataset, "share", RELATION)])
+    relation = _find_least_share(
+        record, lambda dataset: [_find_robustness_share(record, name, dataset, "share", RELATION)]
+    )
     if relation is not None and (relation.value or 0.0) < ENOUGH:
-        clause = (
-            f"keeps every kind of noise above every change of meaning on {_format_only(relation)} documents"
+        clause = f"keeps every kind of noise above every change of meaning on {_format_only_share(relation)} documents"
+        yield make_finding(
+            run, clause + _name_dataset_if_several(record, relation), weight=5, place="sage-robustness"
         )
-        yield make_finding(run, clause + _dataset_words(record, relation), weight=5, place="sage-robustness")
-    noise = _least_share(
-        record, lambda dataset: [_share_row(record, name, dataset, "above_summary", e) for e in SUPERFICIAL]
+    noise = _find_least_share(
+        record,
+        lambda dataset: [
+            _find_robustness_share(record, name, dataset, "above_summary", e) for e in SUPERFICIAL
+        ],
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
         clause = (
-            f"rates copies {NOISY[noise.variant]} no closer than a summary on {_rest_share(noise)} documents"
+            f"rates copies {NOISY[noise.variant]} no closer than a summary on "
+            f"{_format_remaining_share(noise)} documents"
         )
-        yield make_finding(run, clause + _dataset_words(record, noise), weight=3, place="sage-robustness")
-    meaning = _least_share(
-        record, lambda dataset: [_share_row(record, name, dataset, "below_summary", e) for e in SEMANTIC]
+        yield make_finding(
+            run, clause + _name_dataset_if_several(record, noise), weight=3, place="sage-robustness"
+        )
+    meaning = _find_least_share(
+        record,
+        lambda dataset: [_find_robustness_share(record, name, dataset, "below_summary", e) for e in SEMANTIC],
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
         rated = f"rates copies {NOISY[meaning.variant]} at least as close as a summary"
-        clause = f"{rated} on {_rest_share(meaning)} documents"
-        yield make_finding(run, clause + _dataset_words(record, meaning), weight=3, place="sage-robustness")
-    kept = _kept_results(record, name)
+        clause = f"{rated} on {_format_remaining_share(meaning)} documents"
+        yield make_finding(
+            run, clause + _name_dataset_if_several(record, meaning), weight=3, place="sage-robustness"
+        )
+    kept = _list_retention_results(record, name)
     if kept:
         least = min(kept, key=lambda result: result.value or 0.0)
-        where = f"when documents are {_edited_words(least)}{_dataset_words(record, least)}"
-        clause = f"keeps the least of its nDCG@10, {format_figure(least)}, {where}"
+        where = f"when documents are {_describe_row_edit(least)}{_name_dataset_if_several(record, least)}"
+        clause = f"keeps the least of its nDCG@10, {format_result_with_interval(least)}, {where}"
         yield make_finding(run, clause, weight=2, place="sage-retrieval")
 
 
-def _share_row(record: Record, system: str, dataset: str, measure: str, variant: str) -> Result | None:
+def _find_robustness_share(
+    record: RunRecord, system: str, dataset: str, measure: str, variant: str
+) -> Result | None:
     return record.find("robustness", system, measure, dataset=dataset, variant=variant)
 
 
-def _format_only(row: Result) -> str:
+def _format_only_share(row: Result) -> str:
     """`only 4 of 48 (8%)`, `none of 48`."""
     return (
-        f"only {format_share(row)}"
+        f"only {format_share_with_count(row)}"
         if round((row.value or 0.0) * row.n)
         else f"none of {numbers.format_count(row.n)}"
     )
 
 
-def _rest_share(row: Result) -> str:
+def _format_remaining_share(row: Result) -> str:
     """The share of items that are not counted: `44 of 48 (92%)`, `all of 48`."""
     rest = 1.0 - (row.value or 0.0)
     return (
@@ -418,17 +456,17 @@ def _rest_share(row: Result) -> str:
     )
 
 
-def _least_share(record: Record, rows: Callable[[str], Sequence[Result | None]]) -> Result | None:
+def _find_least_share(record: RunRecord, rows: Callable[[str], Sequence[Result | None]]) -> Result | None:
     """The row with the lowest value over the datasets of robustness."""
-    values = known_rows([row for dataset in record.datasets("robustness") for row in rows(dataset)])
+    values = keep_rows_with_value([row for dataset in record.datasets("robustness") for row in rows(dataset)])
     return min(values, key=lambda row: row.value or 0.0) if values else None
 
 
-def _retention_result(record: Record, system: str, variant: str, dataset: str) -> Result | None:
+def _retention_result(record: RunRecord, system: str, variant: str, dataset: str) -> Result | None:
     return record.find("retrieval", system, "retention", dataset=dataset, variant=variant)
 
 
-def _kept_results(record: Record, system: str) -> list[Result]:
+def _list_retention_results(record: RunRecord, system: str) -> list[Result]:
     """What is kept under each edit of the corpus, on every dataset."""
     return [
         row
@@ -449,10 +487,10 @@ EDITED = {
 }  # fmt: skip
 
 
-def _edited_words(row: Result) -> str:
+def _describe_row_edit(row: Result) -> str:
     edit = row.variant.removeprefix(REPLACED)
-    return EDITED.get(edit) or f"changed, {edit_words(edit)}"
+    return EDITED.get(edit) or f"changed, {describe_edit(edit)}"
 
 
-def _dataset_words(record: Record, row: Result) -> str:
+def _name_dataset_if_several(record: RunRecord, row: Result) -> str:
     return f" ({row.dataset})" if len(record.datasets(row.task)) > 1 else ""

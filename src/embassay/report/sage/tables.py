@@ -14,55 +14,67 @@ from embassay.document.blocks import (
     Block,
     Box,
     Column,
-    Entry,
     Figure,
     Heading,
-    Line,
     Part,
     Sentence,
+    StyledWords,
     Table,
-    Text,
+    TableCell,
+    TableLine,
+    TextBlock,
     Verdict,
-    Words,
-    diverging_step,
+    choose_diverging_step,
     join_names,
-    plain_text,
+    join_sentence_text,
 )
-from embassay.document.marks import Scale, draw_axis, grey_ticks, interval_mark, reference_label, scale_of
+from embassay.document.marks import (
+    Scale,
+    draw_axis,
+    draw_grey_ticks,
+    draw_interval_mark,
+    draw_reference_label,
+    fit_scale,
+)
 from embassay.document.plots import (
     HEIGHT,
     LEFT,
     MOST_LINES,
     WIDE,
-    Track,
-    draw_labels,
-    draw_names,
-    draw_sign,
+    PlotTrack,
+    compute_plot_height,
+    draw_line_names,
+    draw_scale_labels,
+    draw_track_sign,
     draw_tracks,
-    height_of,
     make_tracks,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, describe_left_out, state_contenders, state_count
+from embassay.protocols.kernel.claims import (
+    Claim,
+    claim_count,
+    claim_possible_leaders,
+    describe_beating_baselines,
+)
 from embassay.protocols.sage.tables import GROUPS, SageTable, make_tables
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.records import Result
 from embassay.report.board import (
     TOP,
-    Board,
+    BoardRow,
     BoardTask,
-    Row,
-    Value,
+    BoardValue,
+    SystemBoard,
     WantedColumn,
-    collect_ends,
-    count_items,
-    make_line,
-    missing_value,
-    passing_systems,
-    task_value,
+    collect_interval_ends,
+    count_task_items,
+    explain_missing_value,
+    find_task_value,
+    list_systems_above_reference,
+    make_system_line,
 )
-from embassay.report.cards.findings import trivial_value
-from embassay.report.record import OVERALL, Record
+from embassay.report.cards.findings import find_trivial_value
+from embassay.report.record import OVERALL, RunRecord
 
 TASKS = (
     BoardTask(
@@ -139,14 +151,14 @@ _MANY = 4
 """Edits that are named one by one."""
 
 
-def describe_tasks(record: Record) -> tuple[BoardTask, ...]:
+def describe_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
-    edits = count_copies(record)
+    edits = describe_searched_copies(record)
     shown = (*TASKS, *(task for task in BEYOND if record.datasets(task.name)))
     return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in shown)
 
 
-def count_copies(record: Record) -> str:
+def describe_searched_copies(record: RunRecord) -> str:
     """How many perturbed copies of every document the run has searched."""
     rows = (row.variant for row in record.rows.values() if row.task == "retrieval")
     edits = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
@@ -166,18 +178,18 @@ RELATION = "superficial_over_semantic"
 MOST_NAMES = 3
 
 
-def sage_verdict(record: Record, board: Board) -> Verdict:
+def sage_verdict(record: RunRecord, board: SystemBoard) -> Verdict:
     """The verdict of the SAGE page."""
-    noise, places = tuple(_noise_claims(record, board)), tuple(_place_claims(record, board))
+    noise, places = tuple(_state_noise_order(record, board)), tuple(_state_task_leaders(record, board))
     if not noise and not places:
         return Verdict(("SAGE: no ranked system has finished a task",), ())
-    leader = _leader_claim(record, board)
-    heading = _noise_heading(noise[0]) if noise else _leader_heading(board, leader)
-    lede = (*_shares_sentences(record, board, noise), *_places_sentences(board, places))
+    leader = _state_single_leader(record, board)
+    heading = _write_noise_heading(noise[0]) if noise else _leader_heading(board, leader)
+    lede = (*_say_noise_shares(record, board, noise), *_say_task_leaders(board, places))
     return Verdict(heading, lede, (*noise, *places, *(() if noise else (leader,))))
 
 
-def relation_rows(record: Record, board: Board) -> list[Result]:
+def list_noise_relation_rows(record: RunRecord, board: SystemBoard) -> list[Result]:
     """How often noise stays above changed meaning: a row per ranked system and dataset with a value."""
     relations = (
         record.find("robustness", row.system.name, "share", dataset=dataset, variant=RELATION)
@@ -187,98 +199,102 @@ def relation_rows(record: Record, board: Board) -> list[Result]:
     return [row for row in relations if row is not None and row.value is not None]
 
 
-def _noise_claims(record: Record, board: Board) -> Iterator[Claim]:
+def _state_noise_order(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
     """How many systems keep noise above changed meaning on most documents of a dataset, and whose share is the largest;
     none without values."""
-    rows = relation_rows(record, board)
+    rows = list_noise_relation_rows(record, board)
     if not rows:
         return
     half = {row.system for row in rows if (row.value or 0) > 0.5}
     where = " of a dataset" if len(record.datasets("robustness")) > 1 else ""
-    yield state_count("noise", len(half), len({row.system for row in rows}), where)
+    yield claim_count("noise", len(half), len({row.system for row in rows}), where)
     most = max(rows, key=lambda row: row.value or 0)
     others = tuple(dict.fromkeys(row.system for row in rows if row.system != most.system))
     n = round((most.value or 0.0) * most.n)
     yield Claim(most.system, "most", "share", others, most.value, n=n, of=most.n, kind=most.dataset)
 
 
-def _noise_heading(claim: Claim) -> Sentence:
+def _write_noise_heading(claim: Claim) -> Sentence:
     keep, what = "keeps" if claim.n == 1 else "keep", "noise above changed meaning on most documents"
     if not claim.n:
         return (f"No system keeps {what}",)
-    return (f"{claim.n} of {numbers.format_counted(claim.of, 'system')} {keep} {what}{claim.subject}",)
+    return (
+        f"{claim.n} of {numbers.format_count_with_noun(claim.of, 'system')} {keep} {what}{claim.subject}",
+    )
 
 
-def _leader_claim(record: Record, board: Board) -> Claim:
+def _state_single_leader(record: RunRecord, board: SystemBoard) -> Claim:
     """Who alone may be first on the first task that has such a one; else of how many tasks none has."""
     for task in board.tasks:
         first = record.scope(task.name).first
         if len(first) == 1:
-            return state_contenders(task.name, first, record.scope(task.name).systems)[0]
-    return state_count("leaders", 0, len(board.tasks))
+            return claim_possible_leaders(task.name, first, record.scope(task.name).systems)[0]
+    return claim_count("leaders", 0, len(board.tasks))
 
 
-def _leader_heading(board: Board, claim: Claim) -> Sentence:
+def _leader_heading(board: SystemBoard, claim: Claim) -> Sentence:
     if claim.relation == "counts":
-        return (f"SAGE: {numbers.format_counted(claim.of, 'task')}, no task with a single leader",)
-    return (board.naming(claim.subject), f" {BY_NAME[claim.measure].superlative}")
+        return (f"SAGE: {numbers.format_count_with_noun(claim.of, 'task')}, no task with a single leader",)
+    return (board.name_system(claim.subject), f" {BY_NAME[claim.measure].superlative}")
 
 
-def _shares_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sentence]:
+def _say_noise_shares(record: RunRecord, board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
     """The largest share of documents on which noise stays above changed meaning, and what caps the score."""
     if not claims:
         return []
     most = claims[-1]
     return [
-        _most_share(record, board, most) if most.value else _missing_share_sentence(record, most),
+        _say_largest_share(record, board, most) if most.value else _say_no_share(record, most),
         ("Robustness saturates at one third: see the shares, not only the score.",),
     ]
 
 
-def _most_share(record: Record, board: Board, claim: Claim) -> Sentence:
+def _say_largest_share(record: RunRecord, board: SystemBoard, claim: Claim) -> Sentence:
     where = f" on {claim.kind}" if len(record.datasets("robustness")) > 1 else ""
     of = "documents" if claim.of < 100 else "of the documents"
     share = f"On at most {numbers.format_share(claim.value or 0, claim.of)} {of}{where}"
     return (
         f"{share} every superficial edit stays above every meaning change: ",
-        board.naming(claim.subject),
+        board.name_system(claim.subject),
         ".",
     )
 
 
-def _missing_share_sentence(record: Record, claim: Claim) -> Sentence:
-    n = count_items(record, BY_NAME["robustness"], claim.subject)
+def _say_no_share(record: RunRecord, claim: Claim) -> Sentence:
+    n = count_task_items(record, BY_NAME["robustness"], claim.subject)
     return (f"No system keeps every superficial edit above every meaning change on any of {n:,} documents.",)
 
 
-def _place_claims(record: Record, board: Board) -> Iterator[Claim]:
+def _state_task_leaders(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
     """Who may be first on the tasks that have ranks."""
     for task in board.tasks:
         scope = record.scope(task.name)
         if len(scope.systems) < 2:
             continue
-        first = passing_systems(board, scope.first, task.name)
+        first = list_systems_above_reference(board, scope.first, task.name)
         below = len(scope.first) - len(first)
-        yield from state_contenders(task.name, first, scope.systems, kind="place", below=below)
+        yield from claim_possible_leaders(task.name, first, scope.systems, kind="place", below=below)
 
 
-def _places_sentences(board: Board, claims: Sequence[Claim]) -> list[Sentence]:
+def _say_task_leaders(board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
     """Who may be first, tasks with the same answer together."""
     first_on: dict[str, list[Claim]] = {}
     for claim in claims:
         first_on.setdefault(claim.measure, []).append(claim)
     tasks_of: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for task, of_task in first_on.items():
-        key = tuple(claim.subject for claim in of_task), describe_left_out(of_task[0])
+        key = tuple(claim.subject for claim in of_task), describe_beating_baselines(of_task[0])
         tasks_of.setdefault(key, []).append(BY_NAME[task].short.lower())
-    return [_place_sentence(board, *key, tasks) for key, tasks in tasks_of.items()]
+    return [_say_leaders_of_tasks(board, *key, tasks) for key, tasks in tasks_of.items()]
 
 
-def _place_sentence(board: Board, first: tuple[str, ...], left_out: str, tasks: list[str]) -> Sentence:
-    where = plain_text(join_names(tasks))
+def _say_leaders_of_tasks(
+    board: SystemBoard, first: tuple[str, ...], left_out: str, tasks: list[str]
+) -> Sentence:
+    where = join_sentence_text(join_names(tasks))
     if len(first) > MOST_NAMES:
         return (f"{numbers.spell_count(len(first)).capitalize()} systems may be first on {where}{left_out}.",)
-    names: list[Part] = [board.naming(system) for system in first]
+    names: list[Part] = [board.name_system(system) for system in first]
     return (
         "Only " if len(first) == 1 else "",
         *join_names(names, "or"),
@@ -296,12 +312,12 @@ def format_two_decimals(value: float) -> str:
 
 
 def heat_tables(
-    record: Record, board: Board, task: str, columns: Sequence[WantedColumn],
+    record: RunRecord, board: SystemBoard, task: str, columns: Sequence[WantedColumn],
     printed: Printed = numbers.format_percent, *, name: str, title: str
 ) -> Iterator[Pane]:  # fmt: skip
     """A heat table per dataset of the task, under how many items it rests on; columns without any row are left out."""
     for i, dataset in enumerate(record.datasets(task)):
-        rows = board.by_task(task)
+        rows = board.sort_rows_by_task(task)
         values = {
             (row.system.name, column): [
                 record.find(task, row.system.name, column.measure, dataset=dataset, variant=variant)
@@ -329,7 +345,7 @@ def heat_tables(
             ]
             if not any(entry.exact for entry in entries):
                 entries = [replace(entries[0], span=len(shown))]
-            lines.append(make_line(row, tuple(entries), place, rows))
+            lines.append(make_system_line(row, tuple(entries), place, rows))
         ranked = {row.system.name for row in rows if row.system.ranked}
         stacks = [stack for (system, _), stack in values.items() if system in ranked]
         results = [result for stack in stacks for result in stack if result and result.value is not None]
@@ -339,25 +355,20 @@ def heat_tables(
             tuple(lines), "heat stacked" if is_stacked else "heat", 3, is_titled=False,
             export="copy" if is_stacked else "yes", caption=f"{title}, {dataset}"
         )  # fmt: skip
-        yield (
-            dataset,
-            (
-                Text(f"{_items_text(results)}{_widest_interval(results, printed is numbers.format_percent)}"),
-                table,
-            ),
-        )
+        widest = _describe_widest_interval(results, printed is numbers.format_percent)
+        yield dataset, (TextBlock(_describe_item_counts(results) + widest), table)
 
 
 def _heat_entry(
-    record: Record,
+    record: RunRecord,
     task: str,
     dataset: str,
-    row: Row,
+    row: BoardRow,
     stack: Sequence[Result | None],
     printed: Printed,
     wanted: WantedColumn,
     summary: float | None,
-) -> Entry:
+) -> TableCell:
     """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
     result = stack[0]
     values = [part.value for part in stack if part is not None and part.value is not None]
@@ -365,27 +376,30 @@ def _heat_entry(
         # A cell without one of its values has no mean, as over the others it would be of something else.
         mean = sum(values) / len(values)
         shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)
-        return Entry(
-            "\n".join(map(printed, values)), "", Value("value", shown).exact, _step_at(mean, wanted, summary)
+        return TableCell(
+            "\n".join(map(printed, values)),
+            "",
+            BoardValue("value", shown).exact,
+            _pick_heat_step(mean, wanted, summary),
         )
-    cells = [cell for cell in record.cells_of(task, row.system.name) if cell.dataset == dataset]
-    value = missing_value(record, cells, result)
-    return Entry(value.sentence, why=value.reason or value.text)
+    cells = [cell for cell in record.list_cells(task, row.system.name) if cell.dataset == dataset]
+    value = explain_missing_value(record, cells, result)
+    return TableCell(value.sentence, why=value.reason or value.text)
 
 
-def _step_at(value: float, wanted: WantedColumn, summary: float | None) -> int:
+def _pick_heat_step(value: float, wanted: WantedColumn, summary: float | None) -> int:
     """The step of a value on a heat that diverges from what it should be."""
     if wanted.ideal is None:
         return 0
     if not isinstance(wanted.ideal, str):
         off = value - wanted.ideal
-        return diverging_step(-off if wanted.is_less_better else off)
+        return choose_diverging_step(-off if wanted.is_less_better else off)
     if summary is None:
         return 0
-    return diverging_step(value - summary if wanted.ideal == "above" else summary - value)
+    return choose_diverging_step(value - summary if wanted.ideal == "above" else summary - value)
 
 
-def _items_text(results: Sequence[Result]) -> str:
+def _describe_item_counts(results: Sequence[Result]) -> str:
     counts = sorted({result.n for result in results})
     if not counts:
         return "Nothing finished yet"
@@ -394,7 +408,7 @@ def _items_text(results: Sequence[Result]) -> str:
     return f"n from {numbers.format_count(counts[0])} to {numbers.format_count(counts[-1])} per row"
 
 
-def _widest_interval(results: Sequence[Result], in_percent: bool) -> str:
+def _describe_widest_interval(results: Sequence[Result], in_percent: bool) -> str:
     halves = [
         (result.ci_high - result.ci_low) / 2
         for result in results
@@ -422,7 +436,7 @@ MEASURES = {task.headline for task in BY_NAME.values()} | {
 """All that tables 1 to 6 are made of; a run has ten times as many rows."""
 
 
-def paper_tables(record: Record, board: Board) -> tuple[Table, ...]:
+def paper_tables(record: RunRecord, board: SystemBoard) -> tuple[Table, ...]:
     """Tables 1 to 6, as far as the run has their tasks."""
     kinds = {system.name: system.kind for system in record.systems}
     rows = [row for row in record.rows.values() if row.measure in MEASURES and row.variant.count("=") == 0]
@@ -434,9 +448,9 @@ def paper_tables(record: Record, board: Board) -> tuple[Table, ...]:
     )
 
 
-def _paper_table(record: Record, board: Board, table: SageTable) -> Table:
+def _paper_table(record: RunRecord, board: SystemBoard, table: SageTable) -> Table:
     lines = tuple(
-        Line(
+        TableLine(
             board.row(system).label,
             tuple(_paper_entry(record, board, table, system, i) for i in range(len(values))),
             group=heading,
@@ -451,20 +465,30 @@ def _paper_table(record: Record, board: Board, table: SageTable) -> Table:
     )
 
 
-def _order_paper_rows(board: Board, table: SageTable) -> list[tuple[str, str, tuple[float | None, ...]]]:
+def _order_paper_rows(
+    board: SystemBoard, table: SageTable
+) -> list[tuple[str, str, tuple[float | None, ...]]]:
     place = {row.system.name: i for i, row in enumerate(board.rows)}
     return sorted(table.rows, key=lambda row: place[row[1]])
 
 
-def _paper_entry(record: Record, board: Board, table: SageTable, system: str, place: int) -> Entry:
+def _paper_entry(
+    record: RunRecord, board: SystemBoard, table: SageTable, system: str, place: int
+) -> TableCell:
     """A value to three decimals or `n/a`; bold when it is the best or cannot be told apart from it."""
     exact = next(values for _, name, values in table.rows if name == system)[place]
     scope = _column_scope(record, table, place)
     bold = scope in record.scopes and system in record.scope(scope).best
-    value = _with_interval(record, board, system, scope) if scope else None
-    full = value.exact if value is not None else "" if exact is None else numbers.format_exact(exact)
+    value = _find_value_with_interval(record, board, system, scope) if scope else None
+    full = (
+        value.exact
+        if value is not None
+        else ""
+        if exact is None
+        else numbers.format_significant_digits(exact)
+    )
     text = "n/a" if exact is None else numbers.format_score(exact)
-    return Entry(
+    return TableCell(
         text,
         exact=full,
         why="" if full else value.reason if value is not None and value.reason else "no value",
@@ -472,55 +496,63 @@ def _paper_entry(record: Record, board: Board, table: SageTable, system: str, pl
     )
 
 
-def _column_scope(record: Record, table: SageTable, place: int) -> str:
+def _column_scope(record: RunRecord, table: SageTable, place: int) -> str:
     """The scope whose tests cover a column: table 1's tasks, and table 4 when robustness has one dataset."""
     if table.name == "sage_table1":
         return SCOPES[table.columns[place]]
     return "robustness" if table.name == "sage_table4" and len(record.datasets("robustness")) == 1 else ""
 
 
-def _with_interval(record: Record, board: Board, system: str, scope: str) -> Value | None:
+def _find_value_with_interval(
+    record: RunRecord, board: SystemBoard, system: str, scope: str
+) -> BoardValue | None:
     if scope == OVERALL:
         row = record.find(OVERALL, system, OVERALL)
-        return Value("value" if row is not None and row.value is not None else "undefined", row)
+        return BoardValue("value" if row is not None and row.value is not None else "undefined", row)
     if scope not in {task.name for task in board.tasks}:
         return None
-    return task_value(record, record.by_name[system], BY_NAME[scope])
+    return find_task_value(record, record.systems_by_name[system], BY_NAME[scope])
 
 
-def task_panels(record: Record, board: Board) -> Iterator[Block]:
+def task_panels(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
     """A panel for each task of the run."""
     for place, task in enumerate(board.tasks):
         rows = [
             (row, row.tasks[place])
-            for row in board.by_task(task.name)
+            for row in board.sort_rows_by_task(task.name)
             if row.system.ranked and row.tasks[place].value is not None
         ]
-        caution = (Text(task.caution),) if task.caution else ()
+        caution = (TextBlock(task.caution),) if task.caution else ()
         heading = Heading(task.title, f"panel-{task.name}", 3)
         table = _task_panel(record, task, rows)
-        yield Box("panel", (heading, Text(_panel_subtitle(record, task, rows)), table, *caution))
+        yield Box("panel", (heading, TextBlock(_panel_subtitle(record, task, rows)), table, *caution))
 
 
-def _task_panel(record: Record, task: BoardTask, rows: Sequence[tuple[Row, Value]]) -> Table:
+def _task_panel(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]) -> Table:
     """The systems of a task, those beyond the first twelve as ticks until asked for; a line at its trivial value."""
-    trivial = trivial_value(record, task)
-    scale = scale_of([*collect_ends(value for _, value in rows), *([] if trivial is None else [trivial])])
+    trivial = find_trivial_value(record, task)
+    scale = fit_scale(
+        [*collect_interval_ends(value for _, value in rows), *([] if trivial is None else [trivial])]
+    )
     lines, foot = [], []
     for i, (row, value) in enumerate(rows):
-        mark = interval_mark(
+        mark = draw_interval_mark(
             value.row, row.system.kind, scale, width=120, reference=trivial, few=value.few
         )  # fmt: skip
-        entry = Entry(
+        entry = TableCell(
             (mark, value.text), style="grey" if value.few else "", bold=value.best and not value.few,
             title=value.interval or "no interval"
         )  # fmt: skip
-        lines.append(Line(row.label, (entry,), row.system.kind, "more" if i >= TOP else "", row.system.name))
+        lines.append(
+            TableLine(row.label, (entry,), row.system.kind, "more" if i >= TOP else "", row.system.name)
+        )
     if rest := [value.value or 0.0 for _, value in rows[TOP:]]:
-        foot.append(Line(f"{len(rest)} more", (Entry((grey_ticks(rest, scale),)),), style="rest"))
+        foot.append(
+            TableLine(f"{len(rest)} more", (TableCell((draw_grey_ticks(rest, scale),)),), style="rest")
+        )
     if trivial is not None:
-        label = reference_label(trivial, f"{task.trivial_label} {numbers.format_score(trivial)}", scale)
-        foot.append(Line("", (Entry((label,)),)))
+        label = draw_reference_label(trivial, f"{task.trivial_label} {numbers.format_score(trivial)}", scale)
+        foot.append(TableLine("", (TableCell((label,)),)))
     return Table(
         "", task.title, "System", (Column((draw_axis(scale, labels=2), "Value"), style="num"),), tuple(lines),
         "marks", 3,
@@ -528,11 +560,11 @@ def _task_panel(record: Record, task: BoardTask, rows: Sequence[tuple[Row, Value
     )  # fmt: skip
 
 
-def _panel_subtitle(record: Record, task: BoardTask, rows: Sequence[tuple[Row, Value]]) -> str:
+def _panel_subtitle(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]) -> str:
     """What the value is, on which data, and how many items stand behind it."""
     datasets = record.datasets(task.name)
-    where = numbers.format_counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
-    counts = {count_items(record, task, row.system.name) for row, _ in rows}
+    where = numbers.format_count_with_noun(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
+    counts = {count_task_items(record, task, row.system.name) for row, _ in rows}
     n = f", {numbers.format_count(counts.pop())} {task.items}" if len(counts) == 1 else ""
     return f"{task.unit}; {where}{n}"
 
@@ -547,21 +579,21 @@ TITLES = {"insertion": "text is inserted", "removal": "text is removed"}
 class SimilarityCourse:
     """A system's mean similarity at each size that has a value."""
 
-    row: Row
+    row: BoardRow
     points: tuple[tuple[float, Result], ...]
 
 
-def change_curves(record: Record, board: Board) -> Iterator[Pane]:
+def similarity_change_curves(record: RunRecord, board: SystemBoard) -> Iterator[Pane]:
     """The charts of each dataset that has values, one for each kind of change."""
     for dataset in record.datasets("sensitivity"):
-        found = [(kind, _change_courses(record, board, dataset, kind)) for kind in SIZES]
+        found = [(kind, _list_similarity_courses(record, board, dataset, kind)) for kind in SIZES]
         if charts := tuple(
-            _change_figure(kind, lines, linear=is_linear(record)) for kind, lines in found if lines
+            _change_figure(kind, lines, linear=is_linear_expected(record)) for kind, lines in found if lines
         ):
             yield dataset, (Box("two", charts),)
 
 
-def is_linear(record: Record) -> bool:
+def is_linear_expected(record: RunRecord) -> bool:
     """Whether the run was told to expect 1 - p instead of 1 / (1 + p) [A15]."""
     return (record.arguments.get("options") or {}).get("curve") == "linear"
 
@@ -571,14 +603,16 @@ def expected_similarity(size: float, *, linear: bool = False) -> float:
     return 1 - size if linear else 1 / (1 + size)
 
 
-def pick_courses(rows: Sequence[SimilarityCourse]) -> tuple[SimilarityCourse, ...]:
+def pick_extreme_courses(rows: Sequence[SimilarityCourse]) -> tuple[SimilarityCourse, ...]:
     """At most four of the systems, ordered by score: the two best and the two worst."""
     return tuple(rows) if len(rows) <= MOST_LINES else (*rows[:2], *rows[-2:])
 
 
-def _change_courses(record: Record, board: Board, dataset: str, kind: str) -> tuple[SimilarityCourse, ...]:
+def _list_similarity_courses(
+    record: RunRecord, board: SystemBoard, dataset: str, kind: str
+) -> tuple[SimilarityCourse, ...]:
     courses = []
-    for row in board.by_task("sensitivity"):
+    for row in board.sort_rows_by_task("sensitivity"):
         if not row.system.ranked:
             continue
         results = [
@@ -589,19 +623,19 @@ def _change_courses(record: Record, board: Board, dataset: str, kind: str) -> tu
         points = tuple((size, row) for size, row in results if row is not None and row.value is not None)
         if points:
             courses.append(SimilarityCourse(row, points))
-    return pick_courses(courses)
+    return pick_extreme_courses(courses)
 
 
 def _change_figure(kind: str, lines: tuple[SimilarityCourse, ...], *, linear: bool) -> Figure:
-    values = collect_ends(Value("value", result) for line in lines for _, result in line.points)
-    y = scale_of([*values, 1.0, 0.0])
+    values = collect_interval_ends(BoardValue("value", result) for line in lines for _, result in line.points)
+    y = fit_scale([*values, 1.0, 0.0])
     tracks = make_tracks([(line.row.system.kind, line.points) for line in lines], y)
-    after = ("expected", height_of(y, expected_similarity(1.0, linear=linear)))
+    after = ("expected", compute_plot_height(y, expected_similarity(1.0, linear=linear)))
     parts = [
-        draw_labels(y),
-        draw_tracks(tracks, y, _draw_expected(y, linear=linear)),
-        _draw_axis(SIZES[kind]),
-        draw_names(tracks, [line.row.label for line in lines], plain=[after]),
+        draw_scale_labels(y),
+        draw_tracks(tracks, y, _draw_expected_curve(y, linear=linear)),
+        _draw_size_axis(SIZES[kind]),
+        draw_line_names(tracks, [line.row.label for line in lines], plain=[after]),
     ]
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 40}">{"".join(parts)}</svg>')
     small = f"n = {numbers.format_count(lines[0].points[0][1].n)}"
@@ -610,12 +644,14 @@ def _change_figure(kind: str, lines: tuple[SimilarityCourse, ...], *, linear: bo
     )
 
 
-def _curve_legend(lines: Sequence[SimilarityCourse], tracks: Sequence[Track]) -> tuple[Sentence, ...]:
+def _curve_legend(lines: Sequence[SimilarityCourse], tracks: Sequence[PlotTrack]) -> tuple[Sentence, ...]:
     """Markers with names, when a name is too long to stand whole at the end of its line."""
     if all(len(line.row.label) <= ROOM for line in lines):
         return ()
-    signs = (Markup(f'<svg viewBox="-12 -7 24 14">{draw_sign(track)}</svg>') for track in tracks)
-    return tuple((drawn, " ", Words(line.row.label, "bdi")) for drawn, line in zip(signs, lines, strict=True))
+    signs = (Markup(f'<svg viewBox="-12 -7 24 14">{draw_track_sign(track)}</svg>') for track in tracks)
+    return tuple(
+        (drawn, " ", StyledWords(line.row.label, "bdi")) for drawn, line in zip(signs, lines, strict=True)
+    )
 
 
 def _summarize_curves(kind: str, lines: Sequence[SimilarityCourse]) -> str:
@@ -625,13 +661,15 @@ def _summarize_curves(kind: str, lines: Sequence[SimilarityCourse]) -> str:
     return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
 
 
-def _draw_expected(y: Scale, *, linear: bool) -> str:
+def _draw_expected_curve(y: Scale, *, linear: bool) -> str:
     steps = [i / 20 for i in range(21)]
-    points = " ".join(f"{100 * p:.0f},{height_of(y, expected_similarity(p, linear=linear))}" for p in steps)
+    points = " ".join(
+        f"{100 * p:.0f},{compute_plot_height(y, expected_similarity(p, linear=linear))}" for p in steps
+    )
     return f'<polyline class="expected" points="{points}"/>'
 
 
-def _draw_axis(sizes: Sequence[float]) -> str:
+def _draw_size_axis(sizes: Sequence[float]) -> str:
     ticks = "".join(
         f'<text x="{LEFT + WIDE * size:.2f}%" y="{HEIGHT + 24}" '
         f'text-anchor="middle">{numbers.format_percent(size)}</text>'

@@ -8,17 +8,17 @@ from embassay.document.blocks import (
     Block,
     Bullets,
     Column,
-    Entry,
     Said,
     Table,
+    TableCell,
     Verdict,
-    number_columns,
+    make_number_columns,
 )
 from embassay.protocols.watch.compare import Conformance
 from embassay.protocols.watch.history import GroupState, WatchCheck
-from embassay.protocols.watch.impact import GoldenEffect, Impact, PanelEffect
+from embassay.protocols.watch.impact import GoldenEffect, ListImpact, PanelEffect
 from embassay.protocols.watch.plan import PlannedStep
-from embassay.protocols.watch.verdicts import interval_text
+from embassay.protocols.watch.verdicts import format_interval
 from embassay.runs.spending import format_dollars
 
 SAYS = {
@@ -29,11 +29,11 @@ SAYS = {
 }
 
 
-def check_view(check: WatchCheck) -> Iterator[Block]:
+def watch_check_view(check: WatchCheck) -> Iterator[Block]:
     """The verdict, what kind of change it is, whether it matters, and which texts moved."""
     yield Verdict(
         (SAYS[check.verdict].format(system=check.system) + ".",),
-        tuple((line,) for line in _lede_sentences(check)),
+        tuple((line,) for line in _check_lede_sentences(check)),
     )
     if check.impact is not None:
         yield impact_table(check.impact)
@@ -41,11 +41,11 @@ def check_view(check: WatchCheck) -> Iterator[Block]:
         yield _threshold_table(check)
     # Where all texts have changed, or none, the groups tell nothing apart.
     if check.verdict != "same" and any(0 < group.moved < group.n for group in check.groups):
-        yield _group_table(check.groups)
-    yield Bullets(tuple(_note_blocks(check)))
+        yield _moved_groups_table(check.groups)
+    yield Bullets(tuple(_list_check_notes(check)))
 
 
-def _lede_sentences(check: WatchCheck) -> Iterator[str]:
+def _check_lede_sentences(check: WatchCheck) -> Iterator[str]:
     if check.verdict == "same":
         yield (
             f"{check.asked - check.lost:,} items were asked again; {check.moved:,} differ by more than "
@@ -57,7 +57,7 @@ def _lede_sentences(check: WatchCheck) -> Iterator[str]:
         kinds = ", ".join("kind unknown" if told.kind == "unknown" else told.kind for told in check.changes)
         yield f"What changed: {kinds} ({check.changes[0].evidence})."
     if check.impact is not None:
-        yield f"Your lists: {interval_text(check.impact.states[-1].changed)} have other passages."
+        yield f"Your lists: {format_interval(check.impact.states[-1].changed)} have other passages."
     if check.panel is not None:
         yield from _panel_ledes(check.panel)
     if check.golden is not None:
@@ -68,13 +68,13 @@ def _lede_sentences(check: WatchCheck) -> Iterator[str]:
 
 def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
     yield (
-        f"{interval_text(panel.first)} of items have another first passage; values are off by {panel.error:.3g}, "
+        f"{format_interval(panel.first)} of items have another first passage; values are off by {panel.error:.3g}, "
         f"between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
     )
     if panel.turned is not None and panel.shift is not None:
         yield (
-            f"The judge is no longer the judge: grades moved by {interval_text(panel.shift, signed=True)}, and "
-            f"{interval_text(panel.turned)} crossed the line of relevance, as labels of a golden set would."
+            f"The judge is no longer the judge: grades moved by {format_interval(panel.shift, signed=True)}, and "
+            f"{format_interval(panel.turned)} crossed the line of relevance, as labels of a golden set would."
         )
     if panel.kappa is not None:
         kappa, (low, high) = panel.kappa, panel.kappa.ends
@@ -84,39 +84,39 @@ def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
 def _golden_ledes(golden: GoldenEffect) -> Iterator[str]:
     """What became of the labels, beside how many were others already when the judge was recorded."""
     yield (
-        f"Golden set {golden.name}: {interval_text(golden.now)} of a question's labels would be others now, "
-        f"{interval_text(golden.then)} when recorded; change {interval_text(golden.change, signed=True)} "
+        f"Golden set {golden.name}: {format_interval(golden.now)} of a question's labels would be others now, "
+        f"{format_interval(golden.then)} when recorded; change {format_interval(golden.change, signed=True)} "
         f"(n {golden.questions:,} of {golden.of_questions:,} questions, {golden.passages:,} of "
         f"{golden.of_passages:,} graded passages)."
     )
-    yield f"Share of relevant passages, now less in the golden set: {interval_text(golden.relevant, signed=True)}."
+    yield f"Share of relevant passages, now less in the golden set: {format_interval(golden.relevant, signed=True)}."
     if golden.holds:
         yield "More labels than before are others: not shown by this sample."
     else:
         yield "Grade the golden set again before you compare scores on it: embassay rag golden ... --from-stage S4."
 
 
-def impact_table(impact: Impact) -> Table:
+def impact_table(impact: ListImpact) -> Table:
     """Each state of an index, and what it does to lists."""
-    rows: list[list[Said | Entry]] = [
+    rows: list[list[Said | TableCell]] = [
         [
-            state.name, interval_text(state.changed), f"{state.overlap:.0%}",
-            "n/a" if state.ndcg is None else interval_text(state.ndcg, signed=True), f"{state.changed.n:,}",
+            state.name, format_interval(state.changed), f"{state.overlap:.0%}",
+            "n/a" if state.ndcg is None else format_interval(state.ndcg, signed=True), f"{state.changed.n:,}",
         ]
         for state in impact.states
     ]  # fmt: skip
     heads: list[str | Column] = [
         "Index",
-        *number_columns("Lists changed, 95%", "Same passages", "nDCG@10 change, 95%", "n"),
+        *make_number_columns("Lists changed, 95%", "Same passages", "nDCG@10 change, 95%", "n"),
     ]
     return Table.of("watch-lists", heads, rows)
 
 
 def _threshold_table(check: WatchCheck) -> Table:
-    rows: list[list[Said | Entry]] = [
+    rows: list[list[Said | TableCell]] = [
         [
             f"{state.measure} {state.threshold:.3f}", "holds" if state.holds else "no longer holds",
-            f"{state.accepted_before:.1%}", f"{state.accepted_now:.1%}", interval_text(state.turned),
+            f"{state.accepted_before:.1%}", f"{state.accepted_now:.1%}", format_interval(state.turned),
             f"{state.equivalent:.3f}",
         ]
         for state in check.thresholds
@@ -124,13 +124,13 @@ def _threshold_table(check: WatchCheck) -> Table:
     heads: list[str | Column] = [
         "Threshold",
         "Verdict",
-        *number_columns("Accepted before", "now", "Decisions turned", "As many at"),
+        *make_number_columns("Accepted before", "now", "Decisions turned", "As many at"),
     ]
     return Table.of("watch-thresholds", heads, rows)
 
 
-def _group_table(groups: Sequence[GroupState]) -> Table:
-    rows: list[list[Said | Entry]] = [
+def _moved_groups_table(groups: Sequence[GroupState]) -> Table:
+    rows: list[list[Said | TableCell]] = [
         [
             group.group,
             f"{group.moved:,} of {group.n:,}",
@@ -138,10 +138,10 @@ def _group_table(groups: Sequence[GroupState]) -> Table:
         ]
         for group in groups
     ]
-    return Table.of("watch-groups", ["Texts", *number_columns("Beyond noise", "Median distance")], rows)
+    return Table.of("watch-groups", ["Texts", *make_number_columns("Beyond noise", "Median distance")], rows)
 
 
-def _note_blocks(check: WatchCheck) -> Iterator[str]:
+def _list_check_notes(check: WatchCheck) -> Iterator[str]:
     yield f"Check {check.look}: p {check.p:.2g}; an alarm needs {check.level:.2g} or less."
     if check.lost:
         yield f"{check.lost:,} items have no answer and are left out."
@@ -157,21 +157,21 @@ def conformance_view(told: Conformance) -> Iterator[Block]:
     ]
     lede += [f"Difference: {change.kind} ({change.evidence})." for change in told.changes]
     yield Verdict((f"{told.first} and {told.second} are {told.verdict}.",), tuple((line,) for line in lede))
-    yield _group_table(told.groups)
+    yield _moved_groups_table(told.groups)
     yield Bullets((f"{told.lost:,} items have no answer and are left out.",) if told.lost else ())
 
 
-def plan_view(steps: Sequence[PlannedStep]) -> Iterator[Block]:
+def watch_plan_view(steps: Sequence[PlannedStep]) -> Iterator[Block]:
     """What would be asked for, a row per step."""
-    rows: list[list[Said | Entry]] = [
+    rows: list[list[Said | TableCell]] = [
         [
             step.step, f"{step.texts:,}", f"{step.tokens:,}", format_dollars(step.usd),
-            "not known" if step.seconds is None else _time_text(step.seconds)
+            "not known" if step.seconds is None else _format_seconds(step.seconds)
         ]
         for step in steps
     ]  # fmt: skip
-    yield Table.of("watch-plan", ["Step", *number_columns("Texts", "Tokens", "Price", "Time")], rows)
+    yield Table.of("watch-plan", ["Step", *make_number_columns("Texts", "Tokens", "Price", "Time")], rows)
 
 
-def _time_text(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     return f"{seconds:,.1f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"

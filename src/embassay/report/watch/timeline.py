@@ -10,20 +10,20 @@ from pathlib import Path
 from embassay.document.blocks import (
     Block,
     Bullets,
-    Care,
+    CautionNotes,
     Column,
-    Entry,
-    Facts,
     Heading,
-    Line,
+    PageFactsLine,
     Table,
-    Text,
+    TableCell,
+    TableLine,
+    TextBlock,
     Verdict,
-    number_columns,
+    make_number_columns,
 )
 from embassay.errors import DataError
 from embassay.protocols.watch.history import ENDING, WatchCheck, read_checks
-from embassay.protocols.watch.verdicts import interval_text
+from embassay.protocols.watch.verdicts import format_interval
 from embassay.report.runs import ReportRun
 from embassay.report.watch.checks import SAYS, impact_table
 from embassay.runs.spending import format_dollars
@@ -33,7 +33,7 @@ MOST_CHECKS = 400
 
 
 @dataclass(frozen=True)
-class Timeline:
+class CheckTimeline:
     """The checks of one file, oldest first, or why it cannot be read."""
 
     path: Path
@@ -46,26 +46,26 @@ class Timeline:
         return self.checks[-1].system if self.checks else self.path.name.removesuffix(ENDING)
 
 
-def find_timelines(folders: Sequence[Path]) -> tuple[Timeline, ...]:
+def find_check_timelines(folders: Sequence[Path]) -> tuple[CheckTimeline, ...]:
     """The files of checks in these folders and in those right above them, each once."""
     places = dict.fromkeys(place.resolve() for folder in folders for place in (folder, folder.parent))
     files = dict.fromkeys(file for place in places for file in sorted(place.glob(f"*{ENDING}")))
     return tuple(_read_timeline(file) for file in files)
 
 
-def _read_timeline(path: Path) -> Timeline:
+def _read_timeline(path: Path) -> CheckTimeline:
     try:
-        return Timeline(path, read_checks(path))
+        return CheckTimeline(path, read_checks(path))
     except (DataError, OSError) as error:
-        return Timeline(path, (), str(error))
+        return CheckTimeline(path, (), str(error))
 
 
 def watch_page(runs: Sequence[ReportRun]) -> Iterator[Block]:
     """All checks that lie beside the runs of a report; nothing where there are none."""
-    yield from timeline_blocks(find_timelines([run.record.path for run in runs]))
+    yield from timeline_blocks(find_check_timelines([run.record.path for run in runs]))
 
 
-def timeline_blocks(timelines: Sequence[Timeline]) -> Iterator[Block]:
+def timeline_blocks(timelines: Sequence[CheckTimeline]) -> Iterator[Block]:
     """The newest verdict of each system, then what changed when."""
     told = [timeline for timeline in timelines if timeline.checks or timeline.fault]
     if not told:
@@ -86,43 +86,44 @@ def timeline_blocks(timelines: Sequence[Timeline]) -> Iterator[Block]:
         yield from _timeline_section(timeline, place)
 
 
-def _timeline_section(timeline: Timeline, place: int) -> Iterator[Block]:
+def _timeline_section(timeline: CheckTimeline, place: int) -> Iterator[Block]:
     yield Heading(timeline.system, f"watch-{place}", 3)
     if timeline.fault:
-        yield Care((timeline.fault,), "These checks cannot be read.")
+        yield CautionNotes((timeline.fault,), "These checks cannot be read.")
         return
     checks = timeline.checks
     turns = [check for before, check in pairwise(checks) if before.verdict != check.verdict]
     turns = [checks[0], *turns] if checks[0].verdict != "same" else turns
-    yield Facts.of("", f"{len(checks):,} checks", f"{checks[0].at[:10]} to {checks[-1].at[:10]}")
+    yield PageFactsLine.of("", f"{len(checks):,} checks", f"{checks[0].at[:10]} to {checks[-1].at[:10]}")
     if turns:
-        yield Bullets(tuple(_say_turn(check) for check in turns))
+        yield Bullets(tuple(_say_verdict_change(check) for check in turns))
     lines = tuple(_check_line(check) for check in reversed(checks[-MOST_CHECKS:]))
     columns: tuple[str | Column, ...] = (
         "Verdict",
         "What changed",
-        *number_columns("Beyond noise", "p", "Lists changed, 95%", "Price"),
+        *make_number_columns("Beyond noise", "p", "Lists changed, 95%", "Price"),
     )
     yield Table(f"watch-checks-{place}", "Checks, the newest first", "Time", columns, lines)
     impact = next((check.impact for check in reversed(checks) if check.impact is not None), None)
     if impact is not None:
-        yield Text(
+        yield TextBlock(
             "What searching with an old, a half re-embedded and a new index costs, when it was last measured:"
         )
         yield impact_table(impact)
 
 
-def _say_turn(check: WatchCheck) -> str:
+def _say_verdict_change(check: WatchCheck) -> str:
     kinds = ", ".join(change.kind for change in check.changes)
     return f"{check.at}: {check.verdict}" + (f" ({kinds})" if kinds else "") + "."
 
 
-def _check_line(check: WatchCheck) -> Line:
+def _check_line(check: WatchCheck) -> TableLine:
     kinds = ", ".join(change.kind for change in check.changes)
-    lists = "" if check.impact is None else interval_text(check.impact.states[-1].changed)
+    lists = "" if check.impact is None else format_interval(check.impact.states[-1].changed)
     style = "" if check.verdict == "same" else "state failed"
     entries = (
-        Entry(check.verdict, style=style), Entry(kinds), Entry(f"{check.moved:,} of {check.asked - check.lost:,}"),
-        Entry(f"{check.p:.2g}"), Entry(lists), Entry(format_dollars(check.usd)),
+        TableCell(check.verdict, style=style), TableCell(kinds),
+        TableCell(f"{check.moved:,} of {check.asked - check.lost:,}"),
+        TableCell(f"{check.p:.2g}"), TableCell(lists), TableCell(format_dollars(check.usd)),
     )  # fmt: skip
-    return Line(check.at, entries)
+    return TableLine(check.at, entries)

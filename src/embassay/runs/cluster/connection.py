@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.machine import VARIABLE, choose_card, count_cores
-from embassay.runs.execution import Ray, describe_error
+from embassay.machine import VARIABLE, choose_cuda_card, count_cores
+from embassay.runs.execution import RayWorkers, describe_error
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -55,18 +55,18 @@ def import_ray() -> Any:
     return ray
 
 
-def node_strategy(ray: Any, node: str, *, soft: bool = False) -> Any:
+def schedule_on_node(ray: Any, node: str, *, soft: bool = False) -> Any:
     """The strategy that puts a task or an actor on this node; `soft`, elsewhere where that is gone."""
     return ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=soft)
 
 
-def enter_folder(folder: str) -> None:
+def enter_driver_folder(folder: str) -> None:
     """Work in the folder of the driver, where this machine has it: relative paths then mean the same."""
     if Path(folder).is_dir():
         os.chdir(folder)
 
 
-def get_value(reference: Any) -> Any:
+def fetch_ray_value(reference: Any) -> Any:
     """What a reference stands for; what its task raised is raised as it was, without Ray's own words around it."""
     ray = import_ray()
     try:
@@ -109,7 +109,7 @@ whatever it asks for later."""
 _SETTINGS = 4
 
 
-def check_address(address: str) -> None:
+def check_cluster_address(address: str) -> None:
     """UsageError where HOST:PORT is none, nothing answers there, or something that is no head of a cluster."""
     if address in ("auto", "local"):
         return
@@ -125,7 +125,7 @@ def check_address(address: str) -> None:
             mend="Write HOST:PORT, as shown by `ray start --head`, or auto on a machine of the cluster.",
         )
     try:
-        answered = _is_answering(host.strip("[]"), int(port))
+        answered = _has_http2_server(host.strip("[]"), int(port))
     except OSError as error:
         raise make_no_cluster_error(address, str(error.strerror or error)) from error
     if not answered:
@@ -143,7 +143,7 @@ def make_no_cluster_error(address: str, why: str) -> UsageError:
     )
 
 
-def _is_answering(host: str, port: int) -> bool:
+def _has_http2_server(host: str, port: int) -> bool:
     """Whether a server of HTTP/2 is there; behind TLS that cannot be seen so early. OSError where there is none."""
     with socket.create_connection((host, port), timeout=_SECONDS) as server:
         if os.environ.get("RAY_USE_TLS", "0") not in ("", "0", "false"):
@@ -170,26 +170,27 @@ _MEND = (
 )
 
 
-class ClusterPulse:
+class ClusterMonitor:
     """The CPUs of the cluster, as its head said last; nothing waits for it."""
 
     def __init__(self, ray: Any, cpus: int) -> None:
         self._ray, self.cpus = ray, max(1, cpus)
         self._daemon, self._refused = _daemon_address(ray), 0
         self._heard, self._ended = time.monotonic(), threading.Event()
-        self._thread = threading.Thread(target=self._ask, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._poll_cluster, name="pulse", daemon=True)
         self._thread.start()
 
     def check(self) -> None:
         """ModelError where this machine's daemon is gone, or the head has been silent for too long."""
         if self._refused >= _REFUSALS:
             raise make_dead_daemon_error()
-        if self._silent() > SILENCE:
+        if self._measure_silence() > SILENCE:
             # This process may have been stopped for a while: then an answer is on its way.
             time.sleep(3 * _PERIOD)
-            if self._silent() > SILENCE:
+            if self._measure_silence() > SILENCE:
                 raise ModelError(
-                    f"The head of the Ray cluster has not answered for {self._silent():.0f} s.", mend=_MEND
+                    f"The head of the Ray cluster has not answered for {self._measure_silence():.0f} s.",
+                    mend=_MEND,
                 )
 
     def stop(self) -> None:
@@ -197,12 +198,12 @@ class ClusterPulse:
         self._ended.set()
         self._thread.join(timeout=3 * _PERIOD)
 
-    def _silent(self) -> float:
+    def _measure_silence(self) -> float:
         return time.monotonic() - self._heard
 
-    def _ask(self) -> None:
+    def _poll_cluster(self) -> None:
         while not self._ended.wait(_PERIOD):
-            self._refused = self._refused + 1 if _is_refused(self._daemon) else 0
+            self._refused = self._refused + 1 if _is_connection_refused(self._daemon) else 0
             try:
                 resources = self._ray.cluster_resources()
             except Exception:  # whatever Ray raises, it is no answer
@@ -222,7 +223,7 @@ def _daemon_address(ray: Any) -> tuple[str, int]:
     return own["NodeManagerAddress"], int(own["NodeManagerPort"])
 
 
-def _is_refused(where: tuple[str, int]) -> bool:
+def _is_connection_refused(where: tuple[str, int]) -> bool:
     """Whether nobody listens there any more; a daemon that is merely slow does not refuse."""
     try:
         socket.create_connection(where, timeout=_PERIOD).close()
@@ -246,7 +247,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEX
 
 
 @contextmanager
-def connect_cluster(chosen: Ray) -> Iterator[Any]:
+def connect_cluster(chosen: RayWorkers) -> Iterator[Any]:
     """The library, connected; a cluster that was started for this is stopped at the end, one that was joined is left.
     A connection that this process has already is used as it is. UsageError where there is no such cluster, or none
     that this process can join."""
@@ -255,7 +256,7 @@ def connect_cluster(chosen: Ray) -> Iterator[Any]:
         yield ray
         return
     if chosen.address is not None:
-        check_address(chosen.address)
+        check_cluster_address(chosen.address)
     with _keep_signal_handlers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _start_ray(ray, chosen)
@@ -273,10 +274,10 @@ def thread_settings() -> dict[str, str]:
     return {"OMP_NUM_THREADS": str(count_cores()), **chosen}
 
 
-def _start_ray(ray: Any, chosen: Ray) -> None:
+def _start_ray(ray: Any, chosen: RayWorkers) -> None:
     environment = {name: os.environ[name] for name in _FORWARDED if os.environ.get(name)} | thread_settings()
     # What this machine has decides: a cell's key says which device its vectors are of.
-    environment[VARIABLE] = "cpu" if choose_card() is None else "auto"
+    environment[VARIABLE] = "cpu" if choose_cuda_card() is None else "auto"
     common = {
         "log_to_driver": False,
         "logging_level": logging.CRITICAL,
@@ -292,15 +293,17 @@ def _start_ray(ray: Any, chosen: Ray) -> None:
     except (Exception, SystemExit) as error:  # Ray raises all kinds, a bare Exception too
         if chosen.address is None:
             raise UsageError(
-                f"Ray could not be started here: {_brief_error(error)}", mend=_MEND_START
+                f"Ray could not be started here: {_summarise_ray_error(error)}", mend=_MEND_START
             ) from error
         if any("InvalidAuthToken" in line for line in heard):
             raise UsageError(
                 f"The Ray cluster at {chosen.address} asks for its token.", mend=_MEND_TOKEN
             ) from error
         if isinstance(error, RuntimeError):
-            raise UsageError(f"Ray does not join: {_brief_error(error)}", mend=_MEND_VERSION) from error
-        raise make_no_cluster_error(chosen.address, _brief_error(error)) from error
+            raise UsageError(
+                f"Ray does not join: {_summarise_ray_error(error)}", mend=_MEND_VERSION
+            ) from error
+        raise make_no_cluster_error(chosen.address, _summarise_ray_error(error)) from error
 
 
 def _silence_ray(ray: Any) -> None:
@@ -341,7 +344,7 @@ def _capture_stderr() -> Iterator[list[str]]:
         os.close(before)
 
 
-def _brief_error(error: BaseException) -> str:
+def _summarise_ray_error(error: BaseException) -> str:
     """An error of Ray's in one line: it tells versions on lines of their own."""
     if isinstance(error, SystemExit):
         return "it does not use Ray's protocol"
@@ -370,7 +373,7 @@ _CPUS_PER_ACTOR = 8
 
 
 @dataclass(frozen=True)
-class Node:
+class ClusterNode:
     """A machine as Ray counts it: CPUs and GPUs that tasks may book, bytes of memory and of the object store."""
 
     id: str
@@ -381,7 +384,7 @@ class Node:
     object_store: int
 
     @property
-    def seats(self) -> int:
+    def encoder_seats(self) -> int:
         """Processes of one encoder that it holds: an encoder has threads of its own, on all cores."""
         return max(1, self.cpus // _CPUS_PER_ACTOR)
 
@@ -390,7 +393,7 @@ class Node:
 class NodeFindings:
     """What a process on a node finds there. `error` where Embassay cannot be imported."""
 
-    node: Node
+    node: ClusterNode
     python: str
     embassay: str
     ray: str
@@ -398,12 +401,12 @@ class NodeFindings:
     error: str = ""
 
 
-def list_nodes(ray: Any) -> tuple[Node, ...]:
+def list_nodes(ray: Any) -> tuple[ClusterNode, ...]:
     """The machines that are there, by name."""
     alive = [
-        Node(
+        ClusterNode(
             node["NodeID"],
-            node["NodeManagerHostname"] if _is_alone(node) else node["NodeManagerAddress"],
+            node["NodeManagerHostname"] if _has_hostname(node) else node["NodeManagerAddress"],
             int(node["Resources"].get("CPU", 0)),
             float(node["Resources"].get("GPU", 0)),
             int(node["Resources"].get("memory", 0)),
@@ -415,7 +418,7 @@ def list_nodes(ray: Any) -> tuple[Node, ...]:
     return tuple(sorted(alive, key=lambda node: (node.host, node.id)))
 
 
-def count_cpus(found: Sequence[Node]) -> int:
+def count_cpus(found: Sequence[ClusterNode]) -> int:
     """The CPUs of all together. UsageError where there is none."""
     total = sum(node.cpus for node in found)
     if not total:
@@ -425,16 +428,16 @@ def count_cpus(found: Sequence[Node]) -> int:
     return total
 
 
-def look_at_nodes(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -> list[NodeFindings]:
+def inspect_nodes(ray: Any, found: Sequence[ClusterNode], files: Sequence[Path] = ()) -> list[NodeFindings]:
     """What each machine finds, asked there, all at once; `files` are looked for. A machine that is gone by then is left
     out: runs outlive the loss of a node, so its loss before they begin stops none."""
-    probe = ray.remote(_make_probe())
+    probe = ray.remote(_make_node_probe())
     paths, folder = [str(file) for file in files], str(Path.cwd())
     answers = [
-        probe.options(num_cpus=0, scheduling_strategy=node_strategy(ray, node.id)).remote(paths, folder)
+        probe.options(num_cpus=0, scheduling_strategy=schedule_on_node(ray, node.id)).remote(paths, folder)
         for node in found
     ]
-    finds = [_collect_seen(ray, node, answer) for node, answer in zip(found, answers, strict=True)]
+    finds = [_collect_node_findings(ray, node, answer) for node, answer in zip(found, answers, strict=True)]
     if not any(find.error for find in finds):
         return finds
     alive = {node.id for node in list_nodes(ray)}
@@ -463,11 +466,11 @@ def check_nodes(seen: Sequence[NodeFindings]) -> None:
             )
 
 
-def _is_alone(plain: dict[str, Any]) -> bool:
+def _has_hostname(plain: dict[str, Any]) -> bool:
     return bool(plain["NodeManagerHostname"])
 
 
-def _collect_seen(ray: Any, node: Node, answer: Any) -> NodeFindings:
+def _collect_node_findings(ray: Any, node: ClusterNode, answer: Any) -> NodeFindings:
     try:
         return NodeFindings(node, **ray.get(answer, timeout=_NODE_SECONDS))
     except ray.exceptions.GetTimeoutError:
@@ -478,10 +481,10 @@ def _collect_seen(ray: Any, node: Node, answer: Any) -> NodeFindings:
         return NodeFindings(node, "", "", "", error=lines[-1].strip())
 
 
-def _make_probe() -> Callable[[list[str], str], dict[str, Any]]:
+def _make_node_probe() -> Callable[[list[str], str], dict[str, Any]]:
     """A function that travels by value: where Embassay is missing, it can say so."""
 
-    def probe(files: list[str], folder: str) -> dict[str, Any]:
+    def probe_node(files: list[str], folder: str) -> dict[str, Any]:
         import os
         import platform
 
@@ -498,4 +501,4 @@ def _make_probe() -> Callable[[list[str], str], dict[str, Any]]:
             os.chdir(folder)
         return {**facts, "missing": tuple(file for file in files if not os.path.exists(file))}  # noqa: PTH110
 
-    return probe
+    return probe_node

@@ -17,58 +17,58 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Encoder
 from embassay.errors import ModelError
-from embassay.machine import cache_folder, choose_card
+from embassay.machine import choose_cuda_card, find_cache_folder
 from embassay.runs.cluster.connection import (
-    ClusterPulse,
-    Node,
+    ClusterMonitor,
+    ClusterNode,
     RaisedError,
     check_nodes,
     connect_cluster,
     count_cpus,
-    enter_folder,
-    get_value,
+    enter_driver_folder,
+    fetch_ray_value,
     import_ray,
+    inspect_nodes,
     list_nodes,
-    look_at_nodes,
     make_dead_daemon_error,
-    node_strategy,
     pack_value,
+    schedule_on_node,
     unpack_value,
     wrap_error,
 )
 from embassay.runs.cluster.pools import (
     DIED,
     RETRIES,
+    ActorPoolEncoder,
     EncoderDescription,
     EncoderPools,
     LossCounter,
-    SpreadEncoder,
     WantedEncoder,
-    differing_encoder,
-    get_insistently,
+    fetch_with_retries,
+    make_encoder_mismatch_error,
 )
 from embassay.runs.execution import (
-    Attempt,
-    Listener,
-    Ray,
+    CellAttempt,
+    RayWorkers,
+    RunListener,
     Work,
     describe_error,
-    keep_cell,
-    lost_attempt,
+    make_lost_attempt,
+    save_cell_attempt,
     try_cell,
 )
-from embassay.runs.folder import Cell, CellRecord, RunFolder
+from embassay.runs.folder import CellRecord, RunCell, RunFolder
 
 Event = tuple[str, str, int]
 """A cell's key and what of it: `started`, or `advanced` by so many texts."""
 
 
-class ProgressDesk:
+class ClusterDriverActor:
     """What the actor does; several calls at a time."""
 
     def __init__(self, models: int, folder: str, environment: dict[str, str]) -> None:
         os.environ.update(environment)
-        enter_folder(folder)
+        enter_driver_folder(folder)
         self._pools = EncoderPools(models)
         self._events: list[Event] = []
         self._lock = Lock()
@@ -95,44 +95,44 @@ class ProgressDesk:
 
     def read(self, cache: bytes, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """See `EmbeddingCache`; so the next four."""
-        vectors = self._cache(cache).read(key, shape)
+        vectors = self._open_cache(cache).read(key, shape)
         return None if vectors is None else np.array(vectors)
 
     def holds(self, cache: bytes, key: bytes) -> bool:
         """Whether there are vectors under `key`."""
-        return bool(self._cache(cache).holds(key))
+        return bool(self._open_cache(cache).holds(key))
 
     def write(self, cache: bytes, key: bytes, encoder: str, vectors: NDArray[np.float32]) -> None:
         """Keep vectors."""
-        self._cache(cache).write(key, encoder, vectors)
+        self._open_cache(cache).write(key, encoder, vectors)
 
-    def read_cut(self, cache: bytes, key: bytes) -> int | None:
+    def read_truncated_count(self, cache: bytes, key: bytes) -> int | None:
         """How many texts of a chunk were cut."""
-        cut: int | None = self._cache(cache).read_cut(key)
+        cut: int | None = self._open_cache(cache).read_truncated_count(key)
         return cut
 
-    def write_cut(self, cache: bytes, key: bytes, texts: int) -> None:
+    def write_truncated_count(self, cache: bytes, key: bytes, texts: int) -> None:
         """Keep how many."""
-        self._cache(cache).write_cut(key, texts)
+        self._open_cache(cache).write_truncated_count(key, texts)
 
-    def _cache(self, opened: bytes) -> Any:
+    def _open_cache(self, opened: bytes) -> Any:
         with self._lock:
             if opened not in self._caches:
                 self._caches[opened] = unpack_value(opened)()
             return self._caches[opened]
 
 
-def open_desk(models: int, environment: dict[str, str]) -> Any:
+def start_driver_actor(models: int, environment: dict[str, str]) -> Any:
     """The actor, on the machine of the driver; `models` are at work at once, at most."""
     ray = import_ray()
     node = ray.get_runtime_context().get_node_id()
-    actor = ray.remote(ProgressDesk).options(
+    actor = ray.remote(ClusterDriverActor).options(
         num_cpus=0,
         max_concurrency=16,
         # Started anew as often as it dies: what it forgets is progress, and vectors are on disk.
         max_restarts=-1,
         max_task_retries=-1,
-        scheduling_strategy=node_strategy(ray, node),
+        scheduling_strategy=schedule_on_node(ray, node),
     )
     return actor.remote(models, str(Path.cwd()), environment)
 
@@ -156,14 +156,14 @@ class ProgressReporter:
 class ProgressRelay:
     """Tells the listener what the cells have told the desk."""
 
-    def __init__(self, ray: Any, desk: Any, cells: Sequence[Cell], listener: Listener) -> None:
+    def __init__(self, ray: Any, desk: Any, cells: Sequence[RunCell], listener: RunListener) -> None:
         self._ray, self._desk, self._listener = ray, desk, listener
         self._cells = {cell.key: cell for cell in cells}
         self._attempts: dict[str, list[str]] = {}
         self._texts: dict[str, int] = {}
         self._asked: Any = None
 
-    def listen(self) -> None:
+    def relay_progress(self) -> None:
         """Hear what there is to hear; where the desk does not answer, that is heard later."""
         self._asked = self._asked or self._desk.heard.remote()
         if not self._ray.wait([self._asked], timeout=_PATIENCE)[0]:
@@ -177,7 +177,7 @@ class ProgressRelay:
         for key, tries, texts in heard:
             self.hear(key, tries, texts)
 
-    def forget(self, cell: Cell) -> None:
+    def forget(self, cell: RunCell) -> None:
         """It has ended: what is still said of it counts nothing."""
         del self._cells[cell.key]
 
@@ -202,7 +202,7 @@ class ProgressRelay:
 _IN_FLIGHT = 8
 
 
-class SharedCache:
+class SharedEmbeddingCache:
     """What `CachedEncoder` wants of an EmbeddingCache, through the desk; see there. Writing does not wait for the
     disk, but no more than a few writes are under way."""
 
@@ -211,48 +211,48 @@ class SharedCache:
         self._writing: deque[Any] = deque()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SharedCache, (self._desk, self._opened)
+        return SharedEmbeddingCache, (self._desk, self._opened)
 
     def read(self, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """The vectors kept under `key`."""
-        vectors: NDArray[np.float32] | None = self._ask_desk("read", key, shape)
+        vectors: NDArray[np.float32] | None = self._ask_driver("read", key, shape)
         return vectors
 
     def holds(self, key: bytes) -> bool:
         """Whether there are vectors under `key`."""
-        return bool(self._ask_desk("holds", key))
+        return bool(self._ask_driver("holds", key))
 
     def write(self, key: bytes, encoder: str, vectors: NDArray[np.float32]) -> None:
         """Keep vectors."""
-        self._tell_desk("write", key, encoder, vectors)
+        self._tell_driver("write", key, encoder, vectors)
 
-    def read_cut(self, key: bytes) -> int | None:
+    def read_truncated_count(self, key: bytes) -> int | None:
         """How many texts of a chunk were cut."""
-        cut: int | None = self._ask_desk("read_cut", key)
+        cut: int | None = self._ask_driver("read_cut", key)
         return cut
 
-    def write_cut(self, key: bytes, texts: int) -> None:
+    def write_truncated_count(self, key: bytes, texts: int) -> None:
         """Keep how many."""
-        self._tell_desk("write_cut", key, texts)
+        self._tell_driver("write_cut", key, texts)
 
-    def _ask_desk(self, method: str, *arguments: Any) -> Any:
-        return get_value(getattr(self._desk, method).remote(self._opened, *arguments))
+    def _ask_driver(self, method: str, *arguments: Any) -> Any:
+        return fetch_ray_value(getattr(self._desk, method).remote(self._opened, *arguments))
 
-    def _tell_desk(self, method: str, *arguments: Any) -> None:
+    def _tell_driver(self, method: str, *arguments: Any) -> None:
         self._writing.append(getattr(self._desk, method).remote(self._opened, *arguments))
         if len(self._writing) > _IN_FLIGHT:
-            get_value(self._writing.popleft())  # the oldest one, which also raises what went wrong
+            fetch_ray_value(self._writing.popleft())  # the oldest one, which also raises what went wrong
 
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
-class OverRay:
-    """A `Spread` for the cell `user`: at most `width` parts are in work or wait to be taken, however many there are,
-    and of more than one no more than `room` bytes (0: any number), so that what there is of them in memory is bounded.
-    `expected` is the identity that the driver knows the cell's system by, `cards` whether encoders shall use the
-    nodes' GPUs. It pickles."""
+class RaySpread:
+    """A `CellPartExecutor` for the cell `user`: at most `width` parts are in work or wait to be taken, however many
+    there are, and of more than one no more than `room` bytes (0: any number), so that what there is of them in memory
+    is bounded. `expected` is the identity that the driver knows the cell's system by, `cards` whether encoders shall
+    use the nodes' GPUs. It pickles."""
 
     def __init__(
         self, desk: Any, user: str, width: int, *, room: int = 0, expected: str = "", cards: bool = False
@@ -263,16 +263,18 @@ class OverRay:
     def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
         """Parts as tasks of one CPU; `work` travels once to each machine."""
         ray = import_ray()
-        part = ray.remote(_do_part).options(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
+        part = ray.remote(_run_work_part).options(
+            num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
+        )
         sent, folder = [ray.put(work)], str(Path.cwd())
         losses = LossCounter(ray)
 
-        def taken(item: A, reference: Any) -> B:
+        def await_part(item: A, reference: Any) -> B:
             while True:
                 try:
                     result = ray.get(reference)
                 except losses.kinds as error:
-                    if not losses.again("part", error):
+                    if not losses.can_retry("part", error):
                         raise ModelError(f"Part of the work cannot be done: {DIED}.") from error
                     reference = part.remote(sent, pack_value(item), folder)
                     continue
@@ -288,52 +290,52 @@ class OverRay:
             while waiting and self._room and held + len(content) > self._room:
                 first, size, reference = waiting.popleft()
                 held -= size
-                yield taken(first, reference)
+                yield await_part(first, reference)
             waiting.append((item, len(content), part.remote(sent, content, folder)))
             held += len(content)
             if len(waiting) >= self._width:
                 first, size, reference = waiting.popleft()
                 held -= size
-                yield taken(first, reference)
+                yield await_part(first, reference)
         for item, _, reference in waiting:
-            yield taken(item, reference)
+            yield await_part(item, reference)
 
     def encoder(self, encoder: Encoder, made: Callable[[], Encoder], /) -> Encoder:
         """The encoder's pool."""
-        if isinstance(encoder, SpreadEncoder):
+        if isinstance(encoder, ActorPoolEncoder):
             return encoder
-        return SpreadEncoder(
+        return ActorPoolEncoder(
             self._desk, EncoderDescription.of(encoder), WantedEncoder(pack_value(made), False), self._user
         )
 
-    def opened(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder:
+    def open_encoder_remotely(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder:
         """The encoder's pool, described by one of its actors: the model is not loaded in the cell's process. ModelError
         where it is another than the driver's."""
         wanted = WantedEncoder(pack_value(made), accelerated and self._cards)
-        described = get_insistently(
+        described = fetch_with_retries(
             import_ray(),
-            lambda: get_value(self._desk.pool.remote(wanted, self._user))[0].described.remote(),
+            lambda: fetch_ray_value(self._desk.pool.remote(wanted, self._user))[0].described.remote(),
             "The encoder cannot be opened",
         )
         if isinstance(described, RaisedError):
             raise described.error
         if self._expected and described.identity not in self._expected:
-            raise differing_encoder(described.name, "the nodes", described.identity, self._expected)
-        return SpreadEncoder(self._desk, described, wanted, self._user)
+            raise make_encoder_mismatch_error(described.name, "the nodes", described.identity, self._expected)
+        return ActorPoolEncoder(self._desk, described, wanted, self._user)
 
     def cache(self, opened: Callable[[], Any], /) -> Any:
         """The cache on the machine of the driver."""
-        return SharedCache(self._desk, pack_value(opened))
+        return SharedEmbeddingCache(self._desk, pack_value(opened))
 
 
 _known: dict[str, Any] = {}
 """The last work that this process was sent, by the name of its object."""
 
 
-def _do_part(sent: list[Any], item: bytes, folder: str) -> Any:
+def _run_work_part(sent: list[Any], item: bytes, folder: str) -> Any:
     """One part; what it raises is a value, so that it keeps its kind."""
     try:
-        enter_folder(folder)
+        enter_driver_folder(folder)
         name = sent[0].hex()
         if name not in _known:
             _known.clear()
@@ -350,31 +352,31 @@ _PERIOD = 0.5
 
 @contextmanager
 def join_ray(
-    chosen: Ray, folder: RunFolder, files: Sequence[Path] = (), identities: Mapping[str, str] = _NONE
-) -> Iterator[OnCluster]:
+    chosen: RayWorkers, folder: RunFolder, files: Sequence[Path] = (), identities: Mapping[str, str] = _NONE
+) -> Iterator[RayEngine]:
     """The engine while the cluster is joined. UsageError where that cannot be, or a machine cannot do the work: it has
     another Embassay, or does not see one of the `files`. `identities` are those of the systems, by name, as this
     machine has them."""
     with connect_cluster(chosen) as ray:
         machines = list_nodes(ray)
         count_cpus(machines)
-        check_nodes(look_at_nodes(ray, machines, files))
-        engine = OnCluster(ray, folder, machines, identities)
+        check_nodes(inspect_nodes(ray, machines, files))
+        engine = RayEngine(ray, folder, machines, identities)
         try:
             yield engine
         finally:
             engine.close()
 
 
-class OnCluster:
+class RayEngine:
     """Cells of a run on the machines that were found; others may join and leave while it goes on."""
 
     def __init__(
-        self, ray: Any, folder: RunFolder, found: Sequence[Node], identities: Mapping[str, str]
+        self, ray: Any, folder: RunFolder, found: Sequence[ClusterNode], identities: Mapping[str, str]
     ) -> None:
         self._ray, self._folder, self._identities = ray, folder, identities
         self._desk: Any = None
-        self._pulse = ClusterPulse(ray, count_cpus(found))
+        self._pulse = ClusterMonitor(ray, count_cpus(found))
         self._store = sum(node.object_store for node in found)
         self.facts: dict[str, Any] = {
             "ray": ray.__version__,
@@ -383,32 +385,32 @@ class OnCluster:
             "gpus": sum(node.gpus for node in found),
         }
 
-    def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
+    def do(self, cells: Sequence[RunCell], work: Work, listener: RunListener) -> Iterator[CellRecord]:
         """The records as they come; as many cells at a time as there are CPUs."""
-        desk = self._desk or open_desk(
-            len({cell.system for cell in cells}), {"EMBASSAY_CACHE": str(cache_folder())}
+        desk = self._desk or start_driver_actor(
+            len({cell.system for cell in cells}), {"EMBASSAY_CACHE": str(find_cache_folder())}
         )
         self._desk = desk
         # Half of the store is for the parts of cells, the rest for what they give back.
         room = self._store // 2 // min(self._pulse.cpus, max(1, len(cells)))
-        flight = _Cells(self._ray, desk, work, self._identities, self._pulse, room)
+        flight = _RunningCells(self._ray, desk, work, self._identities, self._pulse, room)
         ears = ProgressRelay(self._ray, desk, cells, listener)
         todo = deque(cells)
         try:
             while todo or flight.flying:
                 while todo and len(flight.flying) < flight.width():
-                    flight.send(todo.popleft())
-                for cell, tried in flight.landed():
-                    ears.listen()
+                    flight.start_cell(todo.popleft())
+                for cell, tried in flight.collect_ended_cells():
+                    ears.relay_progress()
                     if tried is None:
                         # At the front, where its next loss is soon found out.
                         todo.appendleft(cell)
                         continue
-                    record = keep_cell(cell, tried, self._folder)
+                    record = save_cell_attempt(cell, tried, self._folder)
                     ears.forget(cell)
                     listener.ended(cell, record)
                     yield record
-                ears.listen()
+                ears.relay_progress()
                 self._pulse.check()
         finally:
             flight.stop()
@@ -421,37 +423,37 @@ class OnCluster:
             self._desk = None
 
 
-class _Cells:
+class _RunningCells:
     """Cells that are in work."""
 
     def __init__(
-        self, ray: Any, desk: Any, work: Work, identities: Mapping[str, str], pulse: ClusterPulse, room: int
+        self, ray: Any, desk: Any, work: Work, identities: Mapping[str, str], pulse: ClusterMonitor, room: int
     ) -> None:
         self._room = room
-        self._identities, self._pulse, self._cards = identities, pulse, choose_card() is not None
+        self._identities, self._pulse, self._cards = identities, pulse, choose_cuda_card() is not None
         self._ray, self._desk, self._work = ray, desk, ray.put(work)
-        self._task = ray.remote(_do_there).options(
+        self._task = ray.remote(_run_remote_cell).options(
             num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
         )
         self._losses = LossCounter(ray)
         self._folder = str(Path.cwd())
-        self.flying: dict[Any, Cell] = {}
+        self.flying: dict[Any, RunCell] = {}
 
     def width(self) -> int:
         """Cells at a time: a cell that waits for its parts lends them its CPU."""
         return self._pulse.cpus
 
-    def send(self, cell: Cell) -> None:
+    def start_cell(self, cell: RunCell) -> None:
         """Begin a cell."""
         expected = self._identities.get(cell.system, "")
-        spread = OverRay(
+        spread = RaySpread(
             self._desk, cell.key, self.width() + 1, room=self._room, expected=expected, cards=self._cards
         )
         self.flying[self._task.remote(self._work, cell.job, cell.key, self._desk, spread, self._folder)] = (
             cell
         )
 
-    def landed(self) -> Iterator[tuple[Cell, Attempt | None]]:
+    def collect_ended_cells(self) -> Iterator[tuple[RunCell, CellAttempt | None]]:
         """Those that have ended within a moment, with None where a cell was lost and is to be sent again."""
         done, _ = self._ray.wait(list(self.flying), num_returns=1, timeout=_PERIOD)
         for reference in done:
@@ -461,9 +463,9 @@ class _Cells:
             except self._ray.exceptions.LocalRayletDiedError as error:
                 raise make_dead_daemon_error() from error
             except self._losses.kinds as error:
-                yield cell, None if self._losses.again(cell.key, error) else lost_attempt(DIED)
+                yield cell, None if self._losses.can_retry(cell.key, error) else make_lost_attempt(DIED)
             except self._ray.exceptions.RayError as error:
-                yield cell, lost_attempt(describe_error(getattr(error, "cause", None) or error))
+                yield cell, make_lost_attempt(describe_error(getattr(error, "cause", None) or error))
 
     def stop(self) -> None:
         """Stop what is in work, with all its parts."""
@@ -472,9 +474,11 @@ class _Cells:
         self.flying.clear()
 
 
-def _do_there(work: Work, job: Any, key: str, desk: Any, spread: OverRay, folder: str) -> Attempt:
+def _run_remote_cell(
+    work: Work, job: Any, key: str, desk: Any, spread: RaySpread, folder: str
+) -> CellAttempt:
     """One cell, on a machine of the cluster."""
-    enter_folder(folder)
+    enter_driver_folder(folder)
     advance = ProgressReporter(desk, key)
     advance(0)
     try:

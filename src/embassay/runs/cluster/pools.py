@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Encoder, Role
 from embassay.errors import ModelError, TextRefused
 from embassay.runs.cluster.connection import (
-    Node,
+    ClusterNode,
     RaisedError,
-    enter_folder,
-    get_value,
+    enter_driver_folder,
+    fetch_ray_value,
     import_ray,
     list_nodes,
-    node_strategy,
+    schedule_on_node,
     unpack_value,
     wrap_error,
 )
@@ -65,7 +65,7 @@ class LossCounter:
         )
         self._lost: dict[Any, int] = {}
 
-    def again(self, what: Any, error: BaseException) -> bool:
+    def can_retry(self, what: Any, error: BaseException) -> bool:
         """Whether `what`, which this befell, is to be asked again; it waits a little where it is."""
         if not isinstance(error, self._innocent):
             self._lost[what] = self._lost.get(what, 0) + 1
@@ -81,14 +81,14 @@ class LossCounter:
         self._lost.pop(what, None)
 
 
-def get_insistently(ray: Any, ask: Callable[[], Any], what: str) -> Any:
+def fetch_with_retries(ray: Any, ask: Callable[[], Any], what: str) -> Any:
     """The value of the reference that `ask` gives, asked again where it is lost. ModelError where that is in vain."""
     losses = LossCounter(ray)
     while True:
         try:
             return ray.get(ask())
         except losses.kinds as error:
-            if not losses.again(what, error):
+            if not losses.can_retry(what, error):
                 raise ModelError(f"{what}: {DIED}.") from error
 
 
@@ -135,14 +135,14 @@ class EncoderActor:
     kind."""
 
     def __init__(self, wanted: WantedEncoder, folder: str) -> None:
-        enter_folder(folder)
+        enter_driver_folder(folder)
         self._wanted = wanted
         self._encoder: Encoder | None = None
 
     def described(self) -> EncoderDescription | RaisedError:
         """What the encoder is."""
         try:
-            return EncoderDescription.of(self._opened())
+            return EncoderDescription.of(self._open_encoder())
         except Exception as error:
             return wrap_error(error)
 
@@ -151,11 +151,13 @@ class EncoderActor:
     ) -> list[Encoded | RaisedError]:
         """Some chunks with the encoder of this `identity`; `count` asks how many texts of each are cut."""
         try:
-            encoder = self._opened()
+            encoder = self._open_encoder()
             # Checked where the work is done: a node may have another version of the model, whose vectors would be mixed
             # in silently.
             if encoder.identity != identity:
-                raise differing_encoder(encoder.name, socket.gethostname(), encoder.identity, identity)
+                raise make_encoder_mismatch_error(
+                    encoder.name, socket.gethostname(), encoder.identity, identity
+                )
             return _encode_chunks(encoder, chunks, role, count)
         except Exception as error:
             return [wrap_error(error)] * len(chunks)  # the model did not open: so it is for all of them
@@ -163,17 +165,17 @@ class EncoderActor:
     def count_truncated(self, texts: list[str]) -> int | RaisedError:
         """The encoder's count."""
         try:
-            return self._opened().count_truncated(texts)
+            return self._open_encoder().count_truncated(texts)
         except Exception as error:
             return wrap_error(error)
 
-    def _opened(self) -> Encoder:
+    def _open_encoder(self) -> Encoder:
         if self._encoder is None:
             self._encoder = unpack_value(self._wanted.made)()
         return self._encoder
 
 
-def differing_encoder(name: str, where: str, found: str, expected: str) -> ModelError:
+def make_encoder_mismatch_error(name: str, where: str, found: str, expected: str) -> ModelError:
     """An encoder is not what it is on another machine of the run."""
     return ModelError(
         f"The encoder {name!r} is different on {where}: {found}, expected {expected}.",
@@ -201,7 +203,7 @@ def _encode_chunks(
 
 
 @dataclass
-class _Pool:
+class _ActorPool:
     actors: list[Any]
     users: set[str] = field(default_factory=set)
 
@@ -211,7 +213,7 @@ class EncoderPools:
 
     def __init__(self, models: int) -> None:
         self._models = max(1, models)
-        self._pools: dict[WantedEncoder, _Pool] = {}
+        self._pools: dict[WantedEncoder, _ActorPool] = {}
         self._lock = Lock()
 
     def open(self, wanted: WantedEncoder, user: str) -> list[Any]:
@@ -219,9 +221,9 @@ class EncoderPools:
         with self._lock:
             ray = import_ray()
             if wanted not in self._pools:
-                self._close_idle(ray)
-                places = plan_seats(list_nodes(ray), wanted.accelerated, self._models)
-                self._pools[wanted] = _Pool([_start_actor(ray, wanted, seat) for seat in places])
+                self._close_idle_pools(ray)
+                places = plan_actor_seats(list_nodes(ray), wanted.accelerated, self._models)
+                self._pools[wanted] = _ActorPool([_start_actor(ray, wanted, seat) for seat in places])
             self._pools[wanted].users.add(user)
             return self._pools[wanted].actors
 
@@ -231,7 +233,7 @@ class EncoderPools:
             for pool in self._pools.values():
                 pool.users.discard(user)
 
-    def _close_idle(self, ray: Any) -> None:
+    def _close_idle_pools(self, ray: Any) -> None:
         """Models that nobody uses make room for one that is wanted."""
         for key, pool in list(self._pools.items()):
             if not pool.users:
@@ -248,14 +250,14 @@ class ActorSeat:
     gpus: float = 0.0
 
 
-def plan_seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[ActorSeat]:
+def plan_actor_seats(found: tuple[ClusterNode, ...], accelerated: bool, models: int) -> list[ActorSeat]:
     """Where the actors of one model sit, while so many `models` are at work: one for each GPU where the model can use
     them and there are any, else some on every machine, and always one.
 
-    >>> node = Node("a", "a", cpus=16, gpus=2, memory=0, object_store=0)
-    >>> plan_seats((node,), accelerated=True, models=4)
+    >>> node = ClusterNode("a", "a", cpus=16, gpus=2, memory=0, object_store=0)
+    >>> plan_actor_seats((node,), accelerated=True, models=4)
     [ActorSeat(node='a', gpus=0.25), ActorSeat(node='a', gpus=0.25)]
-    >>> [seat.node for seat in plan_seats((node,), accelerated=False, models=1)]
+    >>> [seat.node for seat in plan_actor_seats((node,), accelerated=False, models=1)]
     ['a', 'a']
     """
     # Ray counts in ten-thousandths; rounded up, the last model would find no room.
@@ -264,7 +266,7 @@ def plan_seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[
         return [ActorSeat(node.id, share) for node in found for _ in range(int(node.gpus))]
     # A machine without CPUs for tasks (a head, say) is left alone.
     able = [node for node in found if node.cpus] or list(found)[:1]
-    return [ActorSeat(node.id) for node in able for _ in range(max(1, node.seats // models))]
+    return [ActorSeat(node.id) for node in able for _ in range(max(1, node.encoder_seats // models))]
 
 
 def _start_actor(ray: Any, wanted: WantedEncoder, seat: ActorSeat) -> Any:
@@ -273,7 +275,7 @@ def _start_actor(ray: Any, wanted: WantedEncoder, seat: ActorSeat) -> Any:
         num_cpus=0,
         max_restarts=-1,  # `LossCounter` decides when it is enough
         max_task_retries=RETRIES,
-        scheduling_strategy=node_strategy(
+        scheduling_strategy=schedule_on_node(
             ray, seat.node, soft=True
         ),  # soft: where the node is gone, on another
         **options,
@@ -290,7 +292,7 @@ Chunk = tuple[int, Sequence[str]]
 """Position and texts."""
 
 
-class SpreadEncoder:
+class ActorPoolEncoder:
     """The encoder that `described` and `wanted` say, for the cell `user`. It pickles, and a copy asks the same pool."""
 
     def __init__(self, desk: Any, described: EncoderDescription, wanted: WantedEncoder, user: str) -> None:
@@ -306,7 +308,7 @@ class SpreadEncoder:
         self._cut: tuple[tuple[str, ...], int] = ((), 0)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SpreadEncoder, (self._desk, self._described, self._wanted, self._user)
+        return ActorPoolEncoder, (self._desk, self._described, self._wanted, self._user)
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
         """One chunk."""
@@ -321,8 +323,8 @@ class SpreadEncoder:
         key = tuple(texts)
         if self._cut[0] == key:
             return self._cut[1]
-        ask = lambda: self._pool()[0].count_truncated.remote(list(key))  # noqa: E731
-        count = get_insistently(import_ray(), ask, f"The encoder {self.name!r}")
+        ask = lambda: self._find_actors()[0].count_truncated.remote(list(key))  # noqa: E731
+        count = fetch_with_retries(import_ray(), ask, f"The encoder {self.name!r}")
         if isinstance(count, RaisedError):
             raise count.error
         return int(count)
@@ -332,17 +334,17 @@ class SpreadEncoder:
     ) -> Iterator[tuple[int, Vectors | TextRefused]]:
         """Each chunk by its position, as soon as it is there: as RemoteEncoder has it, with a few at each actor."""
         load = _LOAD if self._wanted.accelerated else 1
-        flight = _ChunkFlight(self._pool(), self._described, role, load)
+        flight = _ChunksInFlight(self._find_actors(), self._described, role, load)
         failure: Exception | None = None
         todo, again = iter(enumerate(chunks)), deque[Chunk]()
         # After a failure nothing new is asked for, but what is under way is waited for and kept: it may have been paid
         # for.
         while flight.fill(again, todo if failure is None else iter(())):
-            for position, texts, answer in flight.landed():
+            for position, texts, answer in flight.collect_landed_chunks():
                 if answer is None:
                     # Its actors may be gone with the process that had opened them.
                     again.append((position, texts))
-                    flight.actors = self._pool()
+                    flight.actors = self._find_actors()
                 elif not isinstance(answer, RaisedError):
                     self._cut = tuple(texts), answer[1]
                     yield position, answer[0]
@@ -353,12 +355,12 @@ class SpreadEncoder:
         if failure is not None:
             raise failure
 
-    def _pool(self) -> list[Any]:
-        actors: list[Any] = get_value(self._desk.pool.remote(self._wanted, self._user))
+    def _find_actors(self) -> list[Any]:
+        actors: list[Any] = fetch_ray_value(self._desk.pool.remote(self._wanted, self._user))
         return actors
 
 
-class _ChunkFlight:
+class _ChunksInFlight:
     """Loads of chunks at their actors, the next one always where fewest are."""
 
     def __init__(self, actors: list[Any], encoder: EncoderDescription, role: Role | None, load: int) -> None:
@@ -379,10 +381,10 @@ class _ChunkFlight:
             load = [again.popleft()] if again else list(islice(todo, self._load))
             if not load:
                 break
-            self._send(load)
+            self._send_chunks(load)
         return bool(self.flying)
 
-    def _send(self, load: list[Chunk]) -> None:
+    def _send_chunks(self, load: list[Chunk]) -> None:
         busy = [actor for _, actor in self.flying.values()]
         # By what is under way and not by turns: actors differ in speed, and a new one starts with nothing.
         actor = min(self.actors, key=busy.count)
@@ -390,7 +392,7 @@ class _ChunkFlight:
         reference = actor.encode.remote(chunks, self._role, self._encoder.identity, count)
         self.flying[reference] = load, actor
 
-    def landed(self) -> Iterator[tuple[int, Sequence[str], Any]]:
+    def collect_landed_chunks(self) -> Iterator[tuple[int, Sequence[str], Any]]:
         """What is there next: a chunk's vectors and its count, what its encoder raised, or None where it was lost."""
         done, _ = self._ray.wait(list(self.flying), num_returns=1)
         for reference in done:
@@ -399,6 +401,6 @@ class _ChunkFlight:
                 answers = self._ray.get(reference)
             except self._losses.kinds as error:
                 lost = RaisedError(ModelError(f"The encoder {self._encoder.name!r} cannot work: {DIED}."))
-                answers = [None if self._losses.again(load[0][0], error) else lost] * len(load)
+                answers = [None if self._losses.can_retry(load[0][0], error) else lost] * len(load)
             for (position, texts), answer in zip(load, answers, strict=True):
                 yield position, texts, answer

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 __all__ = ["INDEXES", "open_index"]
 
 
-class _Indexes(Registry[Index]):
+class _IndexRegistry(Registry[Index]):
     """Indexes by name; a spec string with a password in its address is refused before anybody writes it down."""
 
-    def parse(self, text: str) -> Spec:
+    def parse_spec(self, text: str) -> Spec:
         """The spec of `text`. UsageError for a name that is none, and for a password."""
         from embassay.search.indexes.address import check_no_password
 
         check_no_password(text)
-        return super().parse(text)
+        return super().parse_spec(text)
 
 
-INDEXES = _Indexes("index", makes=[["facts", "search", "close"]])
+INDEXES = _IndexRegistry("index", makes=[["facts", "search", "close"]])
 """Every kind of index by name; other packages join through the entry-point group `embassay.indexes`.
 
 A factory is called with what it asks for by name: `vectors`, `digest` (of the vectors, to keep what is built under),
@@ -70,14 +70,14 @@ INDEXES.add(
 )
 INDEXES.add(
     "pgvector",
-    "embassay.search.indexes.pgvector:PgVector",
+    "embassay.search.indexes.pgvector:PgVectorIndex",
     "PostgreSQL with pgvector: pgvector:postgresql://localhost/postgres?kind=hnsw, or the NAME of a variable",
     kind="server",
     needs="embassay[pg], EMBASSAY_POSTGRES",
 )
 INDEXES.add(
     "elasticsearch",
-    "embassay.search.indexes.elasticsearch:ElasticSearch",
+    "embassay.search.indexes.elasticsearch:ElasticsearchIndex",
     "Elasticsearch: elasticsearch:http://localhost:9200?kind=hnsw, or the NAME of a variable",
     kind="server",
     needs="embassay[elastic], EMBASSAY_ELASTICSEARCH",
@@ -105,7 +105,7 @@ def open_index(
     """
     from embassay.search.indexes.store import check_vectors, hash_vectors
 
-    spec = INDEXES.parse(text)
+    spec = INDEXES.parse_spec(text)
     vectors = check_vectors(vectors)
     if not digest and "digest" in INDEXES.parameters(spec.name):
         digest = hash_vectors(vectors)

@@ -12,12 +12,12 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.search.exact import SCORE_DECIMALS
 
 
-def keep_quiet(logger: str) -> None:
+def silence_logger(logger: str) -> None:
     """Let what `logger` logs go to handlers that somebody has set up, and not to standard error where nobody has: the
     error that is raised says it already, in one line."""
     library = logging.getLogger(logger)
@@ -42,7 +42,7 @@ class ServerAddress:
     origin: str
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
-    def redacted(self, text: object) -> str:
+    def redact_secrets(self, text: object) -> str:
         """The first line of `text` without a secret."""
         shown = (str(text).strip() or type(text).__name__).splitlines()[0].strip()
         for secret in sorted(self.secrets, key=len, reverse=True):
@@ -50,7 +50,9 @@ class ServerAddress:
         return shown.rstrip(".")
 
 
-def find_address(index: str, target: str, *, schemes: Sequence[str], variable: str) -> ServerAddress:
+def resolve_server_address(
+    index: str, target: str, *, schemes: Sequence[str], variable: str
+) -> ServerAddress:
     """The address that stands after `index:` in a spec string: a URL, or the NAME of an environment variable that holds
     one (`variable` where nothing stands there).
 
@@ -108,7 +110,7 @@ Found = Sequence[tuple[int, float]]
 """Positions of vectors and their scores, in any order."""
 
 
-def check_queries(queries: NDArray[np.float32], dim: int, k: int) -> None:
+def check_query_vectors(queries: NDArray[np.float32], dim: int, k: int) -> None:
     """UsageError unless `queries` is (q, dim) and k at least 1."""
     if queries.ndim != 2 or queries.shape[1] != dim or k < 1:
         raise UsageError(
@@ -118,7 +120,7 @@ def check_queries(queries: NDArray[np.float32], dim: int, k: int) -> None:
         )
 
 
-def make_ranked(found: Sequence[Found], k: int) -> Ranked:
+def rank_found_vectors(found: Sequence[Found], k: int) -> RankedCandidates:
     """One row per query, under the tie rule of `exact_search`: scores rounded to 1e-6, ties by position."""
     indices = np.full((len(found), k), -1, dtype=np.int64)
     scores = np.full((len(found), k), -np.inf)
@@ -128,4 +130,4 @@ def make_ranked(found: Sequence[Found], k: int) -> Ranked:
         best = sorted(rounded, key=lambda hit: (-hit[1], hit[0]))[:k]
         for place, (position, score) in enumerate(best):
             indices[row, place], scores[row, place] = position, score
-    return Ranked(indices, scores)
+    return RankedCandidates(indices, scores)

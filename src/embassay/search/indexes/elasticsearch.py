@@ -11,16 +11,16 @@ from time import perf_counter
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from embassay.contracts import IndexFacts, Ranked
+from embassay.contracts import IndexFacts, RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.search.indexes.address import (
     ServerAddress,
-    check_queries,
-    find_address,
-    keep_quiet,
-    make_ranked,
+    check_query_vectors,
+    rank_found_vectors,
+    resolve_server_address,
+    silence_logger,
 )
-from embassay.search.indexes.store import Floats, Vectors, row_blocks, shards_shape
+from embassay.search.indexes.store import Floats, Vectors, iterate_row_blocks, shards_shape
 
 FIELD = "embedding"
 MOST = 10_000
@@ -31,7 +31,7 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class DenseLayout:
+class DenseVectorLayout:
     """How a `dense_vector` field lies there: `kind` is its index type, with a graph of `m` edges per node built with
     `ef_construction` candidates (`hnsw`), values in one byte (`int8_hnsw`, `int8_flat`), or all compared (`flat`).
 
@@ -72,14 +72,15 @@ class DenseLayout:
 
 @dataclass(frozen=True)
 class VectorHit:
-    """A vector that was found: its position, the server's `score`, and the `inner_product` that this stands for."""
+    """A vector that was found: its position, the server's `score`, and the `score_to_inner_product` that this stands
+    for."""
 
     position: int
     score: float
     inner_product: float
 
 
-def index_mapping(layout: DenseLayout, dim: int) -> dict[str, Any]:
+def index_mapping(layout: DenseVectorLayout, dim: int) -> dict[str, Any]:
     """The mappings of an index: the vectors and nothing else; the position of a vector is its document's id."""
     options: dict[str, Any] = {"type": layout.kind}
     if layout.has_graph:
@@ -98,7 +99,7 @@ SETTINGS: Body = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_inter
 def bulk_actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
     """What loads each vector, in order; done twice, it is the same."""
     position = 0
-    for block in row_blocks(vectors):
+    for block in iterate_row_blocks(vectors):
         for row in block.tolist():
             yield {"_index": index, "_id": str(position), FIELD: row}
             position += 1
@@ -118,18 +119,21 @@ def read_hits(answer: Body, similarity: str) -> list[VectorHit]:
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
         raise ValueError("only a part of the index was searched")
     return [
-        VectorHit(int(hit["_id"]), float(hit["_score"]), inner_product(float(hit["_score"]), similarity))
+        VectorHit(
+            int(hit["_id"]), float(hit["_score"]), score_to_inner_product(float(hit["_score"]), similarity)
+        )
         for hit in answer["hits"]["hits"]
     ]
 
 
-def inner_product(score: float, similarity: str) -> float:
+def score_to_inner_product(score: float, similarity: str) -> float:
     """What a score of Elasticsearch stands for; scores there are never negative.
 
     (1 + s) / 2 for dot_product and cosine; for max_inner_product 1 + s, and 1 / (1 - s) where s is negative. Source:
     Elasticsearch's reference of dense_vector; RAG spec, trap T9.
 
-    >>> inner_product(0.75, "cosine"), inner_product(1.5, "max_inner_product"), inner_product(0.5, "max_inner_product")
+    >>> (score_to_inner_product(0.75, "cosine"), score_to_inner_product(1.5, "max_inner_product"),
+    ... score_to_inner_product(0.5, "max_inner_product"))
     (0.5, 0.5, -1.0)
     """
     if similarity != "max_inner_product":
@@ -139,13 +143,13 @@ def inner_product(score: float, similarity: str) -> float:
     return score - 1 if score >= 1 else 1 - 1 / score
 
 
-def read_entry(document: Body) -> tuple[str, float, int]:
+def read_index_entry(document: Body) -> tuple[str, float, int]:
     """Of an entry of the list: the index that holds the vectors, the seconds it took, and its bytes."""
     source = document["_source"]
     return str(source["index"]), float(source["build_seconds"]), int(source["bytes"])
 
 
-def first_reason(errors: Sequence[Any]) -> str:
+def find_first_bulk_error(errors: Sequence[Any]) -> str:
     """Why the first of the vectors of a bulk request was not taken."""
     for item in errors:
         for outcome in item.values():
@@ -159,7 +163,7 @@ _SECONDS = 60
 _AGAIN = "Start it again and repeat the command: finished work is kept."
 
 
-class Elastic:
+class ElasticServer:
     """The server at `address`; `key` names the environment variable that holds an API key, `ca_certs` is the file of
     the authority that a server's own certificate is signed by.
 
@@ -167,19 +171,19 @@ class Elastic:
     """
 
     def __init__(self, address: ServerAddress, key: str | None = None, ca_certs: str | None = None) -> None:
-        elasticsearch = _import_client()
-        keep_quiet("elastic_transport")
-        self._address, api_key = _with_key(address, key)
+        elasticsearch = _import_elasticsearch()
+        silence_logger("elastic_transport")
+        self._address, api_key = _resolve_api_key(address, key)
         url, self.place = _complete_url(address)
         options = {"api_key": api_key, "ca_certs": ca_certs}
-        with self.server_errors():
+        with self.explain_server_errors():
             self.client = elasticsearch.Elasticsearch(
                 url, request_timeout=_SECONDS, max_retries=1,
                 **{name: value for name, value in options.items() if value is not None}
             )  # fmt: skip
 
     @contextmanager
-    def server_errors(self) -> Iterator[None]:
+    def explain_server_errors(self) -> Iterator[None]:
         """Tell what goes wrong inside as a ModelError that names the server, and no secret."""
         from elasticsearch import ApiError, TransportError, UnsupportedProductError
         from elasticsearch.helpers import BulkIndexError
@@ -189,30 +193,30 @@ class Elastic:
         except UnsupportedProductError as error:
             raise ModelError(f"The server at {self.place} is not Elasticsearch.") from error
         except BulkIndexError as error:
-            raise self._refusal(first_reason(error.errors)) from error
+            raise self._make_refusal_error(find_first_bulk_error(error.errors)) from error
         except ApiError as error:
-            raise self._refusal(_server_reason(error), error.status_code) from error
+            raise self._make_refusal_error(_server_reason(error), error.status_code) from error
         except TransportError as error:
-            reason = self._address.redacted(error)
+            reason = self._address.redact_secrets(error)
             raise ModelError(
                 f"Elasticsearch at {self.place} does not answer: {reason}.", mend=_AGAIN
             ) from error
         except (LookupError, TypeError, ValueError) as error:
             # Its message may repeat the address, password and all.
-            raise self._refusal(str(error)) from None
+            raise self._make_refusal_error(str(error)) from None
 
-    def _refusal(self, reason: str, status: int = 0) -> ModelError:
+    def _make_refusal_error(self, reason: str, status: int = 0) -> ModelError:
         mend = ""
         if status in (401, 403):
             mend = f"Check the user and the password in {self._address.origin}, or name an API key: key=VARIABLE."
         elif "compatible-with" in reason or "media_type" in reason:
             mend = "Install the client of the server's major version: pip install 'elasticsearch>=8,<9'."
         return ModelError(
-            f"Elasticsearch at {self.place} refuses: {self._address.redacted(reason)}.", mend=mend
+            f"Elasticsearch at {self.place} refuses: {self._address.redact_secrets(reason)}.", mend=mend
         )
 
 
-def _import_client() -> Any:
+def _import_elasticsearch() -> Any:
     try:
         import elasticsearch
     except ImportError as error:
@@ -223,7 +227,7 @@ def _import_client() -> Any:
     return elasticsearch
 
 
-def _with_key(address: ServerAddress, key: str | None) -> tuple[ServerAddress, str | None]:
+def _resolve_api_key(address: ServerAddress, key: str | None) -> tuple[ServerAddress, str | None]:
     if key is None:
         return address, None
     if not re.fullmatch("[A-Z_][A-Z0-9_]*", key):
@@ -271,7 +275,7 @@ _LONG = 3600
 """Seconds for building a graph in one piece."""
 
 
-class ElasticSearch:
+class ElasticsearchIndex:
     """`elasticsearch:http://HOST:9200?kind=hnsw`, or `elasticsearch:NAME` of an environment variable with the address,
     by default EMBASSAY_ELASTICSEARCH.
 
@@ -291,7 +295,7 @@ class ElasticSearch:
         vectors: Vectors,
         digest: str,
         name: str = "",
-        layout: DenseLayout = DenseLayout(),
+        layout: DenseVectorLayout = DenseVectorLayout(),
         ef: int = 100,
         key: str | None = None,
         ca_certs: str | None = None,
@@ -305,17 +309,19 @@ class ElasticSearch:
         self.name = (name or "elasticsearch").replace("elasticsearch:%24", "elasticsearch:", 1)
         self._vectors, self._layout, self._ef = vectors, layout, ef
         self._listed = layout.name(digest)
-        address = find_address("elasticsearch", target, schemes=SCHEMES, variable=VARIABLE)
-        self._server = Elastic(address, key, ca_certs)
-        index = self._find()
-        self._index, seconds, size = index or self._load()
+        address = resolve_server_address("elasticsearch", target, schemes=SCHEMES, variable=VARIABLE)
+        self._server = ElasticServer(address, key, ca_certs)
+        index = self._find_listed_index()
+        self._index, seconds, size = index or self._load_index()
         self.facts = IndexFacts(n, dim, seconds, size, memory_bytes=None, found=index is not None)
 
-    def search(self, queries: Floats, k: int) -> Ranked:
+    def search(self, queries: Floats, k: int) -> RankedCandidates:
         """The best k vectors of each query."""
-        check_queries(queries, self.facts.dim, k)
+        check_query_vectors(queries, self.facts.dim, k)
         answers = [self.find(query, k) for query in queries]
-        return make_ranked([[(hit.position, hit.inner_product) for hit in answer] for answer in answers], k)
+        return rank_found_vectors(
+            [[(hit.position, hit.inner_product) for hit in answer] for answer in answers], k
+        )
 
     def find(self, query: Floats, k: int) -> list[VectorHit]:
         """The best k of one query (d,) with the server's own scores, best first. An index that somebody removed is
@@ -324,7 +330,7 @@ class ElasticSearch:
 
         for _ in range(2):
             try:
-                with self._server.server_errors():
+                with self._server.explain_server_errors():
                     answer = self._server.client.search(
                         index=self._index, knn=knn_request(query, k, self._ef), size=k, source=False,
                         filter_path="timed_out,_shards.failed,hits.hits._id,hits.hits._score"
@@ -334,28 +340,28 @@ class ElasticSearch:
                 if not isinstance(error.__cause__, NotFoundError):
                     raise
                 last = error
-                self._index = (self._find() or self._load())[0]
+                self._index = (self._find_listed_index() or self._load_index())[0]
         raise last
 
     def close(self) -> None:
         """Close the connections. The index stays."""
         self._server.client.close()
 
-    def _find(self) -> tuple[str, float, int] | None:
+    def _find_listed_index(self) -> tuple[str, float, int] | None:
         """The index that is listed for these vectors, with its seconds and bytes, if it is there."""
         client = self._server.client.options(ignore_status=404)
-        with self._server.server_errors():
+        with self._server.explain_server_errors():
             listed: Any = client.get(index=LIST, id=self._listed)
             if not listed.get("found"):
                 return None
-            index = read_entry(listed)
+            index = read_index_entry(listed)
             if client.indices.exists(index=index[0]):
                 return index
             # The index is gone: the next client must not be sent to it.
             client.delete(index=LIST, id=self._listed, refresh=True)
         return None
 
-    def _load(self) -> tuple[str, float, int]:
+    def _load_index(self) -> tuple[str, float, int]:
         """Make an index, and list it when it is complete. Whatever stops this before, it is removed or never used."""
         from secrets import token_hex
 
@@ -363,20 +369,20 @@ class ElasticSearch:
         index = f"{self._listed}-{token_hex(4)}"
         client = self._server.client
         try:
-            with self._server.server_errors():
+            with self._server.explain_server_errors():
                 started = perf_counter()
                 client.indices.create(
                     index=index,
                     settings=SETTINGS,
                     mappings=index_mapping(self._layout, shards_shape(self._vectors)[1]),
                 )
-                self._fill(index)
-                return self._list(index, perf_counter() - started)
+                self._fill_index(index)
+                return self._list_index(index, perf_counter() - started)
         except BaseException:
-            self._remove(index)
+            self._remove_index(index)
             raise
 
-    def _fill(self, index: str) -> None:
+    def _fill_index(self, index: str) -> None:
         from elasticsearch.helpers import bulk
 
         client = self._server.client.options(request_timeout=_LONG)
@@ -390,7 +396,7 @@ class ElasticSearch:
         if not n == counted == wanted:
             raise ValueError(f"it contains {counted} of {wanted} vectors")
 
-    def _list(self, index: str, seconds: float) -> tuple[str, float, int]:
+    def _list_index(self, index: str, seconds: float) -> tuple[str, float, int]:
         """Put the index on the list, or remove it where another client was faster, whose index it then is."""
         from elasticsearch import ConflictError
 
@@ -401,14 +407,14 @@ class ElasticSearch:
         try:
             self._server.client.create(index=LIST, id=self._listed, document=entry, refresh=True)
         except ConflictError:
-            other = self._find()
+            other = self._find_listed_index()
             if other is None:
                 raise
-            self._remove(index)
+            self._remove_index(index)
             return other
         return index, seconds, size
 
-    def _remove(self, index: str) -> None:
+    def _remove_index(self, index: str) -> None:
         """Best effort: what stays behind is not listed, and so never used."""
         from elasticsearch import ApiError, TransportError
 

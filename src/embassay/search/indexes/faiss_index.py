@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import IndexFacts, Ranked
+from embassay.contracts import IndexFacts, RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.randomness import make_generator
-from embassay.search.exact import bound_longest_row, cut_blocks, exact_search_shards
+from embassay.search.exact import bound_longest_row, cut_range_into_blocks, exact_search_shards
 from embassay.search.indexes.store import (
     AUTO,
     Floats,
     IndexFormat,
-    Recipe,
+    IndexRecipe,
     Vectors,
-    forget_rows,
     list_shards,
-    load_or_build,
+    load_or_build_index,
+    release_mapped_rows,
     shards_shape,
 )
 
@@ -38,14 +38,14 @@ class FaissIndex:
     def __init__(
         self,
         name: str,
-        recipe: Recipe,
+        recipe: IndexRecipe,
         folder: Path | None,
         build: Callable[[], Any],
         search_parameters: SearchParameters | None = None,
     ) -> None:
         self.name = name
-        faiss = faiss_library(recipe.kind)
-        index = load_or_build(
+        faiss = import_faiss(recipe.kind)
+        index = load_or_build_index(
             recipe,
             folder,
             IndexFormat(
@@ -61,11 +61,11 @@ class FaissIndex:
             dim=int(self._index.d),
             build_seconds=index.seconds,
             disk_bytes=index.disk_bytes,
-            memory_bytes=memory_bytes(faiss, self._index),
+            memory_bytes=measure_index_memory(faiss, self._index),
             found=index.found,
         )
 
-    def search(self, queries: Floats, k: int) -> Ranked:
+    def search(self, queries: Floats, k: int) -> RankedCandidates:
         """The best k of each query that the index finds, by its own scores, ties by number."""
         if self._index is None:
             raise UsageError(f"The index {self.name!r} is closed.", mend="Open it again.")
@@ -78,7 +78,7 @@ class FaissIndex:
         if not np.isfinite(queries).all():
             raise ModelError("The queries contain values that are not finite.")
         scores, indices = self._index.search(queries, k, params=self._search_parameters)
-        return _faiss_ranking(indices, scores)
+        return _convert_faiss_ranking(indices, scores)
 
     def close(self) -> None:
         """Release the memory."""
@@ -93,30 +93,32 @@ class GraphIndex(FaissIndex):
     """
 
     def __init__(
-        self, name: str, recipe: Recipe, folder: Path | None, build: Callable[[], Any], ef: int | str
+        self, name: str, recipe: IndexRecipe, folder: Path | None, build: Callable[[], Any], ef: int | str
     ) -> None:
         super().__init__(name, recipe, folder, build)
         self.ef = ef
-        self._set(EF if ef == AUTO else int(ef))
+        self._apply_ef(EF if ef == AUTO else int(ef))
 
     def set_ef(self, ef: int) -> None:
         """Search with this width from now on."""
         self.ef = ef
-        self._set(ef)
+        self._apply_ef(ef)
 
-    def _set(self, ef: int) -> None:
+    def _apply_ef(self, ef: int) -> None:
         # As parameters of each search: an attribute of the index would change under another thread's search.
-        self._search_parameters = faiss_library("hnsw").SearchParametersHNSW(efSearch=ef)
+        self._search_parameters = import_faiss("hnsw").SearchParametersHNSW(efSearch=ef)
 
 
-def _faiss_ranking(indices: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:
+def _convert_faiss_ranking(indices: NDArray[np.int64], scores: NDArray[np.float32]) -> RankedCandidates:
     """faiss's answer in our order: it leaves ties as it met them."""
     values = np.where(indices < 0, -np.inf, scores.astype(np.float64))
     order = np.lexsort((indices, -values), axis=1)
-    return Ranked(np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1))
+    return RankedCandidates(
+        np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1)
+    )
 
 
-def faiss_library(kind: str) -> Any:
+def import_faiss(kind: str) -> Any:
     """The library; ModelError, saying that `kind` needs it, where it is not installed."""
     try:
         return import_module("faiss")
@@ -127,9 +129,9 @@ def faiss_library(kind: str) -> Any:
         ) from error
 
 
-def make_recipe(kind: str, parameters: Mapping[str, Any], digest: str) -> Recipe:
+def make_index_recipe(kind: str, parameters: Mapping[str, Any], digest: str) -> IndexRecipe:
     """What an index of faiss depends on."""
-    return Recipe(kind, parameters, f"faiss {faiss_library(kind).__version__}", digest)
+    return IndexRecipe(kind, parameters, f"faiss {import_faiss(kind).__version__}", digest)
 
 
 @contextmanager
@@ -155,16 +157,16 @@ def stack_vectors(vectors: Vectors) -> Floats:
     return whole
 
 
-def memory_bytes(faiss: Any, index: Any) -> int:
+def measure_index_memory(faiss: Any, index: Any) -> int:
     """What the arrays of an index hold in memory: codes, links, codebooks, rotation."""
     if isinstance(index, faiss.IndexPreTransform):
         rotations = [faiss.downcast_VectorTransform(index.chain.at(i)) for i in range(index.chain.size())]
         more = sum(4 * int(rotation.A.size() + rotation.b.size()) for rotation in rotations)
-        return more + memory_bytes(faiss, faiss.downcast_index(index.index))
+        return more + measure_index_memory(faiss, faiss.downcast_index(index.index))
     if isinstance(index, faiss.IndexHNSW):
         graph = index.hnsw
         links = 4 * graph.neighbors.size() + 8 * graph.offsets.size() + 4 * graph.levels.size()
-        return int(links) + memory_bytes(faiss, faiss.downcast_index(index.storage))
+        return int(links) + measure_index_memory(faiss, faiss.downcast_index(index.storage))
     codes = int(index.codes.size())
     if isinstance(index, faiss.IndexPQ):
         return codes + 4 * int(index.pq.centroids.size())
@@ -207,22 +209,24 @@ class FlatIndex:
             memory_bytes=held if memory is None else min(held, memory),
         )
 
-    def search(self, queries: Floats, k: int) -> Ranked:
+    def search(self, queries: Floats, k: int) -> RankedCandidates:
         """The best k vectors of each query, exactly."""
         if self._vectors is None:
             raise UsageError(f"The index {self.name!r} is closed.", mend="Open it again.")
         if self._memory is None:
             return exact_search_shards(queries, list_shards(self._vectors), k, longest=self._longest)
         block = min(_WIDEST_BLOCK, self._memory // (32 * _QUERIES))
-        return exact_search_shards(queries, self._pieces(self._vectors, self._memory // 4), k, block=block)
+        return exact_search_shards(
+            queries, self._iterate_vector_pieces(self._vectors, self._memory // 4), k, block=block
+        )
 
-    def _pieces(self, vectors: Vectors, size: int) -> Iterator[Floats]:
+    def _iterate_vector_pieces(self, vectors: Vectors, size: int) -> Iterator[Floats]:
         rows = max(1, size // (4 * self.facts.dim))
         for shard in list_shards(vectors):
-            for part in cut_blocks(len(shard), rows):
+            for part in cut_range_into_blocks(len(shard), rows):
                 piece = shard[part]
                 yield piece
-                forget_rows(piece)
+                release_mapped_rows(piece)
 
     def close(self) -> None:
         """Let go of the vectors."""
@@ -264,9 +268,9 @@ def _open_graph(
 ) -> GraphIndex:
     name, digest, folder = where
     m, ef_construction = links
-    _check_graph(kind, m=m, ef_construction=ef_construction, ef=ef)
-    faiss = faiss_library(kind)
-    recipe = make_recipe(kind, {"m": m, "ef_construction": ef_construction}, digest)
+    _check_graph_options(kind, m=m, ef_construction=ef_construction, ef=ef)
+    faiss = import_faiss(kind)
+    recipe = make_index_recipe(kind, {"m": m, "ef_construction": ef_construction}, digest)
     return GraphIndex(
         name, recipe, folder, lambda: _build_graph(faiss, kind, stack_vectors(vectors), links), ef
     )
@@ -286,7 +290,7 @@ def _build_graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int])
     return index
 
 
-def _check_graph(kind: str, *, m: int, ef_construction: int, ef: int | str) -> None:
+def _check_graph_options(kind: str, *, m: int, ef_construction: int, ef: int | str) -> None:
     if not 2 <= m <= 512:
         raise UsageError(
             f"The index {kind!r} cannot link {m} neighbours.", mend="m is from 2 to 512, usually 16."
@@ -325,7 +329,7 @@ def pq(
     """Vectors in `m` parts (by default of about 8 values), each one of 2^nbits; every code is compared.
 
     The parts are learned from `sample` of the vectors. `m` must divide the dimensions."""
-    return _open_codes("pq", vectors, (name, digest, folder), m, (nbits, sample))
+    return _open_code_index("pq", vectors, (name, digest, folder), m, (nbits, sample))
 
 
 def opq(
@@ -339,35 +343,35 @@ def opq(
     sample: int = SAMPLE,
 ) -> FaissIndex:
     """As `pq`, the vectors rotated first so that the parts are as independent as can be."""
-    return _open_codes("opq", vectors, (name, digest, folder), m, (nbits, sample))
+    return _open_code_index("opq", vectors, (name, digest, folder), m, (nbits, sample))
 
 
-def _open_codes(
+def _open_code_index(
     kind: str, vectors: Vectors, where: tuple[str, str, Path | None], m: int | None, learning: tuple[int, int]
 ) -> FaissIndex:
     name, digest, folder = where
     n, dim = shards_shape(vectors)
     m = nearest_divisor(dim, max(1, dim // _VALUES_PER_PART)) if m is None else m
     nbits, sample = learning
-    _check_codes(kind, n, dim, m=m, nbits=nbits, sample=sample)
-    faiss = faiss_library(kind)
+    _check_code_options(kind, n, dim, m=m, nbits=nbits, sample=sample)
+    faiss = import_faiss(kind)
     # Of a sample that takes all vectors, the size makes no difference.
-    recipe = make_recipe(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
+    recipe = make_index_recipe(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
     return FaissIndex(
-        name, recipe, folder, lambda: _build_codes(faiss, kind, stack_vectors(vectors), m, learning)
+        name, recipe, folder, lambda: _build_code_index(faiss, kind, stack_vectors(vectors), m, learning)
     )
 
 
-def _build_codes(faiss: Any, kind: str, vectors: Floats, m: int, learning: tuple[int, int]) -> Any:
+def _build_code_index(faiss: Any, kind: str, vectors: Floats, m: int, learning: tuple[int, int]) -> Any:
     nbits, sample = learning
     codes = faiss.IndexPQ(vectors.shape[1], m, nbits, faiss.METRIC_INNER_PRODUCT)
-    _set_rounds(codes.pq.cp, len(vectors))
+    _set_clustering_rounds(codes.pq.cp, len(vectors))
     index = codes
     if kind == "opq":
         rotation = faiss.OPQMatrix(vectors.shape[1], m)
         rotation.niter, rotation.max_train_points = _ROTATIONS, sample
         parts = faiss.ProductQuantizer(vectors.shape[1], m, nbits)
-        _set_rounds(parts.cp, len(vectors))
+        _set_clustering_rounds(parts.cp, len(vectors))
         rotation.niter_pq_0, rotation.niter_pq = 10, 4
         rotation.pq = parts
         index = faiss.IndexPreTransform(rotation, codes)
@@ -377,7 +381,7 @@ def _build_codes(faiss: Any, kind: str, vectors: Floats, m: int, learning: tuple
     return index
 
 
-def _set_rounds(clustering: Any, n: int) -> None:
+def _set_clustering_rounds(clustering: Any, n: int) -> None:
     clustering.niter = _ROUNDS
     # We draw the sample ourselves; faiss would cut it once more, and write to stderr where it finds it small.
     clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, n
@@ -400,7 +404,7 @@ def nearest_divisor(dim: int, m: int) -> int:
     return min((d for d in range(1, dim + 1) if dim % d == 0), key=lambda d: (abs(d - m), d))
 
 
-def _check_codes(kind: str, n: int, dim: int, *, m: int, nbits: int, sample: int) -> None:
+def _check_code_options(kind: str, n: int, dim: int, *, m: int, nbits: int, sample: int) -> None:
     if m < 1 or dim % m:
         raise UsageError(
             f"The index {kind!r} cannot cut {dim} dimensions into {m} equal parts.",

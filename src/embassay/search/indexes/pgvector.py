@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from embassay.contracts import IndexFacts, Ranked
+from embassay.contracts import IndexFacts, RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.search.indexes.address import (
     Found,
     ServerAddress,
-    check_queries,
-    find_address,
-    keep_quiet,
-    make_ranked,
+    check_query_vectors,
+    rank_found_vectors,
+    resolve_server_address,
+    silence_logger,
 )
-from embassay.search.indexes.store import Floats, Vectors, row_blocks, shards_shape
+from embassay.search.indexes.store import Floats, Vectors, iterate_row_blocks, shards_shape
 
 if TYPE_CHECKING:
     import psycopg
@@ -49,7 +49,7 @@ _WHERE = re.compile(r"^connection failed: connection to server (?:at|on) .*? fai
 _AGAIN = "Start it again and repeat the command: finished work is kept."
 
 
-class Postgres:
+class PgVectorServer:
     """The server at `address`. `prepare` is called with every new connection, before any work. `client` is who asks,
     for messages, and `needs` the module without which it cannot.
 
@@ -66,11 +66,11 @@ class Postgres:
         client: str = "pgvector",
         needs: str = "pgvector.psycopg",
     ) -> None:
-        keep_quiet("psycopg")
+        silence_logger("psycopg")
         self._address = address
         self._parameters = _connection_settings(address, client, needs)
         self._prepare = prepare
-        self.place = _server_place(self._parameters)
+        self.place = _format_server_place(self._parameters)
         self._own = threading.local()
         self._all: list[Connection[Any]] = []
         self._lock = threading.Lock()
@@ -91,7 +91,7 @@ class Postgres:
                 connection.close()
             if connection is None or not connection.closed:
                 raise self._explain_error(error) from error
-            self._drop(connection)
+            self._drop_connection(connection)
             if before is None:
                 raise self._explain_error(error) from error
         return self.do(work)
@@ -119,30 +119,30 @@ class Postgres:
             self._all.append(connection)
         return connection
 
-    def _drop(self, connection: Connection[Any]) -> None:
+    def _drop_connection(self, connection: Connection[Any]) -> None:
         self._own.connection = None
         with self._lock:
             if connection in self._all:
                 self._all.remove(connection)
 
     def _explain_error(self, error: psycopg.Error) -> ModelError:
-        reason = self._address.redacted(error)
-        away = _is_away(error, reason)
+        reason = self._address.redact_secrets(error)
+        away = _is_server_away(error, reason)
         reason = _WHERE.sub("", reason)
         return ModelError(
             f"PostgreSQL at {self.place} {'does not answer' if away else 'refuses'}: {reason}.",
-            mend=self._mend(reason) or (_AGAIN if away else ""),
+            mend=self._suggest_mend(reason) or (_AGAIN if away else ""),
         )
 
-    def _mend(self, reason: str) -> str:
+    def _suggest_mend(self, reason: str) -> str:
         if "authentication failed" in reason or "no password" in reason:
             return f"Check the user and the password in {self._address.origin}."
         if "database" in reason and "does not exist" in reason:
             return f"Create the database, or name another in {self._address.origin}."
-        return _explain_rights(reason)
+        return _explain_missing_rights(reason)
 
 
-def _is_away(error: psycopg.Error, reason: str) -> bool:
+def _is_server_away(error: psycopg.Error, reason: str) -> bool:
     """Whether the server is down, going down or coming up, or cannot be reached; not that it answers with a no."""
     from psycopg import OperationalError
 
@@ -153,7 +153,7 @@ def _is_away(error: psycopg.Error, reason: str) -> bool:
     return "FATAL:" not in reason or "the database system is" in reason
 
 
-def _explain_rights(reason: str) -> str:
+def _explain_missing_rights(reason: str) -> str:
     if "vector" in reason and ("extension" in reason or "control file" in reason):
         return "Install pgvector on the server; its administrator runs CREATE EXTENSION vector once."
     if "permission denied" in reason:
@@ -181,7 +181,7 @@ def _connection_settings(address: ServerAddress, client: str, needs: str) -> dic
         ) from None
 
 
-def _server_place(parameters: dict[str, Any]) -> str:
+def _format_server_place(parameters: dict[str, Any]) -> str:
     host = parameters.get("host") or parameters.get("hostaddr") or "localhost"
     return f"{host}:{parameters.get('port') or 5432}"
 
@@ -264,16 +264,16 @@ def ensure_table(
         return built
     with connection.transaction():
         # Committed on its own: the schema is not kept locked while a table loads.
-        _lock_name(connection, f"{SCHEMA} schema")
-        _set_up(connection)
+        _lock_by_name(connection, f"{SCHEMA} schema")
+        _set_up_schema(connection)
     with connection.transaction():
-        _lock_name(connection, table)
+        _lock_by_name(connection, table)
         # Another client may have built it while this one waited.
         built = _find_table(connection, table)
         if built is None:
             seconds = _build_table(connection, table, layout, vectors)
             built = BuiltTable(seconds, _table_size(connection, table), found=False)
-            _list_table(connection, table, shards_shape(vectors), seconds)
+            _record_table(connection, table, shards_shape(vectors), seconds)
     return built
 
 
@@ -298,7 +298,7 @@ def _table_oid(connection: Connection[Any], table: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _set_up(connection: Connection[Any]) -> None:
+def _set_up_schema(connection: Connection[Any]) -> None:
     """pgvector, our schema and the list of tables, each only where it is missing: making one takes a right that whoever
     uses them need not have."""
     connection.execute(f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}")
@@ -321,7 +321,7 @@ def _build_table(connection: Connection[Any], table: str, layout: VectorLayout, 
     connection.execute(
         SQL("CREATE TABLE {} (id integer NOT NULL, embedding {}({}) NOT NULL)").format(name, kind, dim)
     )
-    if _row_width(layout, dim) <= _PAGE:
+    if _estimate_row_bytes(layout, dim) <= _PAGE:
         connection.execute(SQL("ALTER TABLE {} ALTER COLUMN embedding SET STORAGE PLAIN").format(name))
     started = perf_counter()
     with (
@@ -329,7 +329,7 @@ def _build_table(connection: Connection[Any], table: str, layout: VectorLayout, 
         cursor.copy(SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(name)) as copy,
     ):
         copy.write(_COPY_HEAD)
-        for rows in copy_rows(vectors, layout.type):
+        for rows in encode_copy_rows(vectors, layout.type):
             copy.write(rows)
         copy.write(_COPY_END)
     if layout.kind == "hnsw":
@@ -345,7 +345,9 @@ def _create_index(
 
     # A graph that outgrows this memory is finished on disk, many times slower; workers would share it, and a container
     # may have no more than 64 MB to share.
-    needed = min(_MEMORY_MOST, shape[0] * (_row_width(layout, shape[1]) + 3 * _EDGE_BYTES * layout.m) + 2**24)
+    needed = min(
+        _MEMORY_MOST, shape[0] * (_estimate_row_bytes(layout, shape[1]) + 3 * _EDGE_BYTES * layout.m) + 2**24
+    )
     connection.execute(
         "SELECT set_config('maintenance_work_mem', greatest(%s, setting::bigint) || 'kB', true), "
         "set_config('max_parallel_maintenance_workers', '0', true) "
@@ -359,7 +361,7 @@ def _create_index(
     )
 
 
-def copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> Iterator[bytes]:
+def encode_copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> Iterator[bytes]:
     """Rows of (position, vector) in PostgreSQL's binary COPY format, many at a time: numpy lays them out, where the
     client's adapter would make an object of each."""
     dim, start = shards_shape(vectors)[1], 0
@@ -370,7 +372,7 @@ def copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> Iterator[
             *(("bytes", ">i4"), ("dim", ">i2"), ("unused", ">i2"), ("values", values)),
         ]
     )
-    for block in row_blocks(vectors):
+    for block in iterate_row_blocks(vectors):
         rows = np.zeros(len(block), dtype=row)
         # Two fields: 4 bytes of an id, and a vector with 4 bytes before its values.
         rows["fields"], rows["id_bytes"], rows["bytes"], rows["dim"] = 2, 4, 4 + values.itemsize, dim
@@ -388,7 +390,7 @@ def _round_block(block: Floats, kind: str) -> Any:
         return block.astype(np.float16)
 
 
-def _row_width(layout: VectorLayout, dim: int) -> int:
+def _estimate_row_bytes(layout: VectorLayout, dim: int) -> int:
     return dim * (4 if layout.type == "vector" else 2) + 64
 
 
@@ -399,7 +401,7 @@ def _table_size(connection: Connection[Any], table: str) -> int:
     return int(row[0] or 0) if row else 0
 
 
-def _list_table(connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float) -> None:
+def _record_table(connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float) -> None:
     connection.execute(
         f"INSERT INTO {SCHEMA}.{_LIST} (name, n, dim, build_seconds) VALUES (%s, %s, %s, %s) "
         "ON CONFLICT (name) DO UPDATE SET n = excluded.n, dim = excluded.dim, "
@@ -408,7 +410,7 @@ def _list_table(connection: Connection[Any], table: str, shape: tuple[int, int],
     )
 
 
-def _lock_name(connection: Connection[Any], name: str) -> None:
+def _lock_by_name(connection: Connection[Any], name: str) -> None:
     """Wait for whoever makes the same thing; the lock ends with the transaction."""
     number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [number])
@@ -419,7 +421,7 @@ SCHEMES = ("postgresql", "postgres")
 _EF_MOST = 1000
 
 
-class PgVector:
+class PgVectorIndex:
     """`pgvector:postgresql://HOST/DATABASE?kind=hnsw`, or `pgvector:NAME` of an environment variable with the address,
     by default EMBASSAY_POSTGRES.
 
@@ -454,15 +456,15 @@ class PgVector:
         self._table = layout.table(digest)
         self._built: list[BuiltTable] = []
         self._iterates = False
-        address = find_address("pgvector", target, schemes=SCHEMES, variable=VARIABLE)
-        self._server = Postgres(address, self._prepare)
+        address = resolve_server_address("pgvector", target, schemes=SCHEMES, variable=VARIABLE)
+        self._server = PgVectorServer(address, self._prepare_connection)
         built = self._server.do(lambda _: self._built[0])
         self.facts = IndexFacts(n, dim, built.seconds, built.bytes, memory_bytes=None, found=built.found)
 
-    def search(self, queries: Floats, k: int) -> Ranked:
+    def search(self, queries: Floats, k: int) -> RankedCandidates:
         """The best k vectors of each query."""
-        check_queries(queries, self.facts.dim, k)
-        return make_ranked(
+        check_query_vectors(queries, self.facts.dim, k)
+        return rank_found_vectors(
             [self._server.do(partial(self._search_once, query=query, k=k)) for query in queries], k
         )
 
@@ -470,7 +472,7 @@ class PgVector:
         """Close the connections. The table stays."""
         self._server.close()
 
-    def _prepare(self, connection: Connection[Any]) -> None:
+    def _prepare_connection(self, connection: Connection[Any]) -> None:
         from pgvector.psycopg import register_vector
 
         self._built.append(ensure_table(connection, self._table, self._layout, self._vectors))
@@ -485,11 +487,11 @@ class PgVector:
         # One round trip; the settings hold for this transaction and no other.
         with connection.pipeline(), connection.transaction():
             if self._layout.kind == "hnsw":
-                connection.execute(*self._settings(k))
-            cursor = connection.execute(self._statement(k), [query])
+                connection.execute(*self._list_search_settings(k))
+            cursor = connection.execute(self._build_search_statement(k), [query])
         return [(int(position), -float(distance)) for position, distance in cursor.fetchall()]
 
-    def _settings(self, k: int) -> tuple[str, list[str]]:
+    def _list_search_settings(self, k: int) -> tuple[str, list[str]]:
         """Search through the graph, though the planner would rather read a small table."""
         ef = self._ef if self._iterates else min(_EF_MOST, max(self._ef, k))
         wanted = {"hnsw.ef_search": str(ef), "enable_seqscan": "off"}
@@ -498,7 +500,7 @@ class PgVector:
         calls = ", ".join(["set_config(%s, %s, true)"] * len(wanted))
         return f"SELECT {calls}", [value for pair in wanted.items() for value in pair]
 
-    def _statement(self, k: int) -> Any:
+    def _build_search_statement(self, k: int) -> Any:
         from psycopg.sql import SQL, Identifier
 
         # Ties by position; of a graph only the distance may be asked for, or it is not used.

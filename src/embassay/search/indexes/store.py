@@ -24,12 +24,12 @@ from typing import Any, BinaryIO, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.errors import UsageError
-from embassay.search.exact import cut_blocks
+from embassay.search.exact import cut_range_into_blocks
 
 
-def recall_per_query(found: Ranked, exact: Ranked, k: int) -> NDArray[np.float64]:
+def recall_per_query(found: RankedCandidates, exact: RankedCandidates, k: int) -> NDArray[np.float64]:
     """The share of each query's first k of exact search that are among its first k found, (q,), 0 to 1.
 
     By number: of vectors that tie at place k, the one that exact search keeps counts. Where there are fewer than k to
@@ -51,11 +51,11 @@ def recall_per_query(found: Ranked, exact: Ranked, k: int) -> NDArray[np.float64
     return np.where(there == 0, 1.0, np.count_nonzero(hit, axis=1) / np.maximum(there, 1))
 
 
-def recall(found: Ranked, exact: Ranked, k: int) -> float:
+def recall(found: RankedCandidates, exact: RankedCandidates, k: int) -> float:
     """The mean of `recall_per_query`. UsageError without queries.
 
-    >>> one = Ranked(np.array([[4, 7]]), np.array([[0.9, 0.8]]))
-    >>> other = Ranked(np.array([[7, 5]]), np.array([[0.8, 0.7]]))
+    >>> one = RankedCandidates(np.array([[4, 7]]), np.array([[0.9, 0.8]]))
+    >>> other = RankedCandidates(np.array([[7, 5]]), np.array([[0.8, 0.7]]))
     >>> recall(other, one, 2)
     0.5
     """
@@ -73,7 +73,7 @@ AUTO = "auto"
 WITHIN = 0.01
 
 
-def smallest_width(
+def find_smallest_width(
     values_at: Callable[[int], Mapping[str, float]], *, gap: float = WITHIN, most: int = 2**15
 ) -> int:
     """The smallest search width whose recalls (1 is exact) are all at least 1 - `gap`; `most` where none is.
@@ -81,7 +81,7 @@ def smallest_width(
     Widths are doubled from 1 until one is wide enough, and the smallest between it and the one before is found by
     halving: recall that falls again with more width, by a hair, does not matter. UsageError for a gap that is no share.
 
-    >>> smallest_width(lambda ef: {"10": min(1.0, 0.9 + ef / 200), "30": min(1.0, 0.8 + ef / 100)})
+    >>> find_smallest_width(lambda ef: {"10": min(1.0, 0.9 + ef / 200), "30": min(1.0, 0.8 + ef / 100)})
     19
     """
     if not 0 <= gap < 1 or most < 1:
@@ -128,7 +128,7 @@ class TunedWidth:
     steps: tuple[WidthTrial, ...]
 
 
-def tune_width(
+def tune_search_width(
     values_at: Callable[[int], Mapping[str, float]],
     flat: Mapping[str, float],
     *,
@@ -142,7 +142,7 @@ def tune_width(
     unless it is below. UsageError for an empty or descending ladder, a negative gap, and metrics that are not the same
     or no numbers. Source: spec rag 3.4.
 
-    >>> found = tune_width(lambda ef: {"RA-nWG@10": 0.8 * (1 - 1 / ef)}, {"RA-nWG@10": 0.8}, gap=0.02)
+    >>> found = tune_search_width(lambda ef: {"RA-nWG@10": 0.8 * (1 - 1 / ef)}, {"RA-nWG@10": 0.8}, gap=0.02)
     >>> found.ef, [round(step.worst, 2) for step in found.steps]
     (64, [0.06, 0.03, 0.02])
     """
@@ -153,13 +153,13 @@ def tune_width(
         )
     steps: list[WidthTrial] = []
     for ef in ladder:
-        steps.append(_tuning_step(ef, values_at(ef), flat))
+        steps.append(_try_search_width(ef, values_at(ef), flat))
         if steps[-1].worst <= gap:
             return TunedWidth(ef, gap, flat, tuple(steps))
     return TunedWidth(None, gap, flat, tuple(steps))
 
 
-def _tuning_step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> WidthTrial:
+def _try_search_width(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> WidthTrial:
     if values.keys() != flat.keys():
         raise UsageError(
             f"At ef={ef} there are {', '.join(sorted(values)) or 'no metrics'}, with flat {', '.join(sorted(flat))}.",
@@ -191,7 +191,7 @@ _STEP = 2**22
 
 
 @dataclass(frozen=True)
-class Recipe:
+class IndexRecipe:
     """All that an index depends on: its kind, what `parameters` change when it is built (never what changes only the
     search), the library with its version, and the digest of the vectors."""
 
@@ -231,41 +231,41 @@ class StoredIndex(Generic[T]):
     found: bool
 
 
-def load_or_build(recipe: Recipe, folder: Path | None, form: IndexFormat[T]) -> StoredIndex[T]:
+def load_or_build_index(recipe: IndexRecipe, folder: Path | None, form: IndexFormat[T]) -> StoredIndex[T]:
     """The index of `recipe`: from its file in `folder`, else built, and kept there; None keeps nothing.
 
     A damaged file is told of by a RuntimeWarning and replaced; where the folder cannot be written, the index is used
     without being kept, with a warning too.
     """
     if folder is None:
-        value, seconds = _timed_build(form)
+        value, seconds = _time_index_build(form)
         return StoredIndex(value, seconds, 0, found=False)
     path = recipe.path(folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _hold_lock(path):
-            return _find_index(path, recipe, form) or _write_index(path, recipe, form)
+            return _read_kept_index(path, recipe, form) or _write_index(path, recipe, form)
     except OSError as error:
-        _warn_of(
+        _warn_at_runtime(
             f"The index {path} cannot be stored ({error}); continuing without it. Free the disk or choose another "
             "folder."
         )
-        value, seconds = _timed_build(form)
+        value, seconds = _time_index_build(form)
         return StoredIndex(value, seconds, 0, found=False)
 
 
-def _timed_build(form: IndexFormat[T]) -> tuple[T, float]:
+def _time_index_build(form: IndexFormat[T]) -> tuple[T, float]:
     started = perf_counter()
     value = form.build()
     return value, perf_counter() - started
 
 
-def _find_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredIndex[T] | None:
+def _read_kept_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> StoredIndex[T] | None:
     """What is kept at `path`; None if there is nothing, or nothing whole."""
     if not path.exists():
         return None
     with path.open("rb") as stream:
-        head = _checked_head(stream, recipe)
+        head = _read_checked_header(stream, recipe)
         if head is not None:
             try:
                 value = form.read(stream.read)
@@ -276,11 +276,11 @@ def _find_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredIndex
                 return StoredIndex(value, float(head["seconds"]), path.stat().st_size, found=True)
         else:
             reason = ""
-    _warn_of(f"The stored index {path} is damaged{reason} and will be rebuilt.")
+    _warn_at_runtime(f"The stored index {path} is damaged{reason} and will be rebuilt.")
     return None
 
 
-def _checked_head(stream: BinaryIO, recipe: Recipe) -> dict[str, Any] | None:
+def _read_checked_header(stream: BinaryIO, recipe: IndexRecipe) -> dict[str, Any] | None:
     """The first line of a whole file, the stream behind it; None for one that is damaged or of something else."""
     # The checksum stands behind the content.
     size = os.fstat(stream.fileno()).st_size - _SEAL
@@ -296,10 +296,10 @@ def _checked_head(stream: BinaryIO, recipe: Recipe) -> dict[str, Any] | None:
     return head if head["key"] == recipe.key else None
 
 
-def _write_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredIndex[T]:
+def _write_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> StoredIndex[T]:
     """The index, built and written to `path` in one step."""
-    _clear_parts(path)
-    value, seconds = _timed_build(form)
+    _remove_partial_files(path)
+    value, seconds = _time_index_build(form)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     about = {"kind": recipe.kind, "parameters": dict(recipe.parameters), "library": recipe.library}
     head = {"key": recipe.key, "seconds": seconds, "vectors": recipe.digest, **about}
@@ -315,7 +315,7 @@ def _write_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredInde
         size = path.stat().st_size
     except OSError as error:
         # Built is built: a full disk costs the next run time, not this one.
-        _warn_of(
+        _warn_at_runtime(
             f"The index {path} cannot be stored ({error}); continuing without it. Free the disk or choose another "
             "folder."
         )
@@ -336,7 +336,7 @@ class _SealedStream:
         return self.stream.write(content)
 
 
-def _clear_parts(path: Path) -> None:
+def _remove_partial_files(path: Path) -> None:
     """Remove what killed processes left of this index; the lock is held, so nobody is writing it."""
     for part in path.parent.glob(f".{path.name}.*.part"):
         part.unlink(missing_ok=True)
@@ -352,7 +352,7 @@ def _hold_lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _warn_of(text: str) -> None:
+def _warn_at_runtime(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
@@ -365,7 +365,7 @@ class KeptIndexes:
     bytes: int
 
 
-def open_kept_indexes(folder: Path) -> KeptIndexes:
+def list_kept_indexes(folder: Path) -> KeptIndexes:
     """What is kept in a folder; nothing where there is none."""
     files = sorted(folder.glob("*.index"))
     kinds = Counter(file.name.rpartition("-")[0] for file in files)
@@ -383,7 +383,7 @@ def clear_indexes(folder: Path) -> int:
     return freed
 
 
-def forget_rows(array: NDArray[Any]) -> None:
+def release_mapped_rows(array: NDArray[Any]) -> None:
     """Tell the system that these rows of a file mapped for reading are not needed now; read again, they are the same.
 
     Does nothing for other arrays, for maps that may be written, and where the system cannot be told (Windows).
@@ -444,13 +444,13 @@ def hash_vectors(vectors: Vectors) -> str:
     """A fingerprint of shape and values, 32 hexadecimal digits, the same however the vectors are cut into shards."""
     n, dim = shards_shape(vectors)
     digest = hashlib.blake2b(f"{n} {dim} <f4 ".encode(), digest_size=16)
-    for rows in row_blocks(vectors):
+    for rows in iterate_row_blocks(vectors):
         digest.update(np.ascontiguousarray(rows, dtype="<f4").data.cast("B"))
     return digest.hexdigest()
 
 
-def row_blocks(vectors: Vectors) -> Iterator[Floats]:
+def iterate_row_blocks(vectors: Vectors) -> Iterator[Floats]:
     """The vectors in order, 32 MiB or less at a time."""
     for shard in list_shards(vectors):
         size = max(1, _READ_BYTES // (4 * shard.shape[1]))
-        yield from (shard[rows] for rows in cut_blocks(len(shard), size))
+        yield from (shard[rows] for rows in cut_range_into_blocks(len(shard), size))

@@ -11,12 +11,12 @@ from embassay.registry import Registry
 from embassay.spec import QUERY, Spec, Value
 from embassay.systems.remote.ledger import Ledger
 
-__all__ = ["CHAT_MODELS", "fit_context", "open_chat", "open_chat_as"]
+__all__ = ["CHAT_MODELS", "fit_context", "open_chat", "open_chat_with_options"]
 
 T = TypeVar("T")
 
 CHAT_MODELS: Registry[ChatModel] = Registry(
-    "llm", makes=[["complete"]], advice="embassay.systems.models:advise_chat_name"
+    "llm", makes=[["complete"]], advice="embassay.systems.models:suggest_chat_name"
 )
 """Every chat model by name. A factory may ask for `name` (the canonical spec) and `ledger` (the run's)."""
 
@@ -36,7 +36,7 @@ CHAT_MODELS.add(
 
 def fit_context(chat: ChatModel, tokens: int) -> ChatModel:
     """The model without thinking and with room for so many tokens, where it can be told and the user did not."""
-    suit: Callable[..., ChatModel] | None = getattr(chat, "suited", None)
+    suit: Callable[..., ChatModel] | None = getattr(chat, "fit_to_context", None)
     return chat if suit is None else suit(tokens=tokens, think=False)
 
 
@@ -47,11 +47,11 @@ def open_chat(text: str, *, ledger: Ledger | None = None, **context: Any) -> Cha
     `ledger` keeps the accounts and the limit of cost; a factory gets of `context` what it asks for. UsageError
     for unknown names and parameters, ModelError when the key or the package it needs is missing.
     """
-    spec = CHAT_MODELS.parse(text)
+    spec = CHAT_MODELS.parse_spec(text)
     return CHAT_MODELS.build(spec, name=CHAT_MODELS.format(spec), ledger=ledger or Ledger(), **context)
 
 
-def open_chat_as(
+def open_chat_with_options(
     target: str, options: type[T], parameters: Mapping[str, Value], *, ledger: Ledger | None = None
 ) -> tuple[ChatModel, T, str]:
     """The model that `target` names for a use that has options of its own (a dataclass), those, and the whole spec.
@@ -61,6 +61,6 @@ def open_chat_as(
     """
     spec = QUERY.parse(target)
     whole = QUERY.format(Spec(spec.name, spec.target, {**spec.params, **parameters}))
-    model, chosen = CHAT_MODELS.split(CHAT_MODELS.parse(whole), options)
+    model, chosen = CHAT_MODELS.split(CHAT_MODELS.parse_spec(whole), options)
     also = list(inspect.signature(options).parameters)
     return CHAT_MODELS.build(model, also, name=QUERY.format(model), ledger=ledger or Ledger()), chosen, whole

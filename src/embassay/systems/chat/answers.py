@@ -22,39 +22,39 @@ _TRIED = 200
 """Brackets at which JSON may begin: each is read to where it breaks, and an answer of brackets has no end of them."""
 
 
-class Unfit(ValueError):
+class UnfitAnswer(ValueError):
     """An answer that is not JSON, or not of the shape that was asked for; says what is wrong, for the model too."""
 
 
-def without_thinking(text: str) -> str:
+def strip_thinking(text: str) -> str:
     """`text` without the thinking before the answer, stripped; "" where the thinking never ends.
 
     Blocks in tags at the beginning are taken off, and what comes before a closing tag that was never opened
     (some servers put the opening tag into the prompt). Tags within the answer are left alone.
 
-    >>> without_thinking("<think>Two words?</think> A paraphrase.")
+    >>> strip_thinking("<think>Two words?</think> A paraphrase.")
     'A paraphrase.'
     """
     at = 0
     while opened := _OPEN.match(text, at):
-        closed = _closing_tag(opened[1].lower()).search(text, opened.end())
+        closed = _closing_tag_pattern(opened[1].lower()).search(text, opened.end())
         at = closed.end() if closed else len(text)
     return _CLOSE_ONLY.sub("", text[at:], count=1).strip()
 
 
-def without_blocks(text: str, tags: Sequence[str] = THINKING_TAGS) -> str:
+def strip_tagged_blocks(text: str, tags: Sequence[str] = THINKING_TAGS) -> str:
     """`text` without its blocks in these tags, wherever they stand; a tag that is never closed stays.
 
-    >>> without_blocks("<think>Hm.</THINK> A fox. <thought>")
+    >>> strip_tagged_blocks("<think>Hm.</THINK> A fox. <thought>")
     ' A fox. <thought>'
     """
     kept, at, unclosed = [], 0, set[str]()
-    for opened in _opening_tag(tuple(tags)).finditer(text):
+    for opened in _opening_tag_pattern(tuple(tags)).finditer(text):
         tag = opened[1].lower()
         # An answer that opens a thousand blocks and closes none must not be read a thousand times.
         if opened.start() < at or tag in unclosed:
             continue
-        closed = _closing_tag(tag).search(text, opened.end())
+        closed = _closing_tag_pattern(tag).search(text, opened.end())
         if closed is None:
             unclosed.add(tag)
             continue
@@ -64,19 +64,19 @@ def without_blocks(text: str, tags: Sequence[str] = THINKING_TAGS) -> str:
 
 
 @cache
-def _opening_tag(tags: tuple[str, ...]) -> re.Pattern[str]:
+def _opening_tag_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(f"<({'|'.join(tags)})>", re.IGNORECASE)
 
 
 @cache
-def _closing_tag(tag: str) -> re.Pattern[str]:
+def _closing_tag_pattern(tag: str) -> re.Pattern[str]:
     return re.compile(f"</{tag}>", re.IGNORECASE)
 
 
-def without_fence(text: str) -> str:
+def strip_code_fence(text: str) -> str:
     """The answer, stripped, without the code fence around the whole of it.
 
-    >>> without_fence(' ```json {"a": 1} ``` '), without_fence("4 ```")
+    >>> strip_code_fence(' ```json {"a": 1} ``` '), strip_code_fence("4 ```")
     ('{"a": 1}', '4 ```')
     """
     text = text.strip()
@@ -113,4 +113,4 @@ def find_json(text: str) -> str:
         except (ValueError, RecursionError):
             continue
         return text[start:end]
-    raise Unfit("it has no JSON, or incomplete JSON")
+    raise UnfitAnswer("it has no JSON, or incomplete JSON")

@@ -7,10 +7,10 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from embassay.contracts import Message, Sampling, Usage
+from embassay.contracts import Message, SamplingSettings, Usage
 from embassay.systems.chat.server import ChatReply, ServedChat
-from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
-from embassay.systems.remote.http import OLLAMA, Connection, Server, select_given_options
+from embassay.systems.remote import Ledger, MalformedAnswer, Price, ServerReply
+from embassay.systems.remote.http import OLLAMA, ServerSettings, VendorConnection, select_given_options
 
 _LEAST_CONTEXT = 4096
 
@@ -30,18 +30,18 @@ class OllamaChat(ServedChat):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: Server = Server(timeout=600.0),  # noqa: B008 - frozen
+        server: ServerSettings = ServerSettings(timeout=600.0),  # noqa: B008 - frozen
         num_ctx: int | None = None,
         think: bool | str | None = None,
         keep_alive: str | None = None,
     ) -> None:
-        self._connection = Connection.of(OLLAMA, server)
+        self._connection = VendorConnection.of(OLLAMA, server)
         facts = [
             f"{key}={value}" for key, value in select_given_options(num_ctx=num_ctx, think=think).items()
         ]
         super().__init__(
             name or f"ollama:{target}",
-            ":".join(["ollama", target, server.known_as(self._connection.address), *facts]),
+            ":".join(["ollama", target, server.describe_server_identity(self._connection.address), *facts]),
             f"ollama:{target}",
             price=Price(server.price or 0.0, server.price or 0.0),
             ledger=ledger,
@@ -50,7 +50,7 @@ class OllamaChat(ServedChat):
         self.is_local = self._connection.address.local
         self._target, self.num_ctx, self.think, self._keep_alive = target, num_ctx, think, keep_alive
 
-    def suited(self, *, tokens: int, think: bool | str | None = None) -> OllamaChat:
+    def fit_to_context(self, *, tokens: int, think: bool | str | None = None) -> OllamaChat:
         """The same model, reading conversations of so many tokens, answers included, and thinking or not, where its
         spec does not say.
 
@@ -69,7 +69,7 @@ class OllamaChat(ServedChat):
         return twin
 
     async def request(
-        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
     ) -> ServerReply[ChatReply]:
         """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
         answer = read_reply(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
@@ -80,7 +80,7 @@ class OllamaChat(ServedChat):
         return answer
 
     def payload(
-        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """The body of the request."""
         return {
@@ -112,7 +112,7 @@ def read_reply(answer: Any) -> ServerReply[ChatReply]:
         )
         worked = sum(int(answer.get(f"{part}_duration") or 0) for part in ("prompt_eval", "eval")) / 1e9
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        raise Malformed("an answer without a message") from None
+        raise MalformedAnswer("an answer without a message") from None
     if not isinstance(text, str) or not done:
-        raise Malformed("an incomplete answer")
+        raise MalformedAnswer("an incomplete answer")
     return ServerReply(reply, Usage(), worked)

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from embassay.contracts import Message, Sampling, Usage
-from embassay.systems.chat.server import ChatReply, ServedChat, is_strict, with_schema
-from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
-from embassay.systems.remote.calls import format_refused
-from embassay.systems.remote.http import OPENAI, OpenAIClient, Server, find_openai_address
+from embassay.contracts import Message, SamplingSettings, Usage
+from embassay.systems.chat.server import ChatReply, ServedChat, add_schema_in_words, is_strict_schema
+from embassay.systems.remote import Ledger, MalformedAnswer, Price, ServerReply
+from embassay.systems.remote.calls import is_field_refused
+from embassay.systems.remote.http import OPENAI, OpenAIClient, ServerSettings, find_openai_address
 
 _WAYS = ("json_schema", "json_object with schema", "json_object", "words")
 _SETTABLE = ("temperature", "top_p", "seed", "top_k")
@@ -23,7 +23,7 @@ class OpenAIChat(ServedChat):
     """`openai:MODEL`: chat completions of OpenAI, or with `base_url` of a server with its API.
 
     `effort` is how much a reasoning model may think (`minimal`, `low` ...); `server` says where, with which
-    key, how fast and at what price (of tokens read; `price_output` is that of tokens written), see `Server`.
+    key, how fast and at what price (of tokens read; `price_output` is that of tokens written), see `ServerSettings`.
 
     A server that does not take a JSON schema is told it in words, and one that wants `max_tokens` by another
     name gets that; each is found out once. So is what of the sampling a model does not take (reasoning models draw
@@ -38,15 +38,17 @@ class OpenAIChat(ServedChat):
         ledger: Ledger | None = None,
         effort: str | None = None,
         price_output: float | None = None,
-        server: Server = Server(timeout=600.0),  # noqa: B008 - frozen
+        server: ServerSettings = ServerSettings(timeout=600.0),  # noqa: B008 - frozen
     ) -> None:
         address = find_openai_address(server.base_url)
-        identity = f"openai:{target}:{server.known_as(address)}" + (f":effort={effort}" if effort else "")
+        identity = f"openai:{target}:{server.describe_server_identity(address)}" + (
+            f":effort={effort}" if effort else ""
+        )
         super().__init__(
             name or f"openai:{target}",
             identity,
             f"openai:{target}",
-            price=Price.of_chat(target, server.price, price_output),
+            price=Price.of_chat_model(target, server.price, price_output),
             ledger=ledger,
             limits=server.limits,
         )
@@ -59,42 +61,44 @@ class OpenAIChat(ServedChat):
         self._longest = "max_completion_tokens" if address.url == OPENAI else "max_tokens"
 
     async def request(
-        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
     ) -> ServerReply[ChatReply]:
         """One chat completion."""
         for _ in range(_WORDINGS):
             way, longest, left_out = self._way, self._longest, self.left_out
             try:
-                return _read_reply(await self._create(messages, sampling, schema))
+                return _read_reply(await self._create_completion(messages, sampling, schema))
             except Exception as error:
-                if self._left_out(error, sampling, left_out):
+                if self._drop_refused_sampling(error, sampling, left_out):
                     continue
-                if not self._adapted(error, way, longest, asked=schema is not None):
+                if not self._adapt_request_way(error, way, longest, asked=schema is not None):
                     raise
-        return _read_reply(await self._create(messages, sampling, schema))
+        return _read_reply(await self._create_completion(messages, sampling, schema))
 
-    def _adapted(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
+    def _adapt_request_way(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
         """Whether the server minds something that can be said in another way, which is then remembered.
 
         Several calls may find out at once: what another has changed already needs only another attempt.
         """
-        if asked and way < len(_WAYS) - 1 and format_refused(error, "response_format", "json_schema"):
+        if asked and way < len(_WAYS) - 1 and is_field_refused(error, "response_format", "json_schema"):
             self._way = max(self._way, way + 1)  # never back: another call may be further already
             return True
         alternative = "max_tokens" if longest == "max_completion_tokens" else "max_completion_tokens"
         # Who refuses one name recommends the other; a refusal with one name alone may be of its value.
-        if format_refused(error, longest) and format_refused(error, alternative):
+        if is_field_refused(error, longest) and is_field_refused(error, alternative):
             self._longest = alternative
             return True
         return False
 
-    def _left_out(self, error: Exception, sampling: Sampling, before: tuple[str, ...]) -> bool:
+    def _drop_refused_sampling(
+        self, error: Exception, sampling: SamplingSettings, before: tuple[str, ...]
+    ) -> bool:
         """Whether the model does not take a part of the sampling that was sent, which is then left out."""
-        if not format_refused(error, "nsupported", "not support", "nrecognized"):
+        if not is_field_refused(error, "nsupported", "not support", "nrecognized"):
             return False
         sent = [name for name in _SETTABLE if getattr(sampling, name) is not None and name not in before]
         minded = next(
-            (name for name in sent if format_refused(error, f"'{name}'", f"`{name}`", f": {name}")), None
+            (name for name in sent if is_field_refused(error, f"'{name}'", f"`{name}`", f": {name}")), None
         )
         if minded is not None and minded not in self.left_out:
             self.left_out = (*self.left_out, minded)
@@ -105,8 +109,8 @@ class OpenAIChat(ServedChat):
             )
         return minded is not None
 
-    async def _create(
-        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+    async def _create_completion(
+        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
     ) -> Any:
         fields: dict[str, Any] = {
             **{name: getattr(sampling, name) for name in _SETTABLE if name not in self.left_out},
@@ -115,7 +119,7 @@ class OpenAIChat(ServedChat):
         }
         if schema is not None:
             fields["response_format"] = _response_format(_WAYS[self._way], schema)
-            messages = messages if self._way == 0 else with_schema(messages, schema)
+            messages = messages if self._way == 0 else add_schema_in_words(messages, schema)
         body = {
             "model": self._target,
             "messages": [{"role": message.role, "content": message.content} for message in messages],
@@ -132,7 +136,7 @@ def _response_format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | No
         return {"type": "json_object", "schema": schema}
     if way == "json_object":
         return {"type": way}
-    shape = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+    shape = {"name": "answer", "schema": schema, "strict": is_strict_schema(schema)}
     return {"type": way, "json_schema": shape}
 
 
@@ -150,7 +154,7 @@ def _read_reply(found: Any) -> ServerReply[ChatReply]:
             written=used.get("completion_tokens"),
         )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        raise Malformed("an answer without a message") from None
+        raise MalformedAnswer("an answer without a message") from None
     if not isinstance(reply.text, str):
-        raise Malformed("an answer that is not text")
+        raise MalformedAnswer("an answer that is not text")
     return ServerReply(reply, Usage())

@@ -8,26 +8,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from embassay.contracts import Completion, Message, Sampling
-from embassay.errors import TextRefused, Unanswered, Why
-from embassay.systems.chat.answers import Unfit, find_json, without_thinking
-from embassay.systems.remote import Calls, Ledger, Limits, Malformed, Price, ServerReply
+from embassay.contracts import Completion, Message, SamplingSettings
+from embassay.errors import TextRefused, UnansweredPrompt, Why
+from embassay.systems.chat.answers import UnfitAnswer, find_json, strip_thinking
+from embassay.systems.remote import CallLimits, Ledger, MalformedAnswer, Price, ServerCalls, ServerReply
 from embassay.systems.remote.ledger import TokenCount, bound_tokens, estimate_tokens, make_usage
 
 _LONGEST = 500
 
 
-class NeverFits(TextRefused):
+class NeverFittingAnswer(TextRefused):
     """What a model answered does not fit the schema, not even when asked for once more: its failure, no server's."""
 
 
 def json_schema(schema: Any) -> dict[str, Any]:
     """The JSON schema of a pydantic model, its objects closed to fields that it does not name."""
-    closed: dict[str, Any] = _close_schema(schema.model_json_schema())
+    closed: dict[str, Any] = _forbid_extra_fields(schema.model_json_schema())
     return closed
 
 
-def is_strict(schema: Mapping[str, Any]) -> bool:
+def is_strict_schema(schema: Mapping[str, Any]) -> bool:
     """Whether servers can hold a model to it to the letter: every object names its fields and needs them all."""
     parts = [schema, *schema.get("$defs", {}).values(), *schema.get("properties", {}).values()]
     objects = [part for part in parts if part.get("type") == "object"]
@@ -37,7 +37,7 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
+def add_schema_in_words(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
     """The messages with the schema told in words, for a server that takes none."""
     words = "Answer with one JSON object that fits this JSON schema, and nothing else:\n" + json.dumps(schema)
     if messages and messages[0].role == "system":
@@ -45,7 +45,7 @@ def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[
     return [Message("system", words), *messages]
 
 
-def parse_checked(text: str, schema: Any) -> Any:
+def parse_schema_answer(text: str, schema: Any) -> Any:
     """The object that `text` (JSON) describes, checked by the pydantic model `schema`; Unfit, with what is wrong."""
     from pydantic import ValidationError
 
@@ -56,21 +56,21 @@ def parse_checked(text: str, schema: Any) -> Any:
             f"{'.'.join(str(part) for part in fault['loc']) or 'the whole'}: {fault['msg']}"
             for fault in error.errors(include_url=False, include_input=False)
         )
-        raise Unfit(wrong[:_LONGEST]) from None
+        raise UnfitAnswer(wrong[:_LONGEST]) from None
 
 
-def make_retry_messages(messages: Sequence[Message], answer: str, wrong: Unfit) -> list[Message]:
+def make_retry_messages(messages: Sequence[Message], answer: str, wrong: UnfitAnswer) -> list[Message]:
     """The conversation that asks for the answer once more, with what was wrong."""
     ask = f"That answer cannot be used: {wrong}. Give the whole corrected JSON, and nothing else."
     return [*messages, Message("assistant", answer or "(empty)"), Message("user", ask)]
 
 
-def _close_schema(schema: Any) -> Any:
+def _forbid_extra_fields(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_close_schema(part) for part in schema]
+        return [_forbid_extra_fields(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _close_schema(value) for key, value in schema.items()}
+    closed = {key: _forbid_extra_fields(value) for key, value in schema.items()}
     if closed.get("type") == "object" and "properties" in closed:
         closed.setdefault("additionalProperties", False)
     return closed
@@ -118,17 +118,17 @@ class ServedChat(ABC):
         *,
         price: Price | None,
         ledger: Ledger | None,
-        limits: Limits,
+        limits: CallLimits,
     ) -> None:
         self.name, self.identity, self.model = name, identity, model
         self.rpm, self.tpm = limits.rpm, limits.tpm
         self.price = price
-        self._calls = Calls(model, ledger, limits)
+        self._calls = ServerCalls(model, ledger, limits)
         self._longest_answer = _USUAL_ANSWER
 
     @abstractmethod
     async def request(
-        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
+        self, messages: Sequence[Message], sampling: SamplingSettings, schema: Mapping[str, Any] | None
     ) -> ServerReply[ChatReply]:
         """One request; `schema` is the JSON schema that the answer is to fit. Raises what `classify` understands.
         What it cost is reckoned from the tokens that its reply says were read and written."""
@@ -137,7 +137,7 @@ class ServedChat(ABC):
         self,
         messages: Sequence[Message],
         *,
-        sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+        sampling: SamplingSettings = SamplingSettings(),  # noqa: B008 - frozen
         schema: Any = None,
     ) -> Completion:
         """One answer; with `schema`, a pydantic model class, its `text` is the JSON and `parsed` the object. A schema
@@ -152,19 +152,21 @@ class ServedChat(ABC):
         if getattr(schema, "reads_itself", False):
             return _make_completion(first, first.value.text, schema.model_validate_json(first.value.text))
         try:
-            return _fitting_completion(first, schema)
-        except Unfit as wrong:
+            return _parse_completion(first, schema)
+        except UnfitAnswer as wrong:
             again = make_retry_messages(messages, first.value.text, wrong)
         second = await self._ask_server(again, sampling, shape)
         # Both calls are paid for.
         second = ServerReply(second.value, first.usage + second.usage)
         try:
-            return _fitting_completion(second, schema)
-        except Unfit as wrong:
-            raise NeverFits(f"{self.model}: the answer does not match the schema: {wrong}.") from None
+            return _parse_completion(second, schema)
+        except UnfitAnswer as wrong:
+            raise NeverFittingAnswer(
+                f"{self.model}: the answer does not match the schema: {wrong}."
+            ) from None
 
     async def _ask_server(
-        self, messages: Sequence[Message], sampling: Sampling, shape: Mapping[str, Any] | None
+        self, messages: Sequence[Message], sampling: SamplingSettings, shape: Mapping[str, Any] | None
     ) -> ServerReply[ChatReply]:
         """The reply without thinking, its usage priced. TextRefused for one that is no answer."""
         sent = [message.content for message in messages]
@@ -173,45 +175,45 @@ class ServedChat(ABC):
         most_read = bound_tokens(sent)
         most_written = sampling.max_tokens or self._longest_answer
 
-        async def send() -> ServerReply[ChatReply]:
+        async def send_request() -> ServerReply[ChatReply]:
             answer = await self.request(messages, sampling, shape)
             said = answer.value
             read = TokenCount.of(said.read, most=most_read, likely=estimate_tokens(sent))
             written = TokenCount.of(said.written, most=most_written, likely=estimate_tokens([said.text]))
-            self._learn_length(said.written)
+            self._learn_answer_length(said.written)
             text = said.text.strip()
-            reply = replace(said, text=without_thinking(text), thought=bool(text))
+            reply = replace(said, text=strip_thinking(text), thought=bool(text))
             # With a seed, the server would say nothing once more.
             if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
-                raise Malformed("an empty answer", of_texts=True)
-            return replace(answer, value=reply, usage=make_usage(read, written, usd=self._usd))
+                raise MalformedAnswer("an empty answer", of_texts=True)
+            return replace(answer, value=reply, usage=make_usage(read, written, usd=self._price_tokens))
 
         answer = await self._calls.ask(
-            send,
+            send_request,
             tokens=most_read + most_written,
-            usd=self._usd(most_read, most_written),
-            read_usd=self._usd(most_read, 0),
+            usd=self._price_tokens(most_read, most_written),
+            read_usd=self._price_tokens(most_read, 0),
         )
-        self._check(answer.value)
+        self._check_reply(answer.value)
         return answer
 
-    def _learn_length(self, written: object) -> None:
+    def _learn_answer_length(self, written: object) -> None:
         """Hold aside twice what the longest answer had, for those that nothing limits."""
         if isinstance(written, int) and written > self._longest_answer:
             self._longest_answer = min(2 * written, _MOST_LEARNED)
 
-    def _usd(self, input_tokens: int, output_tokens: int) -> float | None:
+    def _price_tokens(self, input_tokens: int, output_tokens: int) -> float | None:
         return None if self.price is None else self.price.usd(input_tokens, output_tokens)
 
-    def _check(self, reply: ChatReply) -> None:
+    def _check_reply(self, reply: ChatReply) -> None:
         if reply.refusal:
-            raise Unanswered(f"{self.model}: the model declined: {reply.refusal}.", "declined")
+            raise UnansweredPrompt(f"{self.model}: the model declined: {reply.refusal}.", "declined")
         if reply.finish == "length":
-            raise Unanswered(
+            raise UnansweredPrompt(
                 f"{self.model}: the answer was truncated at its maximum length (max_tokens).", "cut"
             )
         if reply.finish == "content_filter":
-            raise Unanswered(
+            raise UnansweredPrompt(
                 f"{self.model}: the answer was withheld by the server's content filter.", "withheld"
             )
         if reply.finish == "context":
@@ -221,12 +223,12 @@ class ServedChat(ABC):
         if not reply.text:
             why: Why = "thinking" if reply.thought else "empty"
             content = "nothing but thinking" if reply.thought else "an empty answer"
-            raise Unanswered(f"{self.model}: {content} (finish: {reply.finish}).", why)
+            raise UnansweredPrompt(f"{self.model}: {content} (finish: {reply.finish}).", why)
 
 
-def _fitting_completion(answer: ServerReply[ChatReply], schema: Any) -> Completion:
+def _parse_completion(answer: ServerReply[ChatReply], schema: Any) -> Completion:
     text = find_json(answer.value.text)
-    return _make_completion(answer, text, parse_checked(text, schema))
+    return _make_completion(answer, text, parse_schema_answer(text, schema))
 
 
 def _make_completion(answer: ServerReply[ChatReply], text: str, parsed: Any) -> Completion:

@@ -28,7 +28,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.machine import count_cores
 from embassay.systems.models import (
     KnownModel,
-    first_line,
+    first_error_line,
     model_family,
     model_with_prompts,
     warn_without_prompts,
@@ -67,12 +67,12 @@ class Prompts:
         return {"query": self.query, "document": self.document, None: self.plain}[role]
 
     @property
-    def longest(self) -> str:
+    def longest_prompt(self) -> str:
         """The one that leaves the least room for a text."""
         return max((self.query, self.document, self.plain), key=len)
 
     @property
-    def by_role(self) -> bool:
+    def has_role_prompts(self) -> bool:
         """Whether a role makes a difference."""
         return len({self.query, self.document, self.plain}) > 1
 
@@ -94,7 +94,7 @@ def choose_prompts(
     """
     unsaid = known is not None and not any(own.values())
 
-    def first(role: Role | None) -> str:
+    def choose_first_prompt(role: Role | None) -> str:
         written = given.get(role)
         if written is not None:
             return written
@@ -102,18 +102,18 @@ def choose_prompts(
             prompt = own.get(name)
             if prompt or (prompt is not None and not unsaid):
                 return prompt
-        return (known.prompt_for(role) or "") if known is not None else ""
+        return (known.find_role_prompt(role) or "") if known is not None else ""
 
-    return Prompts(first("query"), first("document"), first(None))
+    return Prompts(choose_first_prompt("query"), choose_first_prompt("document"), choose_first_prompt(None))
 
 
-def choose_known(family: str | None, listed: KnownModel | None) -> KnownModel | None:
+def choose_known_model(family: str | None, listed: KnownModel | None) -> KnownModel | None:
     """The model whose prompts count where neither user nor model say others: the one that `family` names, else the one
     that is `listed` under its own name. UsageError where there is none of that name."""
     return listed if family is None else model_with_prompts(family)
 
 
-def warn_of_missing(
+def warn_if_prompts_missing(
     chosen: Prompts,
     given: Mapping[Role | None, str | None],
     known: KnownModel | None,
@@ -123,15 +123,15 @@ def warn_of_missing(
 ) -> None:
     """Warn where a model has the name of a family that needs prompts, and neither it nor user nor table has any."""
     unsaid = known is None and all(prompt is None for prompt in given.values())
-    if unsaid and not chosen.longest and (family := model_family(model)):
+    if unsaid and not chosen.longest_prompt and (family := model_family(model)):
         warn_without_prompts(system, family)
 
 
-def prompts_of_library(shipped: Mapping[str, str | None]) -> dict[str, str | None]:
+def read_library_prompts(shipped: Mapping[str, str | None]) -> dict[str, str | None]:
     """The prompts that a model's configuration ships, as sentence-transformers reads them for `encode_query` and
     `encode_document`: a query or a document that it says nothing about has none, and not the default one.
 
-    >>> prompts_of_library({"sts": "same: "})["document"]
+    >>> read_library_prompts({"sts": "same: "})["document"]
     ''
     """
     own = dict(shipped)
@@ -151,18 +151,18 @@ def check_finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray
     raise ModelError(f"{name!r} returned values that are not finite, computing in {dtype}.", mend=mend)
 
 
-def takes_task(model: Any) -> bool:
+def has_router(model: Any) -> bool:
     """Whether a model of sentence-transformers reads queries and documents by modules of their own: it has a Router."""
     names: list[str] = getattr(model, "get_model_kwargs", list)()
     return "task" in names
 
 
-def by_route(route: Role | None) -> dict[str, Role]:
+def build_route_arguments(route: Role | None) -> dict[str, Role]:
     """What tells the library's `encode`, `preprocess` and `forward` the route; nothing where there is none."""
     return {} if route is None else {"task": route}
 
 
-def read_by(model: Any, role: Role | None) -> Any:
+def find_role_tokenizer(model: Any, role: Role | None) -> Any:
     """What cuts texts of a role into tokens: the model, or where its first module is a Router the role's first one."""
     if role is None:
         return model
@@ -203,7 +203,7 @@ class TokenLimit:
         # A copy: counting does not cut, and the model's own must not change while another thread uses it.
         self._tokenizer = deepcopy(tokenizer) if countable else None
 
-    def exceeded(self, texts: Sequence[str], prompt: str = "") -> int:
+    def count_exceeding(self, texts: Sequence[str], prompt: str = "") -> int:
         """How many of the texts, with the prompt before each, have more tokens than that."""
         if self.tokens is None or self._tokenizer is None or not texts:
             return 0
@@ -217,7 +217,7 @@ class TokenStates:
     where its tokens stand."""
 
     def __init__(self, model: Any, route: Role | None = None) -> None:
-        reader = read_by(model, route)
+        reader = find_role_tokenizer(model, route)
         tokenizer: Any = getattr(reader, "tokenizer", None)
         if not getattr(tokenizer, "is_fast", False):
             raise UsageError(
@@ -254,14 +254,14 @@ class TokenStates:
         try:
             states = self._model.encode(
                 list(texts), prompt=prompt, batch_size=batch_size, output_value="token_embeddings",
-                show_progress_bar=False, **by_route(self._route)
+                show_progress_bar=False, **build_route_arguments(self._route)
             )  # fmt: skip
         except Exception as error:  # transformers and torch have no root in common
-            raise ModelError(f"The model failed while encoding tokens: {first_line(error)}") from error
-        return [_own_states(state, *where) for state, where in zip(states, places, strict=True)]
+            raise ModelError(f"The model failed while encoding tokens: {first_error_line(error)}") from error
+        return [_pick_own_token_states(state, *where) for state, where in zip(states, places, strict=True)]
 
 
-def _own_states(state: Any, n: int, own: NDArray[np.int64]) -> NDArray[np.float32]:
+def _pick_own_token_states(state: Any, n: int, own: NDArray[np.int64]) -> NDArray[np.float32]:
     hidden: NDArray[np.float32] = state.detach().float().cpu().numpy()
     if len(hidden) < n:
         raise ModelError(f"The model has {len(hidden)} states for {n} tokens of a text.")
@@ -350,18 +350,22 @@ class BatchJoiner:
             widths[batch.width].append(i)
         for width, places in widths.items():
             while places:
-                taken = self._next(batches, places, alone=width is None or self._hopeless)
+                taken = self._count_next_batches(
+                    batches, places, alone=width is None or self._is_joining_hopeless
+                )
                 group, places = places[:taken], places[taken:]
-                done = self._done([batches[i] for i in group])
+                done = self._run_group([batches[i] for i in group])
                 for i, vectors in zip(group, done, strict=True):
                     results[i] = vectors
         return [vectors for vectors in results if vectors is not None]
 
     @property
-    def _hopeless(self) -> bool:
+    def _is_joining_hopeless(self) -> bool:
         return len(self.same) >= _HOPELESS and not any(self.same.values())
 
-    def _next(self, batches: Sequence[PaddedBatch], places: Sequence[int], *, alone: bool) -> int:
+    def _count_next_batches(
+        self, batches: Sequence[PaddedBatch], places: Sequence[int], *, alone: bool
+    ) -> int:
         """How many of the places to take together: one at least, more while they have at most `tokens`."""
         taken, tokens = 1, batches[places[0]].tokens
         self.tokens = max(self.tokens, tokens)
@@ -370,13 +374,13 @@ class BatchJoiner:
             taken += 1
         return taken
 
-    def _done(self, group: Sequence[PaddedBatch]) -> list[Vectors]:
+    def _run_group(self, group: Sequence[PaddedBatch]) -> list[Vectors]:
         shape = (sum(batch.rows for batch in group), group[0].width or 0)
         if len(group) == 1 or self.same.get(shape) is False:
-            return self._each(group)
+            return self._run_each_alone(group)
         try:
             start = self.clock()
-            parts = self._parts(self.run(group), group)
+            parts = self._split_group_vectors(self.run(group), group)
             seconds = self.clock() - start
         except Exception as error:
             if not self.no_memory(error):
@@ -384,24 +388,24 @@ class BatchJoiner:
             # A card that was full once is not asked for so much again.
             self.tokens, self._settled = max(1, self.tokens // 2), True
             middle = len(group) // 2
-            return [*self._done(group[:middle]), *self._done(group[middle:])]
+            return [*self._run_group(group[:middle]), *self._run_group(group[middle:])]
         if shape not in self.same:
-            alone = self._each(group)
+            alone = self._run_each_alone(group)
             self.same[shape] = all(a.tobytes() == b.tobytes() for a, b in zip(parts, alone, strict=True))
             # The vectors of each batch alone, whatever the comparison says: later ones must equal these.
             return alone
-        self._learn(sum(batch.tokens for batch in group), seconds)
+        self._raise_token_limit(sum(batch.tokens for batch in group), seconds)
         return parts
 
-    def _each(self, group: Sequence[PaddedBatch]) -> list[Vectors]:
+    def _run_each_alone(self, group: Sequence[PaddedBatch]) -> list[Vectors]:
         parts = []
         for batch in group:
             start = self.clock()
-            parts.append(self._alone(batch))
-            self._learn(batch.tokens, self.clock() - start)
+            parts.append(self._run_single_batch(batch))
+            self._raise_token_limit(batch.tokens, self.clock() - start)
         return parts
 
-    def _alone(self, batch: PaddedBatch) -> Vectors:
+    def _run_single_batch(self, batch: PaddedBatch) -> Vectors:
         try:
             return self.run([batch])
         except Exception as error:
@@ -412,15 +416,15 @@ class BatchJoiner:
                     "The GPU has no memory for a single text.",
                     mend="Try a smaller max_length, or EMBASSAY_DEVICE=cpu.",
                 ) from error
-        self._warn()
+        self._warn_of_halved_batches()
         upper, lower = self.halve(batch)
-        return np.concatenate([self._alone(upper), self._alone(lower)])
+        return np.concatenate([self._run_single_batch(upper), self._run_single_batch(lower)])
 
-    def _parts(self, vectors: Vectors, group: Sequence[PaddedBatch]) -> list[Vectors]:
+    def _split_group_vectors(self, vectors: Vectors, group: Sequence[PaddedBatch]) -> list[Vectors]:
         ends = np.cumsum([batch.rows for batch in group])[:-1]
         return [np.ascontiguousarray(part) for part in np.split(vectors, ends)]
 
-    def _learn(self, tokens: int, seconds: float) -> None:
+    def _raise_token_limit(self, tokens: int, seconds: float) -> None:
         """Twice as many from now on, if as many as are allowed were done, and faster than before."""
         if self._settled or 2 * tokens <= self.tokens or seconds <= 0:
             return
@@ -430,7 +434,7 @@ class BatchJoiner:
         else:
             self._settled = True
 
-    def _warn(self) -> None:
+    def _warn_of_halved_batches(self) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import COHERE, Server, select_given_options
+from embassay.systems.remote.http import COHERE, ServerSettings, select_given_options
 
 InputType = Literal["search_document", "search_query", "clustering", "classification"]
 
@@ -31,7 +31,7 @@ class CohereEncoder(PostedEncoder):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: Server = Server(),  # noqa: B008
+        server: ServerSettings = ServerSettings(),  # noqa: B008
         dimensions: int | None = None,
         input_type: InputType = "clustering",
         truncate: bool = False,

@@ -19,14 +19,14 @@ _USUAL_TOKENS = 100
 """Of a passage, for estimates of memory."""
 
 
-def _is_trained(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+def _is_colbert_model(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
     return own.get("model_type") in ("MultiVectorEncoder", "ColBERT") or "HF_ColBERT" in (
         config.get("architectures") or ()
     )
 
 
 @dataclass(eq=False)
-class MultiVector(ChunkwiseEncoder):
+class ColbertEncoder(ChunkwiseEncoder):
     """The multi-vector model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
     A query is read as the model reads queries (its mark, its length, its expansion by mask tokens), a document and a
@@ -52,7 +52,7 @@ class MultiVector(ChunkwiseEncoder):
     def __post_init__(self) -> None:
         self._torch = TorchModel(
             "MultiVectorEncoder", self.target, self.revision, system="colbert", device=self.device, dtype=self.dtype,
-            trained=_is_trained, since="6.2"
+            trained=_is_colbert_model, since="6.2"
         )  # fmt: skip
         model = self._torch.model
         if self.max_length is not None:
@@ -61,7 +61,7 @@ class MultiVector(ChunkwiseEncoder):
         self._limit = self._torch.limit(read)
         self.max_tokens = self._limit.tokens
         self.similarity = str(model.similarity_fn_name)
-        self._alone = IndependentChunks(self._read, card=self._torch.card, threads=True)
+        self._alone = IndependentChunks(self._encode_rows, card=self._torch.card, threads=True)
         self.chunk_size = self._alone.chunk_size
         self.dim = self.width = self.encode(["dimensions"])[0].shape[1]
         self.floats = self.dim * min(self.max_tokens or _USUAL_TOKENS, _USUAL_TOKENS)
@@ -76,9 +76,9 @@ class MultiVector(ChunkwiseEncoder):
         """How many of the texts have more than `max_tokens` tokens, read as documents."""
         prompt = self.document_prompt
         shipped = (self._torch.model.prompts or {}).get("document") if prompt is None else prompt
-        return self._limit.exceeded(texts, shipped or "")
+        return self._limit.count_exceeding(texts, shipped or "")
 
-    def _read(self, texts: list[str], role: Role | None) -> list[Rows]:
+    def _encode_rows(self, texts: list[str], role: Role | None) -> list[Rows]:
         model, query = self._torch.model, role == "query"
         encode = model.encode_query if query else model.encode_document
         prompt = self.query_prompt if query else self.document_prompt

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import GEMINI, Server, select_given_options
+from embassay.systems.remote.http import GEMINI, ServerSettings, select_given_options
 
 TaskType = Literal[
     "SEMANTIC_SIMILARITY", "CLUSTERING", "CLASSIFICATION", "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY", "none"
@@ -34,7 +34,7 @@ class GeminiEncoder(PostedEncoder):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: Server = Server(),  # noqa: B008
+        server: ServerSettings = ServerSettings(),  # noqa: B008
         dimensions: int | None = None,
         task: TaskType = "SEMANTIC_SIMILARITY",
     ) -> None:

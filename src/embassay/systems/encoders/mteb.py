@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.machine import choose_card, read_requested_device
+from embassay.machine import choose_cuda_card, read_requested_device
 from embassay.systems.encoders.batches import TokenLimit
-from embassay.systems.models import find_weights, first_line, model_library
+from embassay.systems.models import find_weights, first_error_line, import_model_library
 
 _SYMMETRIC, _SEARCH = "STSBenchmark", "MSMARCO"
 """Tasks whose prompts stand for all: of texts without a role, of queries and documents."""
 
 
 @dataclass(eq=False)
-class Mteb:
+class MtebEncoder:
     """The model that mteb's registry calls `target`, at `revision` or the one that mteb names.
 
     Prompts depend on the task: texts without a role are encoded as for STSBenchmark, queries and documents as for
@@ -42,7 +42,7 @@ class Mteb:
 
     def __post_init__(self) -> None:
         library = _import_mteb()
-        meta = self._meta(library)
+        meta = self._find_model_meta(library)
         weights = meta.revision
         if meta.open_weights and meta.framework:
             # Asked first: without a network, loading would try for more than a minute.
@@ -51,7 +51,7 @@ class Mteb:
             role: _find_task(library, self.task or default).metadata
             for role, default in ((None, _SYMMETRIC), ("query", _SEARCH), ("document", _SEARCH))
         }
-        self._model = self._loaded(meta)
+        self._model = self._load_model(meta)
         inner = getattr(self._model, "model", None)
         self._limit = TokenLimit(getattr(inner, "tokenizer", None), getattr(inner, "max_seq_length", None))
         self.max_tokens = self._limit.tokens
@@ -59,7 +59,7 @@ class Mteb:
         self.chunk_size = max(64, self.batch_size)
         self.dim = self.encode([" "]).shape[1]
         depends = {
-            "task": self.task, "batch": self.batch_size, "device": self.device or choose_card(),
+            "task": self.task, "batch": self.batch_size, "device": self.device or choose_cuda_card(),
             "versions": [version(package) for package in ("mteb", "transformers", "torch")]
         }  # fmt: skip
         self.identity = f"mteb:{meta.name}@{weights}:{json.dumps(depends, separators=(',', ':'))}"
@@ -73,16 +73,16 @@ class Mteb:
         # torch keeps the number of threads by thread: in one of our own the caller's stays as it is.
         with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as thread:
             try:
-                out = thread.submit(self._encoded, texts, role).result()
+                out = thread.submit(self._encode_with_mteb, texts, role).result()
             except Exception as error:  # a model of the registry may raise anything
-                raise ModelError(f"{self.name!r} failed while encoding: {first_line(error)}") from error
+                raise ModelError(f"{self.name!r} failed while encoding: {first_error_line(error)}") from error
         return np.asarray(out.float().cpu() if isinstance(out, torch.Tensor) else out, dtype=np.float32)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, prompts left out."""
-        return self._limit.exceeded(texts)
+        return self._limit.count_exceeding(texts)
 
-    def _encoded(self, texts: Sequence[str], role: Role | None) -> Any:
+    def _encode_with_mteb(self, texts: Sequence[str], role: Role | None) -> Any:
         from datasets import Dataset
         from mteb.types import PromptType
         from torch.utils.data import DataLoader
@@ -94,7 +94,7 @@ class Mteb:
             batch_size=self.batch_size, show_progress_bar=False
         )  # fmt: skip
 
-    def _meta(self, library: Any) -> Any:
+    def _find_model_meta(self, library: Any) -> Any:
         try:
             meta = library.get_model_meta(self.target, revision=self.revision, fetch_from_hf=False)
         except KeyError as error:
@@ -102,7 +102,7 @@ class Mteb:
                 f"{error.args[0]}".splitlines()[0], mend="`mteb available-models` lists all."
             ) from error
         except ValueError as error:
-            raise UsageError(first_line(error)) from error
+            raise UsageError(first_error_line(error)) from error
         if "API" in meta.framework:
             raise UsageError(
                 f"{self.target} is a service that mteb would call itself, bypassing a run's limits and accounting.",
@@ -110,12 +110,12 @@ class Mteb:
             )
         return meta
 
-    def _loaded(self, meta: Any) -> Any:
+    def _load_model(self, meta: Any) -> Any:
         try:
             model = meta.load_model(device=self.device or read_requested_device())
         except Exception as error:  # a model of the registry may raise anything
             raise ModelError(
-                f"{self.name!r} cannot be loaded: {first_line(error)}",
+                f"{self.name!r} cannot be loaded: {first_error_line(error)}",
                 mend="If it needs a package, install it; if it needs files, let mteb load it once with a network.",
             ) from error
         if not callable(getattr(model, "encode", None)):
@@ -138,4 +138,4 @@ def _find_task(library: Any, name: str) -> Any:
 
 
 def _import_mteb() -> Any:
-    return model_library("mteb", what="mteb's models", mend="Install it: pip install 'embassay[mteb]'")
+    return import_model_library("mteb", what="mteb's models", mend="Install it: pip install 'embassay[mteb]'")

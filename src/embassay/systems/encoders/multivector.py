@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ragged, Role, make_ragged
+from embassay.contracts import Ragged, Role, make_ragged_array
 from embassay.errors import ModelError, UsageError
 from embassay.machine import read_requested_device
 from embassay.systems.encoders.batches import Batch, TokenLimit, batch_by_similar_length, run_on_all_cores
@@ -19,11 +19,11 @@ from embassay.systems.models import (
     OF_LIBRARY,
     PICKLED,
     SAFE_WEIGHTS,
-    first_line,
-    is_pickle,
-    model_library,
+    find_weights_and_library,
+    first_error_line,
+    import_model_library,
+    is_pickle_refusal,
     read_configuration,
-    weights_and_library,
 )
 
 Rows = NDArray[np.float32]
@@ -46,20 +46,20 @@ class IndependentChunks:
         """The rows of each text."""
         result: list[Rows] = [np.empty(0, dtype=np.float32)] * len(texts)
 
-        def fill(rows: Batch) -> None:
+        def fill_rows(rows: Batch) -> None:
             for row, vectors in zip(rows, self._read([texts[row] for row in rows], role), strict=True):
                 result[row] = vectors
 
         batches = batch_by_similar_length(texts, _ON_CARD if self.card else 1)
         if self.card or not batches:
             for batch in batches:
-                fill(batch)
-            return make_ragged(result)
-        start = self._one_thread if self._threads else None
+                fill_rows(batch)
+            return make_ragged_array(result)
+        start = self._limit_to_one_thread if self._threads else None
         # The first call fixes how the tokenizer cuts and pads, which threads must not do at the same time.
         for part in (batches[:1], batches[1:]):
-            run_on_all_cores(fill, part, start=start)
-        return make_ragged(result)
+            run_on_all_cores(fill_rows, part, start=start)
+        return make_ragged_array(result)
 
     def together(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Ragged]]:
         """The rows of every chunk by its position, some chunks at a time."""
@@ -68,10 +68,10 @@ class IndependentChunks:
             texts = [list(chunks[i]) for i in window]
             rows = iter(self.encode([text for chunk in texts for text in chunk], role))
             for i, chunk in zip(window, texts, strict=True):
-                yield i, make_ragged([next(rows) for _ in chunk])
+                yield i, make_ragged_array([next(rows) for _ in chunk])
 
     @staticmethod
-    def _one_thread() -> None:
+    def _limit_to_one_thread() -> None:
         import torch
 
         torch.set_num_threads(1)
@@ -107,8 +107,8 @@ class TorchModel:
     ) -> None:  # fmt: skip
         what = {"SparseEncoder": "Sparse models", "MultiVectorEncoder": "Multi-vector models"}[kind]
         mend = "Install it: pip install 'embassay[torch]'"
-        load = partial(model_library, "sentence_transformers", what=what, mend=mend)
-        self.weights, library = weights_and_library(load, target, revision, system=system)
+        load = partial(import_model_library, "sentence_transformers", what=what, mend=mend)
+        self.weights, library = find_weights_and_library(load, target, revision, system=system)
         self.name = f"{system}:{target}"
         if not hasattr(library, kind):
             raise ModelError(
@@ -120,16 +120,16 @@ class TorchModel:
                 f"{self.name!r} is not a {kind}: the missing layers would be random, not trained.",
                 mend="Use a model that was trained as one; st: is for ordinary embedding models.",
             )
-        self.model = self._loaded(getattr(library, kind), device, dtype)
+        self.model = self._load_model(getattr(library, kind), device, dtype)
         self.card = self.model.device.type == "cuda"
-        self.version = self._version(library)
+        self.version = self._list_library_versions(library)
 
     def ask(self, call: Callable[[], Any]) -> Any:
         """What a call of the model gives. ModelError where it fails."""
         try:
             return call()
         except Exception as error:  # transformers and torch have no root in common
-            raise ModelError(f"{self.name!r} failed while encoding: {first_line(error)}") from error
+            raise ModelError(f"{self.name!r} failed while encoding: {first_error_line(error)}") from error
 
     def limit(self, tokens: Any) -> TokenLimit:
         """Counts what has more tokens than that."""
@@ -143,7 +143,7 @@ class TorchModel:
             raise UsageError(f"max_length={asked} is not possible: {self.name!r} reads 1 to {most} tokens.")
         return asked
 
-    def _loaded(self, kind: Any, device: str | None, dtype: str) -> Any:
+    def _load_model(self, kind: Any, device: str | None, dtype: str) -> Any:
         import torch
 
         try:
@@ -153,15 +153,15 @@ class TorchModel:
             )  # fmt: skip
             model.to(getattr(torch, dtype))
         except Exception as error:  # hub, safetensors, transformers and torch have no root in common
-            if is_pickle(error):
+            if is_pickle_refusal(error):
                 raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
             raise ModelError(
-                f"{self.name!r} cannot be loaded: {first_line(error)}",
+                f"{self.name!r} cannot be loaded: {first_error_line(error)}",
                 mend="Check that its files are complete.",
             ) from error
         return model
 
-    def _version(self, library: Any) -> list[str]:
+    def _list_library_versions(self, library: Any) -> list[str]:
         import torch
         import transformers
 

@@ -8,7 +8,7 @@ from typing import Any
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder, ServedPrompts
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import OLLAMA, Server, select_given_options
+from embassay.systems.remote.http import OLLAMA, ServerSettings, select_given_options
 
 
 class OllamaEncoder(PostedEncoder):
@@ -28,7 +28,7 @@ class OllamaEncoder(PostedEncoder):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: Server = Server(),  # noqa: B008
+        server: ServerSettings = ServerSettings(),  # noqa: B008
         dimensions: int | None = None,
         prompts: ServedPrompts = ServedPrompts(),  # noqa: B008 - frozen
         num_ctx: int | None = None,

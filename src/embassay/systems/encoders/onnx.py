@@ -18,20 +18,20 @@ from embassay.systems.encoders.batches import (
     Batch,
     PromptTask,
     batch_by_equal_length,
-    choose_known,
+    choose_known_model,
     choose_prompts,
     find_own_tokens,
     run_on_all_cores,
-    warn_of_missing,
+    warn_if_prompts_missing,
 )
 from embassay.systems.encoders.onnx_model import (
     VERSION,
     Backend,
-    Computation,
+    OnnxComputation,
     OnnxFolder,
     Precision,
-    open_folder,
-    open_graph,
+    open_onnx_folder,
+    open_onnx_graph,
 )
 from embassay.systems.models import folder_identity
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Onnx:
+class OnnxEncoder:
     """The model of the folder `target`: model.onnx (also in onnx/, or `file`) or, for plain BERT models,
     model.safetensors; tokenizer.json; and the configuration of sentence-transformers where there is one.
 
@@ -66,13 +66,13 @@ class Onnx:
     chunk_size = 64
 
     def __post_init__(self) -> None:
-        folder = open_folder(self.target)
-        self._asked = Computation(self.name, self.backend, self.weights)
-        self._run = open_graph(folder, self._asked, self.file)
+        folder = open_onnx_folder(self.target)
+        self._asked = OnnxComputation(self.name, self.backend, self.weights)
+        self._run = open_onnx_graph(folder, self._asked, self.file)
         self.tokenizer = open_tokenizer(folder.tokenizer())
-        self._lower = folder.lower_case()
-        self._normalize = folder.normalizes()
-        self._pooling = folder.pooling() if self.pooling == "configured" else self.pooling
+        self._lower = folder.is_lower_case()
+        self._normalize = folder.has_normalize_module()
+        self._pooling = folder.read_pooling() if self.pooling == "configured" else self.pooling
         if self._pooling is None and not self._run.gives_sentences:
             raise ModelError(
                 f"{folder.path / '1_Pooling' / 'config.json'} is missing: how token vectors are pooled is unknown.",
@@ -81,29 +81,30 @@ class Onnx:
         self._folder = folder
         self._set_prompts()
         self.similarity = folder.similarity()
-        self.max_tokens = self._limit(folder)
+        self.max_tokens = self._choose_token_limit(folder)
         self.dim = self.encode([""]).shape[1]
-        self.identity = self._identity(folder)
+        self.identity = self._build_identity(folder)
 
-    def for_task(self, task: PromptTask, name: str) -> Onnx:
+    def with_task_prompt(self, task: PromptTask, name: str) -> OnnxEncoder:
         """The same loaded model with the prompt that it ships for a task, under another name."""
         twin = copy(self)
         twin.task, twin.name = task, name
         twin._set_prompts()
-        twin.identity = twin._identity(self._folder)
+        twin.identity = twin._build_identity(self._folder)
         return twin
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """Vectors, (n, dim), at length 1 where the folder says so; longer texts are cut at `max_tokens`."""
-        encodings = self._tokenized(texts, self.prompts.of(role))
+        encodings = self._tokenize_with_prompt(texts, self.prompts.of(role))
         rows: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
 
-        def fill(batch: Batch) -> None:
+        def fill_vectors(batch: Batch) -> None:
             for row, vector in zip(batch, self._embed([encodings[row] for row in batch]), strict=True):
                 rows[row] = vector
 
         run_on_all_cores(
-            fill, batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens)
+            fill_vectors,
+            batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens),
         )
         return np.stack(rows) if rows else np.empty((0, self.dim), dtype=np.float32)
 
@@ -117,33 +118,37 @@ class Onnx:
             )
         prompt = self.prompts.of(role)
         before = prompt.lower() if self._lower else prompt
-        encodings = self._tokenized(texts, prompt)
+        encodings = self._tokenize_with_prompt(texts, prompt)
         tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
 
-        def fill(batch: Batch) -> None:
+        def fill_token_vectors(batch: Batch) -> None:
             for row, hidden in zip(batch, self._run([encodings[row] for row in batch]), strict=True):
                 tokens[row] = np.asarray(hidden[find_own_tokens(encodings[row], before)], dtype=np.float32)
 
         run_on_all_cores(
-            fill, batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens)
+            fill_token_vectors,
+            batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens),
         )
         return tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
-        return sum(bool(encoding.overflowing) for encoding in self._tokenized(texts, self.prompts.longest))
+        return sum(
+            bool(encoding.overflowing)
+            for encoding in self._tokenize_with_prompt(texts, self.prompts.longest_prompt)
+        )
 
     def _set_prompts(self) -> None:
         shipped, default = self._folder.prompts()
         chosen: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
-        known = choose_known(self.family, None)
+        known = choose_known_model(self.family, None)
         self.prompts = choose_prompts(chosen, own=shipped, default=default, known=known, task=self.task)
-        warn_of_missing(self.prompts, chosen, known, system=self.name, model=self._folder.path.name)
-        self.uses_roles = self.prompts.by_role
+        warn_if_prompts_missing(self.prompts, chosen, known, system=self.name, model=self._folder.path.name)
+        self.uses_roles = self.prompts.has_role_prompts
 
-    def _tokenized(self, texts: Sequence[str], prompt: str) -> list[Encoding]:
+    def _tokenize_with_prompt(self, texts: Sequence[str], prompt: str) -> list[Encoding]:
         whole = [prompt + text for text in texts]
         encodings: list[Encoding] = self.tokenizer.encode_batch(
             [text.lower() for text in whole] if self._lower else whole
@@ -162,7 +167,7 @@ class Onnx:
         # A vector of zeros stays one.
         return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
 
-    def _limit(self, folder: OnnxFolder) -> int | None:
+    def _choose_token_limit(self, folder: OnnxFolder) -> int | None:
         limit = folder.max_tokens() if self.max_length is None else self.max_length
         if limit is None:
             return None
@@ -171,7 +176,7 @@ class Onnx:
         self.tokenizer.enable_truncation(limit)
         return limit
 
-    def _identity(self, folder: OnnxFolder) -> str:
+    def _build_identity(self, folder: OnnxFolder) -> str:
         depends = {
             "file": self.file, "pooling": self._pooling, "max_length": self.max_tokens,
             "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],

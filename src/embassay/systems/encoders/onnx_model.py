@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
-from embassay.limits import bounded_json
+from embassay.limits import parse_bounded_json
 from embassay.machine import count_cores as available_cores
-from embassay.systems.encoders.batches import prompts_of_library
-from embassay.systems.models import OF_LIBRARY, first_line
+from embassay.systems.encoders.batches import read_library_prompts
+from embassay.systems.models import OF_LIBRARY, first_error_line
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -35,7 +35,7 @@ _OPENVINO = re.compile(r"openvino-[\w.]+")
 
 
 @dataclass(frozen=True)
-class Computation:
+class OnnxComputation:
     """How a model shall be computed, as its spec string has it; `system` is its name, for messages, and `beside` the
     command that goes with the extra's. UsageError for what cannot be."""
 
@@ -76,7 +76,7 @@ class Computation:
         return named if self.backend == "auto" else self.backend  # type: ignore[return-value]
 
 
-class Unusable(Exception):
+class UnusableModel(Exception):
     """A model that cannot be loaded; what is wrong, to stand behind the name of its file."""
 
 
@@ -93,7 +93,7 @@ class LoadedModel(Protocol):
         ...
 
 
-def load_graph(model: Path | bytes, asked: Computation) -> LoadedModel:
+def load_graph(model: Path | bytes, asked: OnnxComputation) -> LoadedModel:
     """The ONNX model of a file, or serialised. ModelError where a package is missing, Unusable where the model cannot
     be loaded."""
     backend = asked.chosen
@@ -133,7 +133,9 @@ class _OnnxRuntime:
         try:
             self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors have no public root
-            raise Unusable(f"is not a model that onnxruntime can load: {first_line(error)}") from error
+            raise UnusableModel(
+                f"is not a model that onnxruntime can load: {first_error_line(error)}"
+            ) from error
         self.inputs: Mapping[str, np.dtype[Any]] = {
             entry.name: np.dtype(entry.type[len("tensor(") : -1]) for entry in self._session.get_inputs()
         }
@@ -150,15 +152,17 @@ def _compile_in_openvino(openvino: Any, model: Path | bytes, *, forced: bool) ->
     """The model in OpenVINO; None where it cannot be there, or might be another, and it was not asked for."""
     try:
         graph = openvino.Core().read_model(model if isinstance(model, bytes) else str(model))
-        if forced or _is_plain(graph):
+        if forced or _has_only_common_types(graph):
             return _OpenVino(openvino, graph)
     except Exception as error:  # its errors are RuntimeError and what its parts raise
         if forced:
-            raise Unusable(f"is not a model that OpenVINO can load: {first_line(error)}") from error
+            raise UnusableModel(
+                f"is not a model that OpenVINO can load: {first_error_line(error)}"
+            ) from error
     return None
 
 
-def _is_plain(model: Any) -> bool:
+def _has_only_common_types(model: Any) -> bool:
     return all(
         out.get_element_type().get_type_name() in _SAME_IN_BOTH
         for node in model.get_ops()
@@ -196,7 +200,7 @@ class _OpenVino:
             self._free.append(request)  # of a deque, whose ends need no lock
 
 
-def _quantize_weights(model: Path | bytes, asked: Computation) -> bytes:
+def _quantize_weights(model: Path | bytes, asked: OnnxComputation) -> bytes:
     """The model with the weights of its products as int8, a scale for each column; what they are multiplied with is
     rounded as it comes. 7 bits, because processors without VNNI add two products in 16."""
     try:
@@ -219,7 +223,7 @@ def _quantize_weights(model: Path | bytes, asked: Computation) -> bytes:
             )  # fmt: skip
             return path.read_bytes()
     except Exception as error:  # the quantiser's errors have no root in common
-        raise Unusable(f"cannot have int8 weights: {first_line(error)}") from error
+        raise UnusableModel(f"cannot have int8 weights: {first_error_line(error)}") from error
 
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -239,15 +243,15 @@ def bert_graph(weights: Weights, heads: int) -> bytes:
     hidden states do not depend on the texts beside it. The fused operators are those of onnxruntime; GELU
     is the exact one (erf). `weights` has the tensor names of transformers' BertModel.
     """
-    graph = _Graph(weights)
-    hidden = graph.embeddings()
+    graph = _BertGraphBuilder(weights)
+    hidden = graph.add_embeddings()
     layers = sum(name.endswith("attention.self.query.weight") for name in weights)
     for layer in range(layers):
-        hidden = graph.layer(f"encoder.layer.{layer}.", hidden, heads)
-    return graph.serialised(hidden)
+        hidden = graph.add_layer(f"encoder.layer.{layer}.", hidden, heads)
+    return graph.serialise_graph(hidden)
 
 
-class _Graph:
+class _BertGraphBuilder:
     """Nodes and constants collected so far; every method adds some and gives the name of its output."""
 
     def __init__(self, weights: Weights) -> None:
@@ -259,7 +263,7 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def embeddings(self) -> str:
+    def add_embeddings(self) -> str:
         words = self._weights["embeddings.word_embeddings.weight"]
         # Every token has type 0, so its embedding joins the positions'.
         positions = (
@@ -267,31 +271,35 @@ class _Graph:
             + self._weights["embeddings.token_type_embeddings.weight"][0]
         )
         inputs = [
-            "input_ids", "", self._constant("words", words), self._constant("positions", positions), "",
-            *self._norm("embeddings.LayerNorm.")
+            "input_ids", "", self._add_constant("words", words), self._add_constant("positions", positions), "",
+            *self._store_norm_weights("embeddings.LayerNorm.")
         ]  # fmt: skip
-        self._node("EmbedLayerNormalization", inputs, ["embedded", "mask_index"], epsilon=_EPSILON)
+        self._add_node("EmbedLayerNormalization", inputs, ["embedded", "mask_index"], epsilon=_EPSILON)
         return "embedded"
 
-    def layer(self, prefix: str, hidden: str, heads: int) -> str:
+    def add_layer(self, prefix: str, hidden: str, heads: int) -> str:
         parts = [f"{prefix}attention.self.{part}." for part in ("query", "key", "value")]
         # The fused node takes the kernels of query, key and value side by side.
         kernel = np.concatenate([self._weights[part + "weight"] for part in parts]).T
         bias = np.concatenate([self._weights[part + "bias"] for part in parts])
-        inputs = [hidden, self._constant(prefix + "qkv", kernel), self._constant(prefix + "qkv_bias", bias)]
-        attended = self._node("Attention", inputs, [prefix + "attended"], num_heads=heads)
+        inputs = [
+            hidden,
+            self._add_constant(prefix + "qkv", kernel),
+            self._add_constant(prefix + "qkv_bias", bias),
+        ]
+        attended = self._add_node("Attention", inputs, [prefix + "attended"], num_heads=heads)
         hidden = self._project_and_add(prefix + "attention.output.", attended, hidden)
-        wide = self._matmul(prefix + "intermediate.dense.", hidden)
-        bias_name = self._stored(prefix + "intermediate.dense.bias")
-        wide = self._node("BiasGelu", [wide, bias_name], [prefix + "gelu"])
+        wide = self._add_matmul(prefix + "intermediate.dense.", hidden)
+        bias_name = self._store_weight(prefix + "intermediate.dense.bias")
+        wide = self._add_node("BiasGelu", [wide, bias_name], [prefix + "gelu"])
         return self._project_and_add(prefix + "output.", wide, hidden)
 
-    def serialised(self, output: str) -> bytes:
+    def serialise_graph(self, output: str) -> bytes:
         from onnx import TensorProto
 
         value = self._helper.make_tensor_value_info
         dim = len(self._weights["embeddings.LayerNorm.bias"])
-        self._node("Identity", [output], ["hidden"], domain="")
+        self._add_node("Identity", [output], ["hidden"], domain="")
         graph = self._helper.make_graph(
             self._nodes,
             "bert",
@@ -305,26 +313,26 @@ class _Graph:
 
     def _project_and_add(self, prefix: str, wide: str, residual: str) -> str:
         inputs = [
-            self._matmul(prefix + "dense.", wide), residual, *self._norm(prefix + "LayerNorm."),
-            self._stored(prefix + "dense.bias")
+            self._add_matmul(prefix + "dense.", wide), residual, *self._store_norm_weights(prefix + "LayerNorm."),
+            self._store_weight(prefix + "dense.bias")
         ]  # fmt: skip
-        return self._node("SkipLayerNormalization", inputs, [prefix + "out"], epsilon=_EPSILON)
+        return self._add_node("SkipLayerNormalization", inputs, [prefix + "out"], epsilon=_EPSILON)
 
-    def _matmul(self, prefix: str, name: str) -> str:
-        kernel = self._constant(prefix + "kernel", self._weights[prefix + "weight"].T)
-        return self._node("MatMul", [name, kernel], [prefix + "product"], domain="")
+    def _add_matmul(self, prefix: str, name: str) -> str:
+        kernel = self._add_constant(prefix + "kernel", self._weights[prefix + "weight"].T)
+        return self._add_node("MatMul", [name, kernel], [prefix + "product"], domain="")
 
-    def _norm(self, prefix: str) -> list[str]:
-        return [self._stored(prefix + "weight"), self._stored(prefix + "bias")]
+    def _store_norm_weights(self, prefix: str) -> list[str]:
+        return [self._store_weight(prefix + "weight"), self._store_weight(prefix + "bias")]
 
-    def _stored(self, name: str) -> str:
-        return self._constant(name, self._weights[name])
+    def _store_weight(self, name: str) -> str:
+        return self._add_constant(name, self._weights[name])
 
-    def _constant(self, name: str, array: NDArray[np.float32]) -> str:
+    def _add_constant(self, name: str, array: NDArray[np.float32]) -> str:
         self._constants.append(self._to_tensor(np.ascontiguousarray(array, dtype=np.float32), name))
         return name
 
-    def _node(
+    def _add_node(
         self, operator: str, inputs: list[str], outputs: list[str], *, domain: str = _FUSED, **attributes: Any
     ) -> str:
         self._nodes.append(self._helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
@@ -368,9 +376,9 @@ class OnnxFolder:
             )
         return path
 
-    def pooling(self) -> Pooling | None:
+    def read_pooling(self) -> Pooling | None:
         """How token vectors become one, as 1_Pooling/config.json has it; None where it is not said."""
-        name = self._module("Pooling", "1_Pooling") + "/config.json"
+        name = self._find_module_folder("Pooling", "1_Pooling") + "/config.json"
         config = self.read(name)
         if not config:
             return None
@@ -389,11 +397,11 @@ class OnnxFolder:
             )
         return names[modes[0]]
 
-    def normalizes(self) -> bool:
+    def has_normalize_module(self) -> bool:
         """Whether modules.json has a module that brings vectors to length 1."""
-        return any(kind == "Normalize" for kind, _ in self.modules())
+        return any(kind == "Normalize" for kind, _ in self.list_modules())
 
-    def modules(self) -> list[tuple[str, str]]:
+    def list_modules(self) -> list[tuple[str, str]]:
         """Kind and folder of each module of modules.json; none where there is no such file."""
         listed = self.read("modules.json", list)
         modules = [
@@ -418,7 +426,7 @@ class OnnxFolder:
                 return limit
         return None
 
-    def lower_case(self) -> bool:
+    def is_lower_case(self) -> bool:
         """Whether sentence_bert_config.json wants texts in lower case."""
         return bool(self.read("sentence_bert_config.json").get("do_lower_case"))
 
@@ -426,7 +434,7 @@ class OnnxFolder:
         """The prompts of config_sentence_transformers.json by name, and the name of the default one."""
         config = self.read(OF_LIBRARY)
         shipped = config.get("prompts")
-        own = prompts_of_library(shipped if isinstance(shipped, dict) else {})
+        own = read_library_prompts(shipped if isinstance(shipped, dict) else {})
         return own, config.get("default_prompt_name")
 
     def similarity(self) -> str:
@@ -440,18 +448,18 @@ class OnnxFolder:
         if not path.is_file():
             return kind()
         try:
-            content = bounded_json(path.read_text("utf-8"), halves=True)
+            content = parse_bounded_json(path.read_text("utf-8"), halves=True)
         except (OSError, ValueError) as error:
             raise ModelError(f"{path} cannot be read: {error}.") from error
         if not isinstance(content, kind):
             raise ModelError(f"{path} should contain {kind.__name__}, found {type(content).__name__}.")
         return content
 
-    def _module(self, kind: str, usual: str) -> str:
-        return next((path for name, path in self.modules() if name == kind), usual)
+    def _find_module_folder(self, kind: str, usual: str) -> str:
+        return next((path for name, path in self.list_modules() if name == kind), usual)
 
 
-def open_folder(target: str) -> OnnxFolder:
+def open_onnx_folder(target: str) -> OnnxFolder:
     """The folder `target`; UsageError where none is named, ModelError where there is none."""
     path = Path(target).expanduser()
     if not target:
@@ -493,7 +501,7 @@ class OnnxGraph:
                 f"{origin} needs unknown inputs: {', '.join(sorted(unknown))}.",
                 mend="Export it for feature extraction: optimum-cli export onnx --task feature-extraction.",
             )
-        self._output = self._chosen(graph.outputs)
+        self._output = self._choose_output(graph.outputs)
 
     def __call__(self, encodings: Sequence[Encoding]) -> NDArray[Any]:
         """The output for texts with equally many tokens: (n, length, dim) or (n, dim)."""
@@ -508,10 +516,10 @@ class OnnxGraph:
         try:
             return self._graph(self._output, inputs)
         except Exception as error:  # the errors of onnxruntime and OpenVINO have no public root
-            reason = first_line(error)
+            reason = first_error_line(error)
             raise ModelError(f"{self.origin} failed on texts of {ids.shape[1]} tokens: {reason}") from error
 
-    def _chosen(self, ranks: Mapping[str, int]) -> str:
+    def _choose_output(self, ranks: Mapping[str, int]) -> str:
         """The sentence vectors if the graph has them, else the first output of one vector per token."""
         sentences = [
             name
@@ -527,7 +535,7 @@ class OnnxGraph:
         return (sentences or tokens)[0]
 
 
-def open_graph(folder: OnnxFolder, asked: Computation, file: str | None = None) -> OnnxGraph:
+def open_onnx_graph(folder: OnnxFolder, asked: OnnxComputation, file: str | None = None) -> OnnxGraph:
     """The folder's graph: `file`, else model.onnx, else one made from model.safetensors; computed as `asked`.
     ModelError where none of them is there or can be used."""
     path = folder.graph(file)
@@ -547,10 +555,10 @@ def open_graph(folder: OnnxFolder, asked: Computation, file: str | None = None) 
             f"for {', '.join(differing) or 'an unknown model'}.",
             mend=_EXPORT,
         )
-    return _make_graph(_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked)
+    return _make_graph(_build_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked)
 
 
-def _bert_model(path: Path, heads: int, asked: Computation) -> bytes:
+def _build_bert_model(path: Path, heads: int, asked: OnnxComputation) -> bytes:
     from safetensors.numpy import load_file
 
     weights = load_file(path)
@@ -565,8 +573,8 @@ def _bert_model(path: Path, heads: int, asked: Computation) -> bytes:
         ) from error
 
 
-def _make_graph(model: Path | bytes, origin: Path, asked: Computation) -> OnnxGraph:
+def _make_graph(model: Path | bytes, origin: Path, asked: OnnxComputation) -> OnnxGraph:
     try:
         return OnnxGraph(load_graph(model, asked), origin)
-    except Unusable as error:
+    except UnusableModel as error:
         raise ModelError(f"{origin} {error}") from error

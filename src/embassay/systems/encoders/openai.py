@@ -14,9 +14,9 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.server import ServedEncoder, ServedModel, ServedPrompts, Vectors
 from embassay.systems.models import find_known_model
-from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
-from embassay.systems.remote.calls import format_refused
-from embassay.systems.remote.http import OpenAIClient, Server, find_openai_address
+from embassay.systems.remote import Ledger, MalformedAnswer, Price, ServerReply
+from embassay.systems.remote.calls import is_field_refused
+from embassay.systems.remote.http import OpenAIClient, ServerSettings, find_openai_address
 from embassay.systems.remote.ledger import count_tokens, find_own_tokenizer
 
 LOCAL_PATIENCE = 900.0
@@ -28,7 +28,7 @@ class OpenAIEncoder(ServedEncoder):
     """`openai:MODEL`: vectors as the server sends them (OpenAI's are unit vectors).
 
     `dimensions` asks for shorter vectors; `server` says where (`base_url` is another server with the API of
-    OpenAI), with which key, how fast and at what price, see `Server`. `query_prompt`,
+    OpenAI), with which key, how fast and at what price, see `ServerSettings`. `query_prompt`,
     `document_prompt`, and `prompt` for texts without a role go before the texts ("" is none); else those of the known
     `family` (e5, bge ..., or a known model), by default of the one that has the model's own name. `input_type` tells a
     server that adds them itself: "query", or this word for documents.
@@ -43,7 +43,7 @@ class OpenAIEncoder(ServedEncoder):
         dimensions: int | None = None,
         prompts: ServedPrompts = ServedPrompts(),  # noqa: B008 - frozen
         input_type: Literal["", "passage", "document"] = "",
-        server: Server = Server(),  # noqa: B008 - frozen
+        server: ServerSettings = ServerSettings(),  # noqa: B008 - frozen
     ) -> None:
         if not target:
             raise UsageError("The system 'openai' needs the name of a model.", mend="Write openai:MODEL.")
@@ -54,7 +54,9 @@ class OpenAIEncoder(ServedEncoder):
         before = {} if adds_itself else prompts.before(name or f"openai:{target}", target, listed)
         served = ServedModel(
             name=name or f"openai:{target}",
-            identity=_encoder_identity(target, dimensions, server.known_as(address), before, input_type),
+            identity=_encoder_identity(
+                target, dimensions, server.describe_server_identity(address), before, input_type
+            ),
             model=f"openai:{target}",
             dim=dimensions or (listed.dims if listed else None),
             max_tokens=listed.context if listed else None,
@@ -63,7 +65,7 @@ class OpenAIEncoder(ServedEncoder):
             prompts=before,
         )
         limits = server.limits
-        if address.local and server.timeout == Server().timeout:
+        if address.local and server.timeout == ServerSettings().timeout:
             limits = replace(limits, timeout=LOCAL_PATIENCE)
         super().__init__(served, ledger, limits)
         self.uses_roles = bool(before) or bool(input_type)
@@ -76,26 +78,28 @@ class OpenAIEncoder(ServedEncoder):
 
     async def request(self, texts: Sequence[str], role: Role | None) -> ServerReply[Vectors]:
         """One call of /embeddings, whose vectors are sent as numbers."""
-        answer = await self._create(texts, "float", role)
+        answer = await self._create_embeddings(texts, "float", role)
         rows = [_read_numbers(row) for row in _read_rows(answer, len(texts))]
-        return ServerReply(_stack_rows(rows), self.usage(_tokens_read(answer), texts))
+        return ServerReply(_stack_rows(rows), self.usage(_read_token_count(answer), texts))
 
     async def _ask_server(self, texts: Sequence[str], role: Role | None) -> Vectors:
         """The vectors of the texts. Bytes are float32 where a vector then has as many values as the model is known to
         have; else the first text is asked for once more in numbers, which say what its bytes are."""
 
-        async def send() -> ServerReply[Any]:
-            answer = await self._in_any_form(texts, role)
+        async def send_text_request() -> ServerReply[Any]:
+            answer = await self._request_any_format(texts, role)
             rows = _read_rows(answer, len(texts))
-            read = self._read(rows)
-            sent: Any = rows if read is None else self._checked(read, len(texts))
-            return ServerReply(sent, self.usage(_tokens_read(answer), texts))
+            read = self._read_vectors(rows)
+            sent: Any = rows if read is None else self._check_vectors(read, len(texts))
+            return ServerReply(sent, self.usage(_read_token_count(answer), texts))
 
         tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
-        sent: Any = await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
+        sent: Any = await self._calls.do(
+            send_text_request, tokens=tokens, usd=price.usd(tokens) if price else None
+        )
         if isinstance(sent, np.ndarray):
             return sent
-        numbers = await self._first_in_numbers(texts[:1], role)
+        numbers = await self._ask_first_in_numbers(texts[:1], role)
         if isinstance(numbers, bytes):
             self._bytes = _find_only_likely_type(sent)
             if self._bytes is None:
@@ -106,24 +110,28 @@ class OpenAIEncoder(ServedEncoder):
         else:
             self._bytes = _find_number_type(sent[0], numbers[0])
         if self._bytes is not None:
-            return self._checked(_unpack_rows(sent, self._bytes), len(texts))
+            return self._check_vectors(_unpack_rows(sent, self._bytes), len(texts))
         self._format = "float"
         rest = [await self._ask_server(texts[1:], role)] if len(texts) > 1 else []
         return np.concatenate([numbers, *rest])
 
-    async def _first_in_numbers(self, texts: Sequence[str], role: Role | None) -> Any:
+    async def _ask_first_in_numbers(self, texts: Sequence[str], role: Role | None) -> Any:
         """The vector of a text (1, dim), asked for in numbers; its bytes where the server sends base64 all the same."""
 
-        async def send() -> ServerReply[Any]:
-            answer = await self._create(texts, "float", role)
+        async def send_number_request() -> ServerReply[Any]:
+            answer = await self._create_embeddings(texts, "float", role)
             (row,) = _read_rows(answer, 1)
-            sent: Any = row if isinstance(row, bytes) else self._checked(_stack_rows([_read_numbers(row)]), 1)
-            return ServerReply(sent, self.usage(_tokens_read(answer), texts))
+            sent: Any = (
+                row if isinstance(row, bytes) else self._check_vectors(_stack_rows([_read_numbers(row)]), 1)
+            )
+            return ServerReply(sent, self.usage(_read_token_count(answer), texts))
 
         tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
-        return await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
+        return await self._calls.do(
+            send_number_request, tokens=tokens, usd=price.usd(tokens) if price else None
+        )
 
-    def _read(self, rows: Sequence[Any]) -> Vectors | None:
+    def _read_vectors(self, rows: Sequence[Any]) -> Vectors | None:
         """The vectors that were sent, as numbers or as their bytes; None for bytes that may be of any kind."""
         if not all(isinstance(row, bytes) for row in rows):
             return _stack_rows([_read_numbers(row) for row in rows])
@@ -137,17 +145,19 @@ class OpenAIEncoder(ServedEncoder):
         self._bytes = _FLOAT32
         return vectors
 
-    async def _in_any_form(self, texts: Sequence[str], role: Role | None) -> Any:
+    async def _request_any_format(self, texts: Sequence[str], role: Role | None) -> Any:
         try:
-            return await self._create(texts, self._format, role)
+            return await self._create_embeddings(texts, self._format, role)
         except Exception as error:
             # Bytes in base64 are a quarter of the digits; not every server with this API sends them.
-            if self._format == "float" or not format_refused(error, "encoding_format", "base64"):
+            if self._format == "float" or not is_field_refused(error, "encoding_format", "base64"):
                 raise
             self._format = "float"
-            return await self._create(texts, self._format, role)
+            return await self._create_embeddings(texts, self._format, role)
 
-    async def _create(self, texts: Sequence[str], form: Literal["base64", "float"], role: Role | None) -> Any:
+    async def _create_embeddings(
+        self, texts: Sequence[str], form: Literal["base64", "float"], role: Role | None
+    ) -> Any:
         # Texts without a role go as queries, which is how models of two roles are compared with themselves.
         told = (
             {"input_type": self._input_type if role == "document" else "query"} if self._input_type else None
@@ -158,10 +168,10 @@ class OpenAIEncoder(ServedEncoder):
                 model=self._target, input=list(texts), encoding_format=form, extra_body=told, **shorter
             )
         except OverflowError:  # of the client, for a number that no float can hold
-            raise Malformed("vectors that cannot be read") from None
+            raise MalformedAnswer("vectors that cannot be read") from None
 
 
-def _tokens_read(answer: Any) -> object:
+def _read_token_count(answer: Any) -> object:
     """The tokens that the server says it has read; None where it does not say."""
     usage = getattr(answer, "usage", None)
     counts = (getattr(usage, name, None) for name in ("prompt_tokens", "total_tokens"))
@@ -193,17 +203,17 @@ def _read_rows(answer: Any, n: int) -> list[Any]:
     not hold n."""
     if not hasattr(answer, "data"):
         # What the client gives where the server sent a page, or nothing, in place of JSON.
-        raise Malformed("the answer is incomplete JSON")
+        raise MalformedAnswer("the answer is incomplete JSON")
     data = answer.data
     if not isinstance(data, list) or len(data) != n:
-        raise Malformed(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")
+        raise MalformedAnswer(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")
     try:
         if sorted(item.index for item in data) != list(range(n)):
-            raise Malformed("vectors with wrong numbers")
+            raise MalformedAnswer("vectors with wrong numbers")
         sent = [item.embedding for item in sorted(data, key=lambda item: int(item.index))]
         return [b64decode(row, validate=True) if isinstance(row, str) else row for row in sent]
     except (AttributeError, TypeError, ValueError, binascii.Error):
-        raise Malformed(UNREADABLE) from None
+        raise MalformedAnswer(UNREADABLE) from None
 
 
 UNREADABLE = "vectors that cannot be read"
@@ -214,7 +224,7 @@ def _read_numbers(row: Any) -> Vectors:
     try:
         return np.asarray(row, dtype=np.float32)
     except (ArithmeticError, TypeError, ValueError):
-        raise Malformed(UNREADABLE) from None
+        raise MalformedAnswer(UNREADABLE) from None
 
 
 def _unpack_rows(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
@@ -222,7 +232,7 @@ def _unpack_rows(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
     try:
         read = [np.frombuffer(row, dtype=kind) for row in rows]
     except ValueError:
-        raise Malformed(UNREADABLE) from None
+        raise MalformedAnswer(UNREADABLE) from None
     # A float64 beyond float32 becomes infinite, which later checks turn down without a warning.
     with np.errstate(over="ignore", invalid="ignore"):
         return _stack_rows([row.astype(np.float32) for row in read])
@@ -232,7 +242,7 @@ def _stack_rows(rows: Sequence[Vectors]) -> Vectors:
     try:
         return np.stack(rows)
     except ValueError:
-        raise Malformed(UNREADABLE) from None
+        raise MalformedAnswer(UNREADABLE) from None
 
 
 def _are_plausible_vectors(vectors: Vectors) -> bool:

@@ -28,15 +28,15 @@ from embassay.systems.encoders.batches import (
     TokenLimit,
     TokenStates,
     batch_by_similar_length,
-    by_route,
+    build_route_arguments,
     check_finite,
-    choose_known,
+    choose_known_model,
     choose_prompts,
-    prompts_of_library,
-    read_by,
+    find_role_tokenizer,
+    has_router,
+    read_library_prompts,
     run_on_all_cores,
-    takes_task,
-    warn_of_missing,
+    warn_if_prompts_missing,
 )
 from embassay.systems.models import (
     OF_LIBRARY,
@@ -45,13 +45,13 @@ from embassay.systems.models import (
     ModelWeights,
     find_foreign_code,
     find_known_model,
-    first_line,
-    is_pickle,
+    find_weights_and_library,
+    first_error_line,
+    import_model_library,
+    is_pickle_refusal,
     is_pinned,
-    mend_of_folder,
-    model_library,
     read_configuration,
-    weights_and_library,
+    suggest_folder_mend,
 )
 
 _BACKENDS = {"onnx": "optimum.onnxruntime", "openvino": "optimum.intel"}
@@ -95,40 +95,42 @@ class SentenceTransformer:
     code_revision: str | None = None
 
     def __post_init__(self) -> None:
-        self._check()
-        weights, library = weights_and_library(_import_library, self.target, self.revision, system="st")
-        self._check_code(weights)
-        self._model = self._load(library, weights)
-        self._cards: dict[Role | None, OnTorch] = {}
+        self._check_settings()
+        weights, library = find_weights_and_library(
+            _import_sentence_transformers, self.target, self.revision, system="st"
+        )
+        self._check_remote_code(weights)
+        self._model = self._load_model(library, weights)
+        self._cards: dict[Role | None, TorchBatchRunner] = {}
         self._states: dict[Role | None, TokenStates] = {}
         self.joins_chunks = self.backend == "torch" and self._model.device.type == "cuda"
         self._batch = self.batch_size or (_CARD_BATCH if self.joins_chunks else _BATCH)
         self._set_max_length()
         # Texts without a role are more often like documents, and documents are what is too long.
-        reader = read_by(self._model, "document")
+        reader = find_role_tokenizer(self._model, "document")
         self._limit = TokenLimit(getattr(reader, "tokenizer", None), getattr(reader, "max_seq_length", None))
         self.max_tokens = self._limit.tokens
         self._weights = weights
-        self.prompts = self._prompts()
+        self.prompts = self._choose_prompts()
         said = self._model.similarity_fn_name or "cosine"
         self.similarity = str(getattr(said, "value", said))
-        self.has_routes, width = self._probe()
+        self.has_routes, width = self._probe_routes()
         if self.truncate_dim is not None and not 1 <= self.truncate_dim <= width:
             raise UsageError(
                 f"{self.name!r} has {width} dimensions, so truncate_dim={self.truncate_dim} is impossible."
             )
         self.dim = self.truncate_dim or width
-        self.uses_roles = self.prompts.by_role or self.has_routes
+        self.uses_roles = self.prompts.has_role_prompts or self.has_routes
         self.chunk_size = max(_CHUNK, self._batch)
-        self.identity = self._identity(library)
+        self.identity = self._build_identity(library)
 
-    def for_task(self, task: PromptTask, name: str) -> SentenceTransformer:
+    def with_task_prompt(self, task: PromptTask, name: str) -> SentenceTransformer:
         """The same loaded model with the prompt that it ships for a task, under another name."""
         twin = copy(self)
         twin.task, twin.name = task, name
-        twin.prompts = twin._prompts()
-        twin.uses_roles = twin.prompts.by_role or twin.has_routes
-        twin.identity = twin._identity(_import_library())
+        twin.prompts = twin._choose_prompts()
+        twin.uses_roles = twin.prompts.has_role_prompts or twin.has_routes
+        twin.identity = twin._build_identity(_import_sentence_transformers())
         return twin
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
@@ -138,39 +140,41 @@ class SentenceTransformer:
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         prompt = self.prompts.of(role)
 
-        def fill(rows: Batch) -> None:
-            vectors[rows] = self._vectors([texts[row] for row in rows], prompt, self._route(role))[
-                :, : self.dim
-            ]
+        def fill_vectors(rows: Batch) -> None:
+            vectors[rows] = self._encode_vectors(
+                [texts[row] for row in rows], prompt, self._choose_route(role)
+            )[:, : self.dim]
 
-        self._in_batches(fill, texts)
+        self._run_in_batches(fill_vectors, texts)
         return vectors
 
     def encode_together(
         self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """`encode` of every chunk by its position, bit by bit, with more texts on the card at once than a chunk has."""
-        for position, vectors in self._on_torch(self._route(role)).chunks(chunks, self.prompts.of(role)):
+        for position, vectors in self._make_torch_runner(self._choose_route(role)).encode_each_chunk(
+            chunks, self.prompts.of(role)
+        ):
             yield position, vectors[:, : self.dim]
 
-    def _on_torch(self, route: Role | None) -> OnTorch:
+    def _make_torch_runner(self, route: Role | None) -> TorchBatchRunner:
         if route not in self._cards:
-            self._cards[route] = OnTorch(self._model, self._batch, self.name, route, self.dtype)
+            self._cards[route] = TorchBatchRunner(self._model, self._batch, self.name, route, self.dtype)
         return self._cards[route]
 
     def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
         """The last hidden state of each of a text's own tokens, (tokens, width) per text. UsageError where the model's
         tokenizer does not say where a token stands."""
-        prompt, states = self.prompts.of(role), self._token_states(self._route(role))
+        prompt, states = self.prompts.of(role), self._token_states(self._choose_route(role))
         places = states.places(texts, prompt)
         tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
 
-        def fill(rows: Batch) -> None:
+        def fill_token_states(rows: Batch) -> None:
             part = [texts[row] for row in rows], [places[row] for row in rows]
             for row, hidden in zip(rows, states.read(*part, prompt, self._batch), strict=True):
                 tokens[row] = hidden
 
-        self._in_batches(fill, texts)
+        self._run_in_batches(fill_token_states, texts)
         return tokens
 
     @property
@@ -216,11 +220,11 @@ class SentenceTransformer:
             self._states[route] = TokenStates(self._model, route)
         return self._states[route]
 
-    def _route(self, role: Role | None) -> Role | None:
+    def _choose_route(self, role: Role | None) -> Role | None:
         """The route of a text of this role; None, which the library takes for none, where the model has no routes."""
         return role if self.has_routes else None
 
-    def _in_batches(self, fill: Callable[[Batch], None], texts: Sequence[str]) -> None:
+    def _run_in_batches(self, fill: Callable[[Batch], None], texts: Sequence[str]) -> None:
         batches = batch_by_similar_length(texts, self._batch)
         if self.backend == "torch" and self._model.device.type == "cpu":
             import torch
@@ -232,17 +236,17 @@ class SentenceTransformer:
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
-        return self._limit.exceeded(texts, self.prompts.longest)
+        return self._limit.count_exceeding(texts, self.prompts.longest_prompt)
 
-    def _check(self) -> None:
+    def _check_settings(self) -> None:
         if self.backend != "torch":
             if self.dtype != "float32":
                 raise UsageError(
                     f"The backend {self.backend} does not accept dtype.", mend="Leave dtype out."
                 )
-            _need_backend(self.backend)
+            _check_backend_installed(self.backend)
         folder = Path(self.target).expanduser()
-        if mend := mend_of_folder(folder, self.target):
+        if mend := suggest_folder_mend(folder, self.target):
             raise UsageError(
                 f"{self.name!r} is not an embedding model: its folder says so.", mend=mend.strip()
             )
@@ -255,7 +259,7 @@ class SentenceTransformer:
         if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"batch_size must be at least 1, found {self.batch_size}.")
 
-    def _check_code(self, weights: ModelWeights) -> None:
+    def _check_remote_code(self, weights: ModelWeights) -> None:
         foreign = find_foreign_code(weights) if self.trust_remote_code else ()
         if foreign and not is_pinned(self.code_revision):
             raise UsageError(
@@ -263,7 +267,7 @@ class SentenceTransformer:
                 mend="Read that code too, then add code_revision=COMMIT with all 40 characters.",
             )
 
-    def _load(self, library: Any, weights: ModelWeights) -> Any:
+    def _load_model(self, library: Any, weights: ModelWeights) -> Any:
         code = {} if self.code_revision is None else {"code_revision": self.code_revision}
         try:
             model = library.SentenceTransformer(
@@ -286,23 +290,25 @@ class SentenceTransformer:
                 mend = (
                     "It needs its own code: read that, then add trust_remote_code=true and revision=COMMIT."
                 )
-            if is_pickle(error):
+            if is_pickle_refusal(error):
                 raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
-            raise ModelError(f"{self.name!r} cannot be loaded: {first_line(error)}", mend=mend) from error
+            raise ModelError(
+                f"{self.name!r} cannot be loaded: {first_error_line(error)}", mend=mend
+            ) from error
         return model
 
-    def _probe(self) -> tuple[bool, int]:
+    def _probe_routes(self) -> tuple[bool, int]:
         """Whether the model reads queries and documents by routes of their own, and the width of its vectors.
         ModelError where the two routes' vectors cannot be compared."""
         # These calls also fix how the tokenizer cuts and pads, which threads must not do at the same time.
-        if not takes_task(self._model):
-            return False, self._vectors([""], "").shape[1]
+        if not has_router(self._model):
+            return False, self._encode_vectors([""], "").shape[1]
         try:
-            asked = self._vectors([""], "", "query").shape[1]
+            asked = self._encode_vectors([""], "", "query").shape[1]
         except ModelError:
             # Code of the model's own may have tasks by other names: then prompts alone tell queries from documents.
-            return False, self._vectors([""], "").shape[1]
-        width = self._vectors([""], "", "document").shape[1]
+            return False, self._encode_vectors([""], "").shape[1]
+        width = self._encode_vectors([""], "", "document").shape[1]
         if asked != width:
             raise ModelError(
                 f"{self.name!r} encodes queries with {asked} dimensions and documents with {width}, so they cannot "
@@ -311,21 +317,21 @@ class SentenceTransformer:
             )
         return True, width
 
-    def _prompts(self) -> Prompts:
+    def _choose_prompts(self) -> Prompts:
         shipped = read_configuration(self._weights, OF_LIBRARY).get("prompts")
         listed = find_known_model(self._weights.location) if self._weights.folder is None else None
-        known = choose_known(self.family, listed)
+        known = choose_known_model(self.family, listed)
         given: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
         chosen = choose_prompts(
             given,
-            own=prompts_of_library(shipped if isinstance(shipped, dict) else {}),
+            own=read_library_prompts(shipped if isinstance(shipped, dict) else {}),
             default=self._model.default_prompt_name,
             known=known,
             task=self.task,
         )
-        warn_of_missing(chosen, given, known, system=self.name, model=Path(self.target).name)
+        warn_if_prompts_missing(chosen, given, known, system=self.name, model=Path(self.target).name)
         return chosen
 
     def _set_max_length(self) -> None:
@@ -340,7 +346,9 @@ class SentenceTransformer:
             )
         self._model.max_seq_length = self.max_length
 
-    def _vectors(self, texts: list[str], prompt: str, route: Role | None = None) -> NDArray[np.float32]:
+    def _encode_vectors(
+        self, texts: list[str], prompt: str, route: Role | None = None
+    ) -> NDArray[np.float32]:
         try:
             vectors = self._model.encode(
                 texts,
@@ -348,16 +356,16 @@ class SentenceTransformer:
                 batch_size=self._batch,
                 show_progress_bar=False,
                 convert_to_numpy=True,
-                **by_route(route),
+                **build_route_arguments(route),
             )
         except Exception as error:
             mend = "Try a smaller batch_size or max_length." if is_out_of_memory(error) else ""
             raise ModelError(
-                f"{self.name!r} failed while encoding: {first_line(error)}", mend=mend
+                f"{self.name!r} failed while encoding: {first_error_line(error)}", mend=mend
             ) from error
         return check_finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)
 
-    def _identity(self, library: Any) -> str:
+    def _build_identity(self, library: Any) -> str:
         import torch
         import transformers
 
@@ -372,15 +380,15 @@ class SentenceTransformer:
         return f"st:{self._weights.identity}:{json.dumps(depends, separators=(',', ':'))}"
 
 
-def _import_library() -> Any:
-    return model_library(
+def _import_sentence_transformers() -> Any:
+    return import_model_library(
         "sentence_transformers",
         what="sentence-transformers models",
         mend="Install it: pip install 'embassay[torch]'; or use onnx:./folder, which needs no torch.",
     )
 
 
-def _need_backend(backend: str) -> None:
+def _check_backend_installed(backend: str) -> None:
     package = _BACKENDS[backend]
     try:
         installed = find_spec(package) is not None
@@ -398,7 +406,7 @@ WINDOW = 32
 _NO_MEMORY = ("out of memory", "cublas_status_alloc_failed")
 
 
-class OnTorch:
+class TorchBatchRunner:
     """`model` with batches of `batch` texts of similar length, called `name` in errors; texts go by its `route`."""
 
     def __init__(
@@ -407,41 +415,41 @@ class OnTorch:
         self._model, self._batch, self._name, self._route = model, batch, name, route
         self._dtype = dtype
         self._cut: dict[str, _BatchFeatures] = {}
-        self._joined = BatchJoiner(self._vectors, _split_batch, is_out_of_memory)
+        self._joined = BatchJoiner(self._run_model, _split_batch, is_out_of_memory)
 
-    def chunks(
+    def encode_each_chunk(
         self, chunks: Sequence[Sequence[str]], prompt: str
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """The vectors of every chunk by its position. The next ones are cut into tokens while the card works."""
         places = iter(range(len(chunks)))
         with ThreadPoolExecutor(1) as pool:
 
-            def ahead() -> Any:
+            def prepare_next_window() -> Any:
                 # Chunks are read here, since they may be made as they are asked for.
                 group = [(position, chunks[position]) for position in islice(places, WINDOW)]
-                return pool.submit(self._window, group, prompt) if group else None
+                return pool.submit(self._prepare_window, group, prompt) if group else None
 
-            waiting = ahead()
+            waiting = prepare_next_window()
             while waiting is not None:
-                window, waiting = waiting.result(), ahead()
-                yield from self._of_window(window)
+                window, waiting = waiting.build_current_order(), prepare_next_window()
+                yield from self._encode_window(window)
 
-    def _window(self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str) -> list[Any]:
+    def _prepare_window(self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str) -> list[Any]:
         """Position, number of texts, rows of each batch, and batches of each chunk."""
         window = []
         for position, texts in chunks:
             rows = batch_by_similar_length(texts, self._batch)
-            batches = [self._padded([texts[row] for row in batch], prompt) for batch in rows]
+            batches = [self._make_padded_batch([texts[row] for row in batch], prompt) for batch in rows]
             window.append((position, len(texts), rows, batches))
         return window
 
-    def _of_window(self, window: Sequence[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def _encode_window(self, window: Sequence[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         try:
             done = iter(self._joined([batch for _, _, _, batches in window for batch in batches]))
         except ModelError:
             raise
         except Exception as error:  # transformers and torch have no root in common
-            raise ModelError(f"{self._name!r} failed while encoding: {first_line(error)}") from error
+            raise ModelError(f"{self._name!r} failed while encoding: {first_error_line(error)}") from error
         for position, n, rows, _ in window:
             parts = [next(done) for _ in rows]
             width = parts[0].shape[1] if parts else 0
@@ -450,7 +458,7 @@ class OnTorch:
                 vectors[batch] = part
             yield position, vectors
 
-    def _padded(self, texts: list[str], prompt: str) -> PaddedBatch:
+    def _make_padded_batch(self, texts: list[str], prompt: str) -> PaddedBatch:
         cut = self._cut.setdefault(prompt, _BatchFeatures(self._model, prompt, self._route))
         features = cut(texts)
         ids = features.get("input_ids")
@@ -458,7 +466,7 @@ class OnTorch:
         width = int(ids.shape[1]) if ids is not None and ids.ndim == 2 and len(ids) == len(texts) else None
         return PaddedBatch(len(texts), width, features)
 
-    def _vectors(self, group: Sequence[PaddedBatch]) -> NDArray[np.float32]:
+    def _run_model(self, group: Sequence[PaddedBatch]) -> NDArray[np.float32]:
         import torch
 
         joined = dict(group[0].features)
@@ -467,7 +475,7 @@ class OnTorch:
                 whole = torch.cat([padded.features[name] for padded in group]) if len(group) > 1 else value
                 joined[name] = whole.to(self._model.device, non_blocking=True)
         with torch.inference_mode():
-            vectors = self._model(joined, **by_route(self._route))["sentence_embedding"]
+            vectors = self._model(joined, **build_route_arguments(self._route))["sentence_embedding"]
         return check_finite(
             np.asarray(vectors.float().cpu().numpy(), dtype=np.float32), self._name, self._dtype
         )
@@ -502,34 +510,38 @@ class _BatchFeatures:
     def __call__(self, texts: list[str]) -> Mapping[str, Any]:
         # So many batches were the same both ways: the library's own way is no longer needed.
         if self._compared is not None and self._compared >= _COMPARED:
-            return self._direct(texts)
-        features = self._by_library(texts)
+            return self._make_by_tokenizer(texts)
+        features = self._make_by_library(texts)
         if self._compared is not None:
             if not self._compared:
-                self._learn(features)
-            alike = self._tokenizer is not None and _same_batches(features, self._direct(texts))
+                self._learn_feature_layout(features)
+            alike = self._tokenizer is not None and _has_same_features(
+                features, self._make_by_tokenizer(texts)
+            )
             self._compared = self._compared + 1 if alike else None
         return features
 
-    def _learn(self, features: Mapping[str, Any]) -> None:
+    def _learn_feature_layout(self, features: Mapping[str, Any]) -> None:
         """What a batch consists of, and how the tokenizer is set for it; no tokenizer where that is not known."""
         import torch
         from tokenizers import Tokenizer
 
         self._names = [name for name, value in features.items() if isinstance(value, torch.Tensor)]
         self._rest = {name: value for name, value in features.items() if name not in self._names}
-        own = getattr(read_by(self._model, self._route), "tokenizer", None)
+        own = getattr(find_role_tokenizer(self._model, self._route), "tokenizer", None)
         fast = getattr(own, "backend_tokenizer", None)
         if isinstance(fast, Tokenizer) and fast.padding is not None and set(self._names) <= set(_ARRAYS):
             self._tokenizer = Tokenizer.from_str(fast.to_str())
-            probe = self._by_library(list(_PROBE))
-            self._tokenizer = self._tokenizer if _same_batches(probe, self._direct(list(_PROBE))) else None
+            probe = self._make_by_library(list(_PROBE))
+            self._tokenizer = (
+                self._tokenizer if _has_same_features(probe, self._make_by_tokenizer(list(_PROBE))) else None
+            )
 
-    def _by_library(self, texts: list[str]) -> Mapping[str, Any]:
-        features = self._model.preprocess(texts, prompt=self._prompt, **by_route(self._route))
+    def _make_by_library(self, texts: list[str]) -> Mapping[str, Any]:
+        features = self._model.preprocess(texts, prompt=self._prompt, **build_route_arguments(self._route))
         return cast("Mapping[str, Any]", features)
 
-    def _direct(self, texts: list[str]) -> dict[str, Any]:
+    def _make_by_tokenizer(self, texts: list[str]) -> dict[str, Any]:
         import torch
 
         read = self._tokenizer.encode_batch_fast([self._prompt + text for text in texts])
@@ -540,7 +552,7 @@ class _BatchFeatures:
         return {**self._rest, **arrays}
 
 
-def _same_batches(features: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _has_same_features(features: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two batches hold the same."""
     import torch
 

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer, Usage
 from embassay.errors import TextRefused, UsageError
-from embassay.systems.encoders.batches import choose_known, choose_prompts, warn_of_missing
+from embassay.systems.encoders.batches import choose_known_model, choose_prompts, warn_if_prompts_missing
 from embassay.systems.models import KnownModel, find_known_model
 from embassay.systems.remote import (
-    Calls,
+    CallLimits,
     Ledger,
-    Limits,
-    Malformed,
+    MalformedAnswer,
     Price,
+    ServerCalls,
     ServerReply,
-    as_finished,
-    wait_for,
+    iterate_finished_jobs,
+    wait_in_remote_loop,
 )
-from embassay.systems.remote.http import Connection, Server, Vendor
+from embassay.systems.remote.http import ServerSettings, Vendor, VendorConnection
 from embassay.systems.remote.ledger import (
     TokenCount,
     bound_tokens,
@@ -76,14 +76,14 @@ class ServedEncoder(ABC):
     is_local = False
     """Whether the server is on this machine."""
 
-    def __init__(self, served: ServedModel, ledger: Ledger | None, limits: Limits) -> None:
+    def __init__(self, served: ServedModel, ledger: Ledger | None, limits: CallLimits) -> None:
         self.served = served
         self.name, self.identity, self.model = served.name, served.identity, served.model
         self.max_tokens, self.chunk_size = served.max_tokens, served.chunk_size
         self.tokenizer = served.tokenizer
         self.price = served.price.usd_per_million_input if served.price else None
         self.rpm, self.tpm = limits.rpm, limits.tpm
-        self._calls = Calls(served.model, ledger, limits)
+        self._calls = ServerCalls(served.model, ledger, limits)
         self._dim = served.dim
 
     @abstractmethod
@@ -94,7 +94,7 @@ class ServedEncoder(ABC):
     def dim(self) -> int:
         """Dimensions; where neither table nor parameter says, one text is encoded to find out."""
         if self._dim is None:
-            self._dim = wait_for(lambda: self._ask_server(["dimensions"], None)).shape[1]
+            self._dim = wait_in_remote_loop(lambda: self._ask_server(["dimensions"], None)).shape[1]
         return self._dim
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
@@ -117,9 +117,9 @@ class ServedEncoder(ABC):
         Other errors are raised after what was in flight has been yielded.
         """
         dim = self.dim
-        jobs = (partial(self._chunk, chunk, role, dim) for chunk in chunks)
+        jobs = (partial(self._encode_chunk, chunk, role, dim) for chunk in chunks)
         # A few more than may be in flight, so that the server never waits for us.
-        yield from as_finished(jobs, at_once=self._calls.limits.concurrency + 2)
+        yield from iterate_finished_jobs(jobs, at_once=self._calls.limits.concurrency + 2)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts are cut at `max_tokens`; 0 where the model's tokenizer is not at hand, because
@@ -128,12 +128,12 @@ class ServedEncoder(ABC):
             return 0
         return len(find_too_long(texts, self.max_tokens, self.tokenizer))
 
-    async def _chunk(self, texts: Sequence[str], role: Role | None, dim: int) -> Vectors | TextRefused:
+    async def _encode_chunk(self, texts: Sequence[str], role: Role | None, dim: int) -> Vectors | TextRefused:
         # Empty texts are not sent: their vectors are zeros.
         filled = [i for i, text in enumerate(texts) if text]
-        sent = self._prepared([texts[i] for i in filled], role)
+        sent = self._prepare_texts([texts[i] for i in filled], role)
         try:
-            parts = [await self._ask_server(part, role) for part in self._requests(sent)]
+            parts = [await self._ask_server(part, role) for part in self._split_into_requests(sent)]
         except TextRefused as refusal:
             return refusal
         vectors = np.zeros((len(texts), dim), dtype=np.float32)
@@ -141,7 +141,7 @@ class ServedEncoder(ABC):
             vectors[filled] = np.concatenate(parts)
         return vectors
 
-    def _prepared(self, texts: list[str], role: Role | None) -> list[str]:
+    def _prepare_texts(self, texts: list[str], role: Role | None) -> list[str]:
         """The texts as they are sent: after their prompt, and cut."""
         prompt = self.served.prompts.get(role, "")
         texts = [prompt + text for text in texts]
@@ -150,7 +150,7 @@ class ServedEncoder(ABC):
                 texts[i] = cut_to_tokens(texts[i], self.max_tokens, self.tokenizer)
         return texts
 
-    def _requests(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    def _split_into_requests(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         """The texts in requests that the server's bounds allow."""
         starts, tokens = [0], 0
         for i, count in enumerate(count_tokens(texts, self.tokenizer)):
@@ -165,12 +165,12 @@ class ServedEncoder(ABC):
     async def _ask_server(self, texts: Sequence[str], role: Role | None) -> Vectors:
         tokens = sum(count_tokens(texts, self.tokenizer))
 
-        async def send() -> ServerReply[Vectors]:
+        async def send_request() -> ServerReply[Vectors]:
             answer = await self.request(texts, role)
-            return ServerReply(self._checked(answer.value, len(texts)), answer.usage)
+            return ServerReply(self._check_vectors(answer.value, len(texts)), answer.usage)
 
         most = bound_tokens(texts, self.tokenizer)
-        return await self._calls.do(send, tokens=tokens, usd=self._usd(most))
+        return await self._calls.do(send_request, tokens=tokens, usd=self._price_tokens(most))
 
     def usage(self, said: object, texts: Sequence[str]) -> Usage:
         """What a request for `texts` is booked with, whose tokens the server `said` to have counted (None: it does not
@@ -178,19 +178,21 @@ class ServedEncoder(ABC):
         known = self.tokenizer is not None
         likely = sum(count_tokens(texts, self.tokenizer)) if known else estimate_tokens(texts)
         read = TokenCount.of(said, most=bound_tokens(texts, self.tokenizer), likely=likely)
-        return make_usage(read, usd=self._usd)
+        return make_usage(read, usd=self._price_tokens)
 
-    def _usd(self, input_tokens: int, output_tokens: int = 0) -> float | None:
+    def _price_tokens(self, input_tokens: int, output_tokens: int = 0) -> float | None:
         return None if self.served.price is None else self.served.price.usd(input_tokens, output_tokens)
 
-    def _checked(self, vectors: Vectors, n: int) -> Vectors:
+    def _check_vectors(self, vectors: Vectors, n: int) -> Vectors:
         """The vectors; Malformed when there are not n, or not of the model's dimensions, or not finite."""
         if vectors.ndim != 2 or len(vectors) != n or vectors.shape[1] == 0:
-            raise Malformed(f"{len(vectors)} vectors for {n} texts" if vectors.ndim == 2 else "no vectors")
+            raise MalformedAnswer(
+                f"{len(vectors)} vectors for {n} texts" if vectors.ndim == 2 else "no vectors"
+            )
         if self._dim is not None and vectors.shape[1] != self._dim:
-            raise Malformed(f"vectors of {vectors.shape[1]} dimensions, expected {self._dim}")
+            raise MalformedAnswer(f"vectors of {vectors.shape[1]} dimensions, expected {self._dim}")
         if not np.isfinite(vectors).all():
-            raise Malformed("vectors with values that are not finite", of_texts=True)
+            raise MalformedAnswer("vectors with values that are not finite", of_texts=True)
         return vectors
 
 
@@ -213,9 +215,9 @@ class ServedPrompts:
         given: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
-        known = choose_known(self.family, listed)
+        known = choose_known_model(self.family, listed)
         chosen = choose_prompts(given, own={}, known=known)
-        warn_of_missing(chosen, given, known, system=system, model=target)
+        warn_if_prompts_missing(chosen, given, known, system=system, model=target)
         return {role: prompt for role in _ROLES if (prompt := chosen.of(role))}
 
 
@@ -235,7 +237,7 @@ class PostedEncoder(ServedEncoder):
         self,
         vendor: Vendor,
         target: str,
-        server: Server,
+        server: ServerSettings,
         ledger: Ledger | None,
         *,
         name: str = "",
@@ -251,9 +253,14 @@ class PostedEncoder(ServedEncoder):
         listed = find_known_model(target) or find_known_model(target.partition(":")[0])
         spec = name or f"{vendor.spec}:{target}"
         before = prompts.before(spec, target, listed)
-        self.connection = Connection.of(vendor, server)
+        self.connection = VendorConnection.of(vendor, server)
         self.target, self.dimensions = target, dimensions
-        parts = [vendor.spec, target, server.known_as(self.connection.address), f"dimensions={dimensions}"]
+        parts = [
+            vendor.spec,
+            target,
+            server.describe_server_identity(self.connection.address),
+            f"dimensions={dimensions}",
+        ]
         parts += [f"{key}={value}" for key, value in (facts or {}).items()]
         parts += [f"{role or 'text'}={prompt!r}" for role, prompt in before.items()]
         served = ServedModel(
@@ -287,5 +294,5 @@ class PostedEncoder(ServedEncoder):
             rows, counted = self.read(answer)
             vectors = np.array(rows, dtype=np.float32)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise Malformed("the answer contains no vectors") from None
+            raise MalformedAnswer("the answer contains no vectors") from None
         return ServerReply(vectors, self.usage(counted, texts))

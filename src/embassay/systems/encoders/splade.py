@@ -16,7 +16,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import check_finite, choose_prompts
 from embassay.systems.encoders.multivector import ChunkwiseEncoder, IndependentChunks, Rows, TorchModel
 from embassay.systems.encoders.onnx import open_tokenizer
-from embassay.systems.encoders.onnx_model import Computation, OnnxFolder, open_graph
+from embassay.systems.encoders.onnx_model import OnnxComputation, OnnxFolder, open_onnx_graph
 from embassay.systems.models import folder_identity
 
 _USUAL_TERMS = 300
@@ -63,11 +63,11 @@ class Splade(ChunkwiseEncoder):
                 f"{folder.path / (self.file or 'model.onnx')} is missing.",
                 mend="Export it: optimum-cli export onnx --model MODEL --task fill-mask FOLDER.",
             )
-        model = _InTorch(self) if graph is None else _InOnnx(self, folder)
-        self._model: _InTorch | _InOnnx = model
+        model = _TorchSplade(self) if graph is None else _OnnxSplade(self, folder)
+        self._model: _TorchSplade | _OnnxSplade = model
         self.similarity, self.uses_roles = model.similarity, model.uses_roles
         self.max_tokens = model.max_tokens
-        self._alone = IndependentChunks(self._read, card=model.card, threads=graph is None)
+        self._alone = IndependentChunks(self._encode_rows, card=model.card, threads=graph is None)
         self.chunk_size = self._alone.chunk_size
         self.dim = model.read([""], None).shape[1]
         self.floats = 2 * min(self.max_active or _USUAL_TERMS, _USUAL_TERMS)
@@ -77,7 +77,7 @@ class Splade(ChunkwiseEncoder):
         """How many of the texts have more than `max_tokens` tokens."""
         return self._model.count_truncated(texts)
 
-    def _read(self, texts: list[str], role: Role | None) -> list[Rows]:
+    def _encode_rows(self, texts: list[str], role: Role | None) -> list[Rows]:
         return [select_active_terms(weights, self.max_active) for weights in self._model.read(texts, role)]
 
 
@@ -94,19 +94,19 @@ def select_active_terms(weights: NDArray[np.float32], most: int | None = None) -
     return np.column_stack([terms, weights[terms]]).astype(np.float32)
 
 
-def _is_trained(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+def _is_splade_model(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
     heads = (str(architecture).endswith("ForMaskedLM") for architecture in config.get("architectures") or ())
     return own.get("model_type") == "SparseEncoder" or any(heads)
 
 
-class _InTorch:
+class _TorchSplade:
     """The model in sentence-transformers."""
 
     def __init__(self, asked: Splade) -> None:
         self._asked = asked
         self._torch = TorchModel(
             "SparseEncoder", asked.target, asked.revision, system="splade", device=asked.device, dtype=asked.dtype,
-            trained=_is_trained, since="5.0"
+            trained=_is_splade_model, since="5.0"
         )  # fmt: skip
         model = self._torch.model
         if asked.max_length is not None:
@@ -134,10 +134,10 @@ class _InTorch:
         return check_finite(weights, self._asked.name, self._asked.dtype)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        return self._limit.exceeded(texts, self._asked.document_prompt or "")
+        return self._limit.count_exceeding(texts, self._asked.document_prompt or "")
 
 
-class _InOnnx:
+class _OnnxSplade:
     """The model as a graph: its logits of every token and term, pooled here as its SpladePooling says (the largest of
     each term, log(1 + relu)), or weights that the graph has pooled itself."""
 
@@ -149,7 +149,7 @@ class _InOnnx:
                 f"{asked.name!r} is an onnxruntime graph, which does not accept dtype, device or revision.",
                 mend="Leave them out, or add backend=torch.",
             )
-        self._run = open_graph(folder, Computation(asked.name, "onnx"), asked.file)
+        self._run = open_onnx_graph(folder, OnnxComputation(asked.name, "onnx"), asked.file)
         self._tokenizer = open_tokenizer(folder.tokenizer())
         self.max_tokens = folder.max_tokens() if asked.max_length is None else asked.max_length
         if self.max_tokens is not None:
@@ -165,7 +165,7 @@ class _InOnnx:
             "query": asked.query_prompt, "document": asked.document_prompt, None: asked.document_prompt
         }  # fmt: skip
         self._prompts = choose_prompts(chosen, own=shipped, default=default)
-        self.uses_roles = self._prompts.by_role
+        self.uses_roles = self._prompts.has_role_prompts
         config = folder.read("config_sentence_transformers.json")
         self.similarity = "cosine" if config.get("similarity_fn_name") == "cosine" else "dot"
         depends = {
@@ -177,16 +177,16 @@ class _InOnnx:
     def read(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
         """All weights, (n, terms)."""
         prompt = self._prompts.of(role or "document")
-        weights = [self._weights(self._tokenizer.encode(prompt + text)) for text in texts]
+        weights = [self._pool_term_weights(self._tokenizer.encode(prompt + text)) for text in texts]
         return np.stack(weights) if weights else np.empty((0, 0), dtype=np.float32)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        prompt = self._prompts.longest
+        prompt = self._prompts.longest_prompt
         return sum(
             bool(row.overflowing) for row in self._tokenizer.encode_batch([prompt + text for text in texts])
         )
 
-    def _weights(self, encoding: Any) -> NDArray[np.float32]:
+    def _pool_term_weights(self, encoding: Any) -> NDArray[np.float32]:
         logits = np.asarray(self._run([encoding])[0], dtype=np.float32)
         if logits.ndim == 1:
             return logits

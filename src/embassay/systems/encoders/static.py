@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.models import fetch_weights, find_weights, first_line
+from embassay.systems.models import fetch_weights, find_weights, first_error_line
 
 _FILES = ("*.safetensors", "*.json", "*.txt")
 
 
 @dataclass(eq=False)
-class Static:
+class StaticEncoder:
     """The model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
     `max_length` is in tokens: by default what the model's configuration or else model2vec says (512), 0 for no
@@ -45,7 +45,7 @@ class Static:
             self._model = library.StaticModel.from_pretrained(folder)
         except Exception as error:  # the library's errors have no root in common
             raise ModelError(
-                f"{self.name!r} cannot be loaded as a static model: {first_line(error)}",
+                f"{self.name!r} cannot be loaded as a static model: {first_error_line(error)}",
                 mend="A folder of model2vec has model.safetensors, tokenizer.json and config.json.",
             ) from error
         chosen = getattr(self._model, "max_length", 512) if self.max_length is None else self.max_length

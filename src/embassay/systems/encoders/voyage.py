@@ -11,7 +11,7 @@ import numpy as np
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder, Vectors
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import VOYAGE, Server, select_given_options
+from embassay.systems.remote.http import VOYAGE, ServerSettings, select_given_options
 
 
 class VoyageEncoder(PostedEncoder):
@@ -32,7 +32,7 @@ class VoyageEncoder(PostedEncoder):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: Server = Server(),  # noqa: B008
+        server: ServerSettings = ServerSettings(),  # noqa: B008
         dimensions: int | None = None,
         truncate: bool = False,
     ) -> None:

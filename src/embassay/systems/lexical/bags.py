@@ -12,28 +12,28 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.machine import count_cores
-from embassay.search.exact import cut_blocks, run_in_threads
-from embassay.search.sparse import Sparse, Summed
+from embassay.search.exact import cut_range_into_blocks, run_in_threads
+from embassay.search.sparse import SparseMatrix, Summed
 
 Rows = NDArray[np.int64]
 
 _TEXTS_PER_CALL = 1024
 
 
-class Numbers(dict[int, int]):
+class TokenNumbers(dict[int, int]):
     """A number for every token id, 0, 1, 2 ... in the order of first sight."""
 
     def __missing__(self, token: int) -> int:
         number = self[token] = len(self)
         return number
 
-    def copy(self) -> Numbers:
+    def copy(self) -> TokenNumbers:
         """The same numbers, to go on from."""
-        return Numbers(self)
+        return TokenNumbers(self)
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenRows:
     """Row i holds `ids[starts[i]:starts[i + 1]]`, numbers below `vocabulary`, in the order of the text."""
 
     ids: NDArray[np.int32]
@@ -44,19 +44,19 @@ class Tokens:
         return len(self.starts) - 1
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def row_lengths(self) -> NDArray[np.int64]:
         """Tokens per row."""
         return np.diff(self.starts)
 
-    def take(self, rows: Rows) -> Tokens:
+    def take_rows(self, rows: Rows) -> TokenRows:
         """The given rows, repeated and reordered as asked."""
-        places, starts = ragged_take(self.starts, rows)
-        return Tokens(self.ids[places], starts, self.vocabulary)
+        places, starts = locate_ragged_rows(self.starts, rows)
+        return TokenRows(self.ids[places], starts, self.vocabulary)
 
 
 def tokenise_texts(
-    tokenizer: Tokenizer, *collections: Iterable[str], numbers: Numbers | None = None
-) -> tuple[Tokens, list[Rows]]:
+    tokenizer: Tokenizer, *collections: Iterable[str], numbers: TokenNumbers | None = None
+) -> tuple[TokenRows, list[Rows]]:
     """The tokens of every distinct text, and for each collection the row of each of its texts.
 
     Tokens are numbered by first appearance, so that sums of floats do not depend on a tokenizer's own ids. `numbers`
@@ -67,20 +67,20 @@ def tokenise_texts(
         np.fromiter((row_of.setdefault(text, len(row_of)) for text in texts), np.int64)
         for texts in collections
     ]
-    numbers = Numbers() if numbers is None else numbers
+    numbers = TokenNumbers() if numbers is None else numbers
     texts, ids, lengths = list(row_of), [np.empty(0, dtype=np.int32)], [0]
     # A batch at a time: Python's integers take nine times the memory of the array.
-    for batch in cut_blocks(len(texts), _TEXTS_PER_CALL):
+    for batch in cut_range_into_blocks(len(texts), _TEXTS_PER_CALL):
         for encoded in tokenizer.encode_batch(texts[batch]):
             ids.append(np.fromiter(map(numbers.__getitem__, encoded), np.int32, len(encoded)))
             lengths.append(len(encoded))
-    return Tokens(np.concatenate(ids), np.cumsum(lengths), len(numbers)), rows
+    return TokenRows(np.concatenate(ids), np.cumsum(lengths), len(numbers)), rows
 
 
-def ragged_take(starts: NDArray[np.int64], rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def locate_ragged_rows(starts: NDArray[np.int64], rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the entries of `rows` lie in a ragged array with these `starts`, and the starts of what is taken.
 
-    >>> ragged_take(np.array([0, 2, 5]), np.array([1, 0]))
+    >>> locate_ragged_rows(np.array([0, 2, 5]), np.array([1, 0]))
     (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
     """
     lengths = starts[rows + 1] - starts[rows]
@@ -102,7 +102,7 @@ _ROWS_PER_SORT = 8192
 
 
 @dataclass(frozen=True)
-class Bags:
+class TermBags:
     """Row i holds the distinct `terms[starts[i]:starts[i + 1]]`, ascending, with their `counts`.
 
     `sizes` (rows,) is the number of terms in each row, repetitions included.
@@ -121,20 +121,20 @@ class Bags:
         """The row of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    def take(self, rows: Rows) -> Bags:
+    def take_rows(self, rows: Rows) -> TermBags:
         """The given rows, repeated and reordered as asked."""
-        places, starts = ragged_take(self.starts, rows)
-        return Bags(starts, self.terms[places], self.counts[places], self.sizes[rows])
+        places, starts = locate_ragged_rows(self.starts, rows)
+        return TermBags(starts, self.terms[places], self.counts[places], self.sizes[rows])
 
 
-def unigrams(tokens: Tokens) -> Bags:
+def unigrams(tokens: TokenRows) -> TermBags:
     """Tokens with their counts."""
     return _count_terms(tokens.ids.astype(np.int64), tokens.starts)
 
 
-def bigrams(tokens: Tokens) -> Bags:
+def bigrams(tokens: TokenRows) -> TermBags:
     """Pairs of neighbouring tokens with their counts; none in a text of fewer than two tokens."""
-    lengths = np.maximum(tokens.lengths - 1, 0)
+    lengths = np.maximum(tokens.row_lengths - 1, 0)
     starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
     first = np.repeat(tokens.starts[:-1] - starts[:-1], lengths) + np.arange(starts[-1])
     first_of, second_of = tokens.ids[first].astype(np.int64), tokens.ids[first + 1]
@@ -142,13 +142,13 @@ def bigrams(tokens: Tokens) -> Bags:
     return _count_terms(first_of * tokens.vocabulary + second_of, starts)
 
 
-def token_sets(tokens: Tokens) -> Bags:
+def token_sets(tokens: TokenRows) -> TermBags:
     """Distinct tokens, each counted once."""
     bags = unigrams(tokens)
-    return Bags(bags.starts, bags.terms, np.ones_like(bags.counts), np.diff(bags.starts))
+    return TermBags(bags.starts, bags.terms, np.ones_like(bags.counts), np.diff(bags.starts))
 
 
-def _count_terms(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
+def _count_terms(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> TermBags:
     """Ragged rows of terms as bags: one sort of (row, term) packed into one integer."""
     radix = int(terms.max(initial=0)) + 1
     # (row, term) as one number has to stay below 2^63.
@@ -158,7 +158,7 @@ def _count_terms(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
         [np.empty(0, dtype=np.int32)],
         [np.zeros(1, np.int64)],
     )
-    for part in cut_blocks(len(starts) - 1, rows_per_sort):
+    for part in cut_range_into_blocks(len(starts) - 1, rows_per_sort):
         ends = starts[part.start : part.stop + 1]
         rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         packed = np.sort(rows * radix + terms[ends[0] : ends[-1]])
@@ -167,7 +167,7 @@ def _count_terms(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
         parts.append(term)
         counts.append(np.diff(first, append=len(packed)).astype(np.int32))
         lengths.append(np.bincount(row, minlength=len(ends) - 1))
-    return Bags(
+    return TermBags(
         np.cumsum(np.concatenate(lengths)), np.concatenate(parts), np.concatenate(counts), np.diff(starts)
     )
 
@@ -177,13 +177,13 @@ SECONDS_PER_TOKEN = 4e-7
 """What a token of a pair takes at most, to read and to compare; about half of it on a processor of 2024."""
 
 
-def weigh_terms(bags: Bags, weights: NDArray[Any]) -> tuple[Sparse, NDArray[np.int64]]:
+def weigh_terms(bags: TermBags, weights: NDArray[Any]) -> tuple[SparseMatrix, NDArray[np.int64]]:
     """`bags` as rows over their own terms, a weight per entry, and the terms, ascending."""
     vocabulary, places = np.unique(bags.terms, return_inverse=True)
-    return Sparse(bags.starts, places, weights, len(vocabulary)), vocabulary
+    return SparseMatrix(bags.starts, places, weights, len(vocabulary)), vocabulary
 
 
-def invert_bags(bags: Bags, weights: NDArray[Any], vocabulary: NDArray[np.int64]) -> Sparse:
+def invert_bags(bags: TermBags, weights: NDArray[Any], vocabulary: NDArray[np.int64]) -> SparseMatrix:
     """A row per term of `vocabulary` (ascending) over the rows of `bags`; other terms are left out."""
     from scipy.sparse import csr_array
 
@@ -195,24 +195,24 @@ def invert_bags(bags: Bags, weights: NDArray[Any], vocabulary: NDArray[np.int64]
     # How many known terms come before each row: the row pointers of the kept ones.
     ends = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(known)))[bags.starts]
     table = csr_array((weights[known], columns[known], ends), shape=(len(bags), len(vocabulary))).tocsc()
-    return Sparse(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(bags))
+    return SparseMatrix(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(bags))
 
 
-def accumulate_pairs(
-    what: Summed, bags: Bags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
+def accumulate_pair_sums(
+    what: Summed, bags: TermBags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
 ) -> NDArray[Any]:
     """Sums for the rows a[i] and b[i] of `bags`, weighted per entry, shape (n,)."""
-    from embassay.search.kernels import pair_overlaps, products_of_two
+    from embassay.search.kernels import add_pair_products, pair_overlaps
 
     out = np.zeros(len(a), dtype=weights[0].dtype)
     left, right = weights
 
-    def work(part: slice) -> None:
+    def sum_part(part: slice) -> None:
         rows = bags.starts, bags.terms
         if what == "overlaps":
             pair_overlaps(*rows, left, right, a[part], b[part], out[part])
         else:
-            products_of_two(*rows, left, *rows, right, a[part], b[part], out[part])
+            add_pair_products(*rows, left, *rows, right, a[part], b[part], out[part])
 
-    run_in_threads(work, list(cut_blocks(len(a), _PAIRS_PER_TASK)), count_cores())
+    run_in_threads(sum_part, list(cut_range_into_blocks(len(a), _PAIRS_PER_TASK)), count_cores())
     return out

@@ -14,26 +14,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Kind, Ranked, Spread, Tokenizer
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, Tokenizer
 from embassay.errors import UsageError
 from embassay.machine import count_cores
 from embassay.search import exact as blockwise
 from embassay.search.exact import (
-    condensed_blocks,
-    cut_blocks,
+    compute_condensed_distances,
+    cut_range_into_blocks,
     merge,
-    ranked_blocks,
+    rank_in_blocks,
     run_in_threads,
     run_over_shards,
 )
-from embassay.search.sparse import Sparse, accumulate_sums
+from embassay.search.sparse import SparseMatrix, accumulate_sums
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
-    Bags,
-    Numbers,
     Rows,
-    Tokens,
-    accumulate_pairs,
+    TermBags,
+    TokenNumbers,
+    TokenRows,
+    accumulate_pair_sums,
     check_pairs,
     invert_bags,
     tokenise_texts,
@@ -57,7 +57,7 @@ class Weighting:
 
 
 @dataclass(frozen=True)
-class Collection:
+class CollectionStatistics:
     """Collection statistics: idf (vocabulary,), 0 for terms in no document, and the mean length in tokens."""
 
     weighting: Weighting
@@ -65,7 +65,9 @@ class Collection:
     mean_length: float
 
     @classmethod
-    def of(cls, weighting: Weighting, bags: Bags, copies: NDArray[np.int64], vocabulary: int) -> Collection:
+    def of(
+        cls, weighting: Weighting, bags: TermBags, copies: NDArray[np.int64], vocabulary: int
+    ) -> CollectionStatistics:
         """The statistics of a collection that holds row i of `bags` `copies[i]` times (possibly 0)."""
         weights = copies[bags.rows].astype(np.float64)
         frequency = np.bincount(bags.terms, weights=weights, minlength=vocabulary).astype(np.float64)
@@ -79,7 +81,7 @@ class Collection:
         documents: int,
         tokens: int,
         everywhere: NDArray[Any],
-    ) -> Collection:
+    ) -> CollectionStatistics:
         """The statistics of so many documents with so many tokens, for the terms of which `frequency` (vocabulary,)
         documents have each; `everywhere` are those of all terms of the collection, in any order, which okapi needs."""
         idf = (
@@ -90,7 +92,7 @@ class Collection:
         # Without any token there is nothing to normalise, and 1 only keeps the quotient defined.
         return cls(weighting, idf, tokens / max(documents, 1) or 1.0)
 
-    def query_weights(self, bags: Bags) -> NDArray[np.float64]:
+    def query_weights(self, bags: TermBags) -> NDArray[np.float64]:
         """idf times the count of the term, per entry of `bags`."""
         return bags.counts * self.idf[bags.terms]
 
@@ -100,7 +102,7 @@ class Collection:
         w = self.weighting
         return saturate_counts(w.k1, counts, 1 - w.b + w.b * sizes / self.mean_length)
 
-    def floors(self, bags: Bags, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def compute_score_floors(self, bags: TermBags, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """What every document scores for a query: delta times the idf of the query's known tokens; `weights` are the
         `query_weights` of the bags."""
         floors = np.bincount(bags.rows, weights=weights, minlength=len(bags))
@@ -139,7 +141,7 @@ Kept = tuple[int, tuple[tuple[str, np.dtype[Any], int], ...]]
 """Where a record begins in the file, and the name, type and length of each of its arrays."""
 
 
-class Scratch(AbstractContextManager["Scratch"]):
+class ScratchStore(AbstractContextManager["ScratchStore"]):
     """Records of flat arrays, kept in memory up to 64 MiB together, beyond that in a file without a name, which is gone
     with the process however that ends. It lies in the system's folder for temporary files (`TMPDIR`)."""
 
@@ -193,19 +195,19 @@ class Postings:
     sizes: NDArray[np.int32]
 
     @classmethod
-    def of(cls, bags: Bags, terms: NDArray[np.int64]) -> Postings:
+    def of(cls, bags: TermBags, terms: NDArray[np.int64]) -> Postings:
         """The postings of these bags for the `terms`, ascending."""
         table = invert_bags(bags, bags.counts, terms)
         return cls(
             table.starts, _narrow_type(table.places), _narrow_type(table.weights), bags.sizes.astype(np.int32)
         )
 
-    def index(self, collection: Collection) -> Sparse:
+    def index(self, collection: CollectionStatistics) -> SparseMatrix:
         """The weights of the terms in the documents."""
         rows = self.rows.astype(np.int32)
         weights = collection.document_weights(self.counts, self.sizes[rows])
         # What was read from the file cannot be written, for which the kernel would be compiled once more.
-        return Sparse(self.starts.copy(), rows, weights, len(self.sizes))
+        return SparseMatrix(self.starts.copy(), rows, weights, len(self.sizes))
 
 
 @dataclass(frozen=True)
@@ -221,17 +223,17 @@ class ShardFacts:
 
 
 @dataclass(frozen=True)
-class Queries:
+class TokenisedQueries:
     """The queries as both passes need them: the terms they have, ascending, with the tokenizer's id of each."""
 
-    rows: Sparse
-    bags: Bags
+    rows: SparseMatrix
+    bags: TermBags
     terms: NDArray[np.int64]
     ids: NDArray[np.int64]
 
     @classmethod
-    def of(cls, tokens: Tokens, rows: Rows, numbers: Numbers) -> Queries:
-        bags = unigrams(tokens).take(rows)
+    def of(cls, tokens: TokenRows, rows: Rows, numbers: TokenNumbers) -> TokenisedQueries:
+        bags = unigrams(tokens).take_rows(rows)
         weighted, terms = weigh_terms(bags, bags.counts)
         ids = np.fromiter(numbers, np.int64, len(numbers))
         return cls(weighted, bags, terms, ids[terms])
@@ -249,7 +251,7 @@ class FrequencyPass:
         return FrequencyPass, (self.tokenizer, self.queries, self.all_terms)
 
     def __call__(self, shard: Sequence[str]) -> ShardFacts:
-        numbers = self.numbers.copy()
+        numbers = self.token_numbers.copy()
         tokens, (rows,) = tokenise_texts(self.tokenizer, shard, numbers=numbers)
         bags = unigrams(tokens)
         copies = np.bincount(rows, minlength=len(bags))
@@ -257,49 +259,51 @@ class FrequencyPass:
             bags.terms, weights=copies[bags.rows].astype(np.float64), minlength=len(numbers)
         ).astype(np.int64)
         # The queries' tokens were numbered first, so theirs are the first numbers.
-        counted = slice(None) if self.all_terms else slice(len(self.numbers))
+        counted = slice(None) if self.all_terms else slice(len(self.token_numbers))
         ids = np.fromiter(numbers, np.int64, len(numbers))[counted]
         order = np.argsort(ids)
-        terms = self.token_queries.terms
-        parts = list(cut_blocks(len(rows), blockwise.CANDIDATE_BLOCK)) or [slice(0, 0)]
-        postings = [Postings.of(bags.take(rows[part]), terms) for part in parts]
+        terms = self.tokenised_queries.terms
+        parts = list(cut_range_into_blocks(len(rows), blockwise.CANDIDATE_BLOCK)) or [slice(0, 0)]
+        postings = [Postings.of(bags.take_rows(rows[part]), terms) for part in parts]
         return ShardFacts(
             len(rows), int(copies @ bags.sizes), ids[order], frequency[counted][order], postings
         )
 
     @property
-    def numbers(self) -> Numbers:
+    def token_numbers(self) -> TokenNumbers:
         """The numbers of the queries' tokens."""
-        return self._tokenised[1]
+        return self._tokenised_with_numbers[1]
 
     @property
-    def token_queries(self) -> Queries:
+    def tokenised_queries(self) -> TokenisedQueries:
         """The queries, tokenised once in every process that has shards to read."""
-        return self._tokenised[0]
+        return self._tokenised_with_numbers[0]
 
     @cached_property
-    def _tokenised(self) -> tuple[Queries, Numbers]:
-        numbers = Numbers()
+    def _tokenised_with_numbers(self) -> tuple[TokenisedQueries, TokenNumbers]:
+        numbers = TokenNumbers()
         tokens, (rows,) = tokenise_texts(self.tokenizer, self.queries, numbers=numbers)
-        return Queries.of(tokens, rows, numbers), numbers
+        return TokenisedQueries.of(tokens, rows, numbers), numbers
 
 
 @dataclass(frozen=True)
 class ScorePass:
     """The second pass: the best k of a block of documents for the queries, whose terms are weighted."""
 
-    rows: Sparse
+    rows: SparseMatrix
     floors: NDArray[np.float64]
-    collection: Collection
+    collection: CollectionStatistics
     k: int
 
-    def __call__(self, postings: Postings) -> Ranked:
+    def __call__(self, postings: Postings) -> RankedCandidates:
         index = postings.index(self.collection)
 
-        def scores(part: slice) -> NDArray[np.float64]:
+        def score_part(part: slice) -> NDArray[np.float64]:
             return np.asarray(self.floors[part, None] + accumulate_sums("products", self.rows, index, part))
 
-        return ranked_blocks(lambda _: scores, (len(self.floors), index.width), self.k, threads=count_cores())
+        return rank_in_blocks(
+            lambda _: score_part, (len(self.floors), index.width), self.k, threads=count_cores()
+        )
 
 
 def search_shards(
@@ -307,15 +311,15 @@ def search_shards(
     weighting: Weighting,
     shards: Sequence[Sequence[str]],
     k: int,
-    spread: Spread | None,
-) -> Iterator[Ranked]:
+    spread: CellPartExecutor | None,
+) -> Iterator[RankedCandidates]:
     """The best k of each shard, in order, as if all shards were one collection."""
-    with Scratch() as scratch:
-        totals, records = _Totals(), list[list[Kept]]()
+    with ScratchStore() as scratch:
+        totals, records = _CollectionTotals(), list[list[Kept]]()
         for facts in run_over_shards(reading, shards, spread):
             totals.add(facts)
             records.append([scratch.keep(vars(posting)) for posting in facts.postings])
-        yield from _score_shards(reading.token_queries, totals, weighting, scratch, records, k, spread)
+        yield from _score_shards(reading.tokenised_queries, totals, weighting, scratch, records, k, spread)
 
 
 def search_corpora(
@@ -324,39 +328,39 @@ def search_corpora(
     shards: Sequence[Sequence[str]],
     each: int,
     k: int,
-    spread: Spread | None,
-) -> Iterator[Ranked]:
+    spread: CellPartExecutor | None,
+) -> Iterator[RankedCandidates]:
     """The best k of each shard with the statistics of its corpus, which is `each` shards in a row; then, from the same
     reading, those with the statistics of all corpora together."""
-    with Scratch() as scratch:
-        together, totals, records = _Totals(), list[_Totals](), list[list[Kept]]()
+    with ScratchStore() as scratch:
+        together, totals, records = _CollectionTotals(), list[_CollectionTotals](), list[list[Kept]]()
         for number, facts in enumerate(run_over_shards(reading, shards, spread)):
             # A corpus begins.
             if number % each == 0:
-                totals.append(_Totals())
+                totals.append(_CollectionTotals())
             totals[-1].add(facts)
             together.add(facts)
             records.append([scratch.keep(vars(posting)) for posting in facts.postings])
         for number, counts in enumerate(totals):
             part = records[number * each : (number + 1) * each]
-            yield from _score_shards(reading.token_queries, counts, weighting, scratch, part, k, spread)
-        yield from _score_shards(reading.token_queries, together, weighting, scratch, records, k, spread)
+            yield from _score_shards(reading.tokenised_queries, counts, weighting, scratch, part, k, spread)
+        yield from _score_shards(reading.tokenised_queries, together, weighting, scratch, records, k, spread)
 
 
 def _score_shards(
-    asked: Queries,
-    totals: _Totals,
+    asked: TokenisedQueries,
+    totals: _CollectionTotals,
     weighting: Weighting,
-    scratch: Scratch,
+    scratch: ScratchStore,
     records: Sequence[Sequence[Kept]],
     k: int,
-    spread: Spread | None,
-) -> Iterator[Ranked]:
+    spread: CellPartExecutor | None,
+) -> Iterator[RankedCandidates]:
     """The second pass over shards of which the postings are `kept`, with the statistics of `totals`."""
     collection = totals.collection(weighting, asked.ids)
     weights = asked.bags.counts * collection.idf[asked.rows.places]
-    rows = Sparse(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
-    scoring = ScorePass(rows, collection.floors(asked.bags, weights), collection, k)
+    rows = SparseMatrix(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
+    scoring = ScorePass(rows, collection.compute_score_floors(asked.bags, weights), collection, k)
     postings = (Postings(**scratch.read(record)) for blocks_ in records for record in blocks_)
     best = run_over_shards(scoring, postings, spread)
     for blocks_ in records:
@@ -365,7 +369,7 @@ def _score_shards(
         yield ranked[0] if len(ranked) == 1 else merge(ranked, starts, k)
 
 
-class _Totals:
+class _CollectionTotals:
     """What is counted over the shards."""
 
     def __init__(self) -> None:
@@ -386,12 +390,12 @@ class _Totals:
         sums[places[len(self.ids) :]] += facts.frequency
         self.ids, self.frequency = ids, sums
 
-    def collection(self, weighting: Weighting, ids: NDArray[np.int64]) -> Collection:
+    def collection(self, weighting: Weighting, ids: NDArray[np.int64]) -> CollectionStatistics:
         """The statistics of the collection; its terms are those with these ids, in their order."""
         frequency = np.zeros(len(ids))
         if len(self.ids):
             frequency[:] = self.frequency[np.searchsorted(self.ids, ids)]
-        return Collection.counted(weighting, frequency, self.documents, self.tokens, self.frequency)
+        return CollectionStatistics.counted(weighting, frequency, self.documents, self.tokens, self.frequency)
 
 
 def _narrow_type(values: NDArray[Any]) -> Whole:
@@ -406,24 +410,31 @@ _ROWS_PER_TASK = 64
 class MutualScores:
     """Scores of texts for each other, both ways, over the texts as their own collection."""
 
-    bags: Bags
+    bags: TermBags
     floors: NDArray[np.float64]
-    directions: tuple[tuple[Sparse, Sparse], ...]
+    directions: tuple[tuple[SparseMatrix, SparseMatrix], ...]
 
     @classmethod
-    def build(cls, weighting: Weighting, bags: Bags, vocabulary: int) -> MutualScores:
+    def build(cls, weighting: Weighting, bags: TermBags, vocabulary: int) -> MutualScores:
         """The scores of the rows of `bags`, whose terms are below `vocabulary`."""
-        collection = Collection.of(weighting, bags, np.ones(len(bags), dtype=np.int64), vocabulary)
+        collection = CollectionStatistics.of(weighting, bags, np.ones(len(bags), dtype=np.int64), vocabulary)
         weights = (
             collection.query_weights(bags),
             collection.document_weights(bags.counts, bags.sizes[bags.rows]),
         )
         terms = np.arange(vocabulary)
         rows, index = zip(
-            *((Sparse(bags.starts, bags.terms, w, vocabulary), invert_bags(bags, w, terms)) for w in weights),
+            *(
+                (SparseMatrix(bags.starts, bags.terms, w, vocabulary), invert_bags(bags, w, terms))
+                for w in weights
+            ),
             strict=True,
         )
-        return cls(bags, collection.floors(bags, weights[0]), ((rows[0], index[1]), (rows[1], index[0])))
+        return cls(
+            bags,
+            collection.compute_score_floors(bags, weights[0]),
+            ((rows[0], index[1]), (rows[1], index[0])),
+        )
 
     def scores(self, rows: slice) -> NDArray[np.float64]:
         """(score(i, j) + score(j, i)) / 2 of the rows i and all j from `rows.start` on; valid for j > i."""
@@ -433,17 +444,19 @@ class MutualScores:
         )
         return np.asarray((forward + back + self.floors[rows, None] + self.floors)[:, rows.start :] / 2)
 
-    def bounds(self) -> tuple[float, float]:
+    def find_score_bounds(self) -> tuple[float, float]:
         """The lowest and highest score of two different, non-empty rows; (0, 0) where there are none."""
         filled = self.bags.sizes > 0
 
-        def extremes(rows: slice) -> tuple[float, float]:
+        def find_extremes(rows: slice) -> tuple[float, float]:
             scores = self.scores(rows)
             left, right = np.arange(rows.start, rows.stop), np.arange(rows.start, len(self.bags))
             counted = (right > left[:, None]) & filled[rows, None] & filled[None, rows.start :]
             return scores.min(initial=np.inf, where=counted), scores.max(initial=-np.inf, where=counted)
 
-        ends = run_in_threads(extremes, list(cut_blocks(len(self.bags), _ROWS_PER_TASK)), count_cores())
+        ends = run_in_threads(
+            find_extremes, list(cut_range_into_blocks(len(self.bags), _ROWS_PER_TASK)), count_cores()
+        )
         low, high = min((f[0] for f in ends), default=0.0), max((f[1] for f in ends), default=0.0)
         return (low, high) if low <= high else (0.0, 0.0)
 
@@ -499,7 +512,7 @@ class BM25:
     def identity(self) -> str:
         """All parameters and the tokenizer."""
         delta = f" delta={self.delta!r}" if self.variant == "plus" else ""
-        corpus = " corpus=reference" if self._alone else ""
+        corpus = " corpus=reference" if self._is_reference_alone else ""
         return (
             f"bm25/1 variant={self.variant} k1={self.k1!r} b={self.b!r}{delta} normalise={self.normalise}{corpus} "
             f"tokenizer={self.tokenizer.identity}"
@@ -511,7 +524,7 @@ class BM25:
         return "classical"
 
     @property
-    def _alone(self) -> bool:
+    def _is_reference_alone(self) -> bool:
         """Whether a pair's corpus is its reference alone."""
         return self.variant == "plus" and (self.corpus or self.pair_corpus) == "reference"
 
@@ -533,12 +546,14 @@ class BM25:
         check_pairs(a, b)
         tokens, (rows_a, rows_b) = tokenise_texts(self.tokenizer, a, b)
         bags = unigrams(tokens)
-        if self._alone:
-            score = partial(_scores_alone, self._weighting, bags)
+        if self._is_reference_alone:
+            score = partial(_score_against_reference, self._weighting, bags)
         else:
             copies = np.bincount(rows_b, minlength=len(bags))
             score = partial(
-                _row_scores, Collection.of(self._weighting, bags, copies, tokens.vocabulary), bags
+                _score_row_pairs,
+                CollectionStatistics.of(self._weighting, bags, copies, tokens.vocabulary),
+                bags,
             )
         scores = score(rows_a, rows_b)
         empty_a, empty_b = bags.sizes[rows_a] == 0, bags.sizes[rows_b] == 0
@@ -560,25 +575,30 @@ class BM25:
         have distance 0, one empty text 1, and stay out of that range. Source: SAGE spec, section 7.
         """
         tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
-        mutual = MutualScores.build(self._weighting, unigrams(tokens.take(rows)), tokens.vocabulary)
-        low, high = mutual.bounds()
+        mutual = MutualScores.build(self._weighting, unigrams(tokens.take_rows(rows)), tokens.vocabulary)
+        low, high = mutual.find_score_bounds()
         empty = mutual.bags.sizes == 0
 
-        def block(part: slice) -> NDArray[np.float64]:
+        def compute_distance_block(part: slice) -> NDArray[np.float64]:
             # Where all scores are equal, every distance is 0.
             distances = (high - mutual.scores(part)) / (high - low or 1.0)
             either = empty[part, None] | empty[None, part.start :]
             return np.where(either, empty[part, None] != empty[None, part.start :], distances)
 
-        return condensed_blocks(block, len(texts), threads=count_cores())
+        return compute_condensed_distances(compute_distance_block, len(texts), threads=count_cores())
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k corpus texts with the highest raw score for each query."""
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
-    ) -> Iterator[Ranked]:
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order, with the statistics of all shards together."""
         reading = FrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
         return search_shards(reading, self._weighting, shards, k, spread)
@@ -590,26 +610,30 @@ class BM25:
         each: int,
         k: int,
         *,
-        spread: Spread | None = None,
-    ) -> Iterator[Ranked]:
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard with the statistics of its own corpus, `each` shards in a row; then in each with those
         of all corpora together."""
         reading = FrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
         return search_corpora(reading, self._weighting, shards, each, k, spread)
 
 
-def _row_scores(collection: Collection, bags: Bags, queries: Rows, documents: Rows) -> NDArray[np.float64]:
+def _score_row_pairs(
+    collection: CollectionStatistics, bags: TermBags, queries: Rows, documents: Rows
+) -> NDArray[np.float64]:
     """The score of row `documents[i]` of `bags` for row `queries[i]`."""
     weights = collection.query_weights(bags), collection.document_weights(bags.counts, bags.sizes[bags.rows])
-    floors = collection.floors(bags, weights[0])[queries]
-    return np.asarray(floors + accumulate_pairs("products", bags, weights, queries, documents))
+    floors = collection.compute_score_floors(bags, weights[0])[queries]
+    return np.asarray(floors + accumulate_pair_sums("products", bags, weights, queries, documents))
 
 
-def _scores_alone(weighting: Weighting, bags: Bags, references: Rows, queries: Rows) -> NDArray[np.float64]:
+def _score_against_reference(
+    weighting: Weighting, bags: TermBags, references: Rows, queries: Rows
+) -> NDArray[np.float64]:
     """The score of row `references[i]` of `bags` as a corpus of its own for row `queries[i]`."""
     # In a corpus of one text every length is the mean length, and ln((1 + 1) / 1) is the idf of each of its tokens.
     weights = bags.counts * np.log(2), weighting.delta + saturate_counts(weighting.k1, bags.counts)
-    return np.asarray(accumulate_pairs("products", bags, weights, queries, references))
+    return np.asarray(accumulate_pair_sums("products", bags, weights, queries, references))
 
 
 def _scale_minmax(scores: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:

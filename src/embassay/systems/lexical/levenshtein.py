@@ -12,8 +12,8 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.distance import Levenshtein as UnitCost
 from rapidfuzz.process import cdist, cpdist
 
-from embassay.contracts import Kind, Ranked, Spread
-from embassay.search.exact import condensed_blocks, ranked_blocks, run_over_shards
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
+from embassay.search.exact import compute_condensed_distances, rank_in_blocks, run_over_shards
 from embassay.systems.lexical.bags import check_pairs
 
 _ALL_CORES = -1
@@ -53,32 +53,39 @@ class Levenshtein:
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
 
-        def block(rows: slice) -> NDArray[np.float64]:
+        def compute_distance_block(rows: slice) -> NDArray[np.float64]:
             # Compared with itself as one object, a list costs half: rapidfuzz mirrors the result.
             part = texts[rows]
-            return 1 - np.hstack((self._matrix(part, part), self._matrix(part, texts[rows.stop :])))
+            return 1 - np.hstack(
+                (self._compute_similarities(part, part), self._compute_similarities(part, texts[rows.stop :]))
+            )
 
-        return condensed_blocks(block, len(texts), threads=1)
+        return compute_condensed_distances(compute_distance_block, len(texts), threads=1)
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k most similar corpus texts of each query."""
-        return ranked_blocks(
-            lambda candidates: lambda rows: self._matrix(queries[rows], corpus[candidates]),
+        return rank_in_blocks(
+            lambda candidates: lambda rows: self._compute_similarities(queries[rows], corpus[candidates]),
             (len(queries), len(corpus)),
             k,
             threads=1,
         )
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
-    ) -> Iterator[Ranked]:
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
         return run_over_shards(partial(self._search_shard, queries, k), shards, spread)
 
-    def _search_shard(self, queries: Sequence[str], k: int, shard: Sequence[str]) -> Ranked:
+    def _search_shard(self, queries: Sequence[str], k: int, shard: Sequence[str]) -> RankedCandidates:
         return self.search(queries, list(shard), k)
 
-    def _matrix(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
+    def _compute_similarities(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
         if not (a and b):
             return np.empty((len(a), len(b)))
         return np.asarray(cdist(a, b, scorer=self._scorer, dtype=np.float64, workers=_ALL_CORES))

@@ -14,17 +14,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Kind, Ranked, Spread, Tokenizer
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, Tokenizer
 from embassay.machine import count_cores
-from embassay.search.exact import RowScores, condensed_blocks, ranked_blocks, run_over_shards
-from embassay.search.sparse import Sparse, accumulate_sums
+from embassay.search.exact import RowScores, compute_condensed_distances, rank_in_blocks, run_over_shards
+from embassay.search.sparse import SparseMatrix, accumulate_sums
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
-    Bags,
-    Numbers,
     Rows,
-    Tokens,
-    accumulate_pairs,
+    TermBags,
+    TokenNumbers,
+    TokenRows,
+    accumulate_pair_sums,
     bigrams,
     check_pairs,
     invert_bags,
@@ -48,7 +48,7 @@ class OverlapSimilarity:
     name: str
     measure: str
     tokenizer: Tokenizer
-    bags: tuple[Callable[[Tokens], Bags], ...]
+    bags: tuple[Callable[[TokenRows], TermBags], ...]
     similarity: Callable[[Sequence[Counts], Sequence[Counts], Sequence[Counts]], NDArray[np.float64]]
     seconds_per_token: ClassVar[float] = SECONDS_PER_TOKEN
 
@@ -69,7 +69,8 @@ class OverlapSimilarity:
 
         kinds = [make(tokens) for make in self.bags]
         overlaps = [
-            accumulate_pairs("overlaps", bags, (bags.counts, bags.counts), rows_a, rows_b) for bags in kinds
+            accumulate_pair_sums("overlaps", bags, (bags.counts, bags.counts), rows_a, rows_b)
+            for bags in kinds
         ]
         sizes_a, sizes_b = ([bags.sizes[rows] for bags in kinds] for rows in (rows_a, rows_b))
         return self.similarity(overlaps, sizes_a, sizes_b).astype(np.float32)
@@ -79,28 +80,33 @@ class OverlapSimilarity:
         tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
         kinds = [_IndexedBags.build(bags, bags) for bags in self._make_bags(tokens, rows)]
 
-        def block(part: slice) -> NDArray[np.float64]:
+        def compute_distance_block(part: slice) -> NDArray[np.float64]:
             right = slice(part.start, len(texts))
-            overlaps = [kind.overlaps(part, above_diagonal=True)[:, right] for kind in kinds]
-            return 1 - self._matrix(overlaps, kinds, part, right)
+            overlaps = [kind.count_overlaps(part, above_diagonal=True)[:, right] for kind in kinds]
+            return 1 - self._compute_similarities(overlaps, kinds, part, right)
 
-        return condensed_blocks(block, len(texts), threads=count_cores())
+        return compute_condensed_distances(compute_distance_block, len(texts), threads=count_cores())
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k most similar corpus texts of each query."""
-        return _ShardSearch(self, queries, k)(corpus)
+        return _OverlapShardSearch(self, queries, k)(corpus)
 
     def search_shards(
-        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
-    ) -> Iterator[Ranked]:
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
-        return run_over_shards(_ShardSearch(self, queries, k), shards, spread)
+        return run_over_shards(_OverlapShardSearch(self, queries, k), shards, spread)
 
-    def _make_bags(self, tokens: Tokens, rows: Rows) -> list[Bags]:
-        taken = tokens.take(rows)
+    def _make_bags(self, tokens: TokenRows, rows: Rows) -> list[TermBags]:
+        taken = tokens.take_rows(rows)
         return [make(taken) for make in self.bags]
 
-    def _matrix(
+    def _compute_similarities(
         self, overlaps: Sequence[Counts], kinds: Sequence[_IndexedBags], rows: slice, columns: slice
     ) -> NDArray[np.float64]:
         left = [kind.queries.sizes[rows, None] for kind in kinds]
@@ -109,7 +115,7 @@ class OverlapSimilarity:
 
 
 @dataclass(frozen=True)
-class _ShardSearch:
+class _OverlapShardSearch:
     """The best k of a shard for the queries. They are tokenised once in every process that has shards to search."""
 
     system: OverlapSimilarity
@@ -117,26 +123,26 @@ class _ShardSearch:
     k: int
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _ShardSearch, (self.system, self.queries, self.k)
+        return _OverlapShardSearch, (self.system, self.queries, self.k)
 
-    def __call__(self, shard: Sequence[str]) -> Ranked:
-        system, (tokenised, (query_rows,), numbers) = self.system, self._tokenised
+    def __call__(self, shard: Sequence[str]) -> RankedCandidates:
+        system, (tokenised, (query_rows,), numbers) = self.system, self._tokenised_queries
         tokens, (rows,) = tokenise_texts(system.tokenizer, shard, numbers=(all_numbers := numbers.copy()))
         # Pairs of tokens are numbered by the size of the vocabulary, which both sides must share.
         queries = system._make_bags(replace(tokenised, vocabulary=len(all_numbers)), query_rows)
 
-        def prepare(candidates: slice) -> RowScores:
+        def prepare_scores(candidates: slice) -> RowScores:
             bags = system._make_bags(tokens, rows[candidates])
             kinds = [_IndexedBags.build(q, c) for q, c in zip(queries, bags, strict=True)]
-            return lambda part: system._matrix(
-                [kind.overlaps(part) for kind in kinds], kinds, part, slice(None)
+            return lambda part: system._compute_similarities(
+                [kind.count_overlaps(part) for kind in kinds], kinds, part, slice(None)
             )
 
-        return ranked_blocks(prepare, (len(self.queries), len(rows)), self.k, threads=count_cores())
+        return rank_in_blocks(prepare_scores, (len(self.queries), len(rows)), self.k, threads=count_cores())
 
     @cached_property
-    def _tokenised(self) -> tuple[Tokens, list[Rows], Numbers]:
-        numbers = Numbers()
+    def _tokenised_queries(self) -> tuple[TokenRows, list[Rows], TokenNumbers]:
+        numbers = TokenNumbers()
         return *tokenise_texts(self.system.tokenizer, self.queries, numbers=numbers), numbers
 
 
@@ -144,17 +150,17 @@ class _ShardSearch:
 class _IndexedBags:
     """Bags of one kind on both sides, the candidates inverted over the terms of the queries."""
 
-    queries: Bags
-    candidates: Bags
-    rows: Sparse
-    index: Sparse
+    queries: TermBags
+    candidates: TermBags
+    rows: SparseMatrix
+    index: SparseMatrix
 
     @classmethod
-    def build(cls, queries: Bags, candidates: Bags) -> _IndexedBags:
+    def build(cls, queries: TermBags, candidates: TermBags) -> _IndexedBags:
         rows, vocabulary = weigh_terms(queries, queries.counts)
         return cls(queries, candidates, rows, invert_bags(candidates, candidates.counts, vocabulary))
 
-    def overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
+    def count_overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
         """Shape (rows, candidates)."""
 
         return accumulate_sums("overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal)

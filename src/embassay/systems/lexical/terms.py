@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from embassay.search.bm25 import is_unspaced_sign, split_words
-from embassay.text.tokenizers import Words, as_utf8
+from embassay.text.tokenizers import WordTokenizer, as_utf8
 
 
 def list_word_terms(text: str) -> Iterator[str]:
@@ -21,7 +21,7 @@ def list_word_terms(text: str) -> Iterator[str]:
     """
     for unspaced, group in groupby(split_words(text), is_unspaced_sign):
         words = list(group)
-        yield from cut_runs("".join(words), 1, 2) if unspaced else words
+        yield from list_character_runs("".join(words), 1, 2) if unspaced else words
 
 
 def list_letter_terms(text: str) -> Iterator[str]:
@@ -35,22 +35,22 @@ def list_letter_terms(text: str) -> Iterator[str]:
         words = list(group)
         runs = [("".join(words), 1, 3)] if unspaced else [(f" {word} ", 3, 4) for word in words]
         for run in runs:
-            yield from cut_runs(*run)
+            yield from list_character_runs(*run)
 
 
-def cut_runs(text: str, shortest: int, longest: int) -> Iterator[str]:
+def list_character_runs(text: str, shortest: int, longest: int) -> Iterator[str]:
     """Every run of so many characters, by length."""
     for size in range(shortest, longest + 1):
         yield from (text[start : start + size] for start in range(len(text) - size + 1))
 
 
-class WordTerms(Words):
+class WordTermTokenizer(WordTokenizer):
     """Numbers of the words of any language."""
 
     name = "word terms"
-    identity = f"word-terms/1 {Words.identity}"
+    identity = f"word-terms/1 {WordTokenizer.identity}"
 
-    def __reduce__(self) -> tuple[type[WordTerms], tuple[()]]:
+    def __reduce__(self) -> tuple[type[WordTermTokenizer], tuple[()]]:
         return type(self), ()
 
     def encode(self, text: str) -> list[int]:
@@ -62,16 +62,16 @@ class WordTerms(Words):
         return list_word_terms(text)
 
 
-class LetterTerms(WordTerms):
+class LetterTermTokenizer(WordTermTokenizer):
     """Numbers of the letters of words of any language."""
 
     name = "letter terms"
-    identity = f"letter-terms/1 {Words.identity}"
+    identity = f"letter-terms/1 {WordTokenizer.identity}"
 
     def list_terms(self, text: str) -> Iterator[str]:
         """What is numbered."""
         return list_letter_terms(text)
 
 
-TERMS: Mapping[str, type[WordTerms]] = {"words": WordTerms, "letters": LetterTerms}
+TERMS: Mapping[str, type[WordTermTokenizer]] = {"words": WordTermTokenizer, "letters": LetterTermTokenizer}
 """By the name that a spec gives them."""

@@ -1,34 +1,34 @@
 """What all calls to somebody's server share: pace, retries, failures, keys, and what they cost."""
 
 from embassay.systems.remote.calls import (
-    Calls,
-    Malformed,
-    Refused,
+    MalformedAnswer,
+    ServerCalls,
+    ServerRefusal,
     ServerReply,
-    as_finished,
+    iterate_finished_jobs,
     open_without_keys,
-    read_key,
+    read_api_key,
     redact_keys,
-    wait_for,
+    wait_in_remote_loop,
 )
-from embassay.systems.remote.http import Address
-from embassay.systems.remote.ledger import Ledger, ModelTotals, NoCalls, Price
-from embassay.systems.remote.pace import Limits
+from embassay.systems.remote.http import ServerBaseUrl
+from embassay.systems.remote.ledger import Ledger, ModelTotals, NoCallsLedger, Price
+from embassay.systems.remote.pace import CallLimits
 
 __all__ = [
-    "Address",
-    "Calls",
+    "CallLimits",
     "Ledger",
-    "Limits",
-    "Malformed",
+    "MalformedAnswer",
     "ModelTotals",
-    "NoCalls",
+    "NoCallsLedger",
     "Price",
-    "Refused",
+    "ServerBaseUrl",
+    "ServerCalls",
+    "ServerRefusal",
     "ServerReply",
-    "as_finished",
+    "iterate_finished_jobs",
     "open_without_keys",
-    "read_key",
+    "read_api_key",
     "redact_keys",
-    "wait_for",
+    "wait_in_remote_loop",
 ]

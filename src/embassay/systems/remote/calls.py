@@ -26,8 +26,8 @@ from urllib.parse import quote
 
 from embassay.contracts import Usage
 from embassay.errors import ModelError, TextRefused, UsageError
-from embassay.systems.remote.ledger import Ledger, Reservation
-from embassay.systems.remote.pace import Limits, Pace, Ticket
+from embassay.systems.remote.ledger import BudgetReservation, Ledger
+from embassay.systems.remote.pace import CallLimits, RequestPace, RequestTicket
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _LIKE_A_KEY = re.compile(
@@ -51,7 +51,7 @@ def open_without_keys() -> Iterator[None]:
         _needed.reset(token)
 
 
-def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local: bool = False) -> str:
+def read_api_key(vendor: str, names: Sequence[str], *, key: str | None = None, local: bool = False) -> str:
     """The key for `vendor`: from the environment variable `key` where it is given, else the first of `names`
     that is set.
 
@@ -76,7 +76,7 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
     )
 
 
-def _key_forms(secret: str) -> set[str]:
+def _list_encoded_keys(secret: str) -> set[str]:
     """How a key may come back: as it is, from its end, and as headers, addresses, JSON and dumps of bytes have it."""
     if len(secret) < _SHORT:
         return {secret}
@@ -87,13 +87,13 @@ def _key_forms(secret: str) -> set[str]:
         quote(secret, safe=""),
         encoded,
         encoded.rstrip("="),
-        *(_encode_behind(secret, before) for before in range(3)),
+        *(_encode_key_in_base64(secret, before) for before in range(3)),
         secret.encode().hex(),
         json.dumps(secret)[1:-1],
     }
 
 
-def _encode_behind(secret: str, before: int) -> str:
+def _encode_key_in_base64(secret: str, before: int) -> str:
     """What base64 makes of the key behind so many bytes, as in `Basic user:key`, without the letters that also depend
     on its neighbours."""
     # Three bytes are four letters: one byte before moves two letters of the first group, two bytes three.
@@ -102,7 +102,7 @@ def _encode_behind(secret: str, before: int) -> str:
     return encoded[before + bool(before) : whole]
 
 
-def _form_pattern(form: str) -> str:
+def _build_key_pattern(form: str) -> str:
     """A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words; a
     longer one whatever its case, and with blanks between its letters."""
     if len(form) < _SHORT:
@@ -117,8 +117,8 @@ def redact_keys(text: str) -> str:
     'Incorrect API key provided: [key]'
     """
     # The longest first: one key may be the beginning of another.
-    for secret in sorted(set().union(*map(_key_forms, _read)), key=len, reverse=True):
-        text = re.sub(_form_pattern(secret), "[key]", text)
+    for secret in sorted(set().union(*map(_list_encoded_keys, _read)), key=len, reverse=True):
+        text = re.sub(_build_key_pattern(secret), "[key]", text)
     return _LIKE_A_KEY.sub("[key]", text)
 
 
@@ -144,7 +144,7 @@ _READ = 20_000
 """Characters of what a server says that are looked at: an error page may be of any size."""
 
 
-class Refused(Exception):
+class ServerRefusal(Exception):
     """The server answered with an error: `status`, `headers` (names in lower case) and `body` (as JSON where it is)."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: Any) -> None:
@@ -152,7 +152,7 @@ class Refused(Exception):
         self.status, self.headers, self.body = status, headers, body
 
 
-class Malformed(Exception):
+class MalformedAnswer(Exception):
     """The server answered, but not with what was asked for: another number of vectors, NaN, broken JSON.
 
     `of_texts` where it may be the texts that bring this about (NaN), should it happen every time.
@@ -163,7 +163,7 @@ class Malformed(Exception):
         self.of_texts = of_texts
 
 
-class TooLong(Exception):
+class AnswerTooLong(Exception):
     """The server's answer is longer than is read; `mend` says how to allow more."""
 
     def __init__(self, reason: str, mend: str) -> None:
@@ -172,7 +172,7 @@ class TooLong(Exception):
 
 
 @dataclass(frozen=True)
-class Failure:
+class RequestFailure:
     """A request that failed: `reason` in one line without keys; `wait` the seconds the server asks for, if it
     does; `charged` whether the server may have read what was sent, and so may want money for it, and `answered` whether
     it did the work, to an answer that cannot be used; `of_texts` whether
@@ -189,45 +189,45 @@ class Failure:
     mend: str = field(default="", compare=False)
 
 
-def classify_error(error: Exception) -> Failure | None:
+def classify_error(error: Exception) -> RequestFailure | None:
     """What `error` means for its request; None for one that no server causes (a bug of ours)."""
     status = _error_status(error)
     if status is not None:
         headers, body = _error_headers(error), _error_body(error)
         return _read_refusal(status, headers, body)
-    if isinstance(error, TooLong):
-        return Failure("final", str(error), charged=True, answered=True, mend=error.mend)
-    if isinstance(error, Malformed):
-        return Failure(
+    if isinstance(error, AnswerTooLong):
+        return RequestFailure("final", str(error), charged=True, answered=True, mend=error.mend)
+    if isinstance(error, MalformedAnswer):
+        return RequestFailure(
             "passing", _clean_line(str(error)), charged=True, answered=True, of_texts=error.of_texts
         )
-    if isinstance(error, TimeoutError) or _is_named(error, "TimeoutException", "APITimeoutError"):
-        return Failure("passing", "no answer in time", charged=True)
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _is_named(
+    if isinstance(error, TimeoutError) or _is_error_named(error, "TimeoutException", "APITimeoutError"):
+        return RequestFailure("passing", "no answer in time", charged=True)
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _is_error_named(
         error, "APIResponseValidationError", "DecodingError"
     ):
-        return Failure("passing", "the answer is incomplete JSON", charged=True, answered=True)
-    if isinstance(error, OSError) or _is_named(error, "TransportError", "APIConnectionError"):
+        return RequestFailure("passing", "the answer is incomplete JSON", charged=True, answered=True)
+    if isinstance(error, OSError) or _is_error_named(error, "TransportError", "APIConnectionError"):
         reason = f"no connection ({_describe_cause(error)})"
         mend = "Check base_url, and that the server is running."
         unsent = _was_never_sent(error)
-        return Failure("passing", reason, charged=not unsent, unreached=unsent, mend=mend)
+        return RequestFailure("passing", reason, charged=not unsent, unreached=unsent, mend=mend)
     return None
 
 
-def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
+def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> RequestFailure:
     words = error_message(body)
     reason = f"status {status}" + (f": {words}" if words else "")
     text = f"{_error_code(body)} {words}".lower()
     # Before the status: vendors send 429 for an empty account too, and waiting mends nothing there.
     if any(sign in text for sign in _NO_MONEY):
-        return Failure("final", reason, mend="Check your account with the vendor.")
+        return RequestFailure("final", reason, mend="Check your account with the vendor.")
     if status in _PUSHBACK or any(sign in _error_code(body).lower() for sign in _CROWDED):
-        return Failure("pushback", reason, read_wait(headers, body))
+        return RequestFailure("pushback", reason, read_retry_wait(headers, body))
     if status in _PASSING or (status >= 500 and status not in (501, 505)):
-        return Failure("passing", reason, read_wait(headers, body), charged=status in _BEHIND)
+        return RequestFailure("passing", reason, read_retry_wait(headers, body), charged=status in _BEHIND)
     of_texts = status in _OF_TEXTS and not any(sign in text for sign in (*_OF_ACCOUNT, *_OF_MODEL))
-    return Failure("final", reason, of_texts=of_texts, mend=_suggest_mend(status, text))
+    return RequestFailure("final", reason, of_texts=of_texts, mend=_suggest_mend(status, text))
 
 
 def _suggest_mend(status: int, text: str) -> str:
@@ -238,11 +238,13 @@ def _suggest_mend(status: int, text: str) -> str:
     return "Check base_url and the name of the model." if status in (404, 405) else ""
 
 
-def read_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | None = None) -> float | None:
+def read_retry_wait(
+    headers: Mapping[str, str], body: Any = None, *, now: datetime | None = None
+) -> float | None:
     """The seconds the server asks to wait: `retry-after-ms`, `Retry-After` (seconds or a date), or the
     `retryDelay` in a Google error.
 
-    >>> read_wait({"retry-after": "2"}), read_wait({"retry-after-ms": "1500"})
+    >>> read_retry_wait({"retry-after": "2"}), read_retry_wait({"retry-after-ms": "1500"})
     (2.0, 1.5)
     """
     milliseconds = _parse_number(headers.get("retry-after-ms"))
@@ -264,7 +266,7 @@ def read_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | N
         return None
 
 
-def format_refused(error: Exception, *fields: str) -> bool:
+def is_field_refused(error: Exception, *fields: str) -> bool:
     """Whether the server refuses the request, and its words name one of these fields of it. Some say so with a failure
     of their own, status 500 and the words of a validation error."""
     words = str(_error_body(error))
@@ -321,7 +323,7 @@ def _error_body(error: Exception) -> Any:
         return getattr(getattr(error, "response", None), "text", None)
 
 
-def _is_named(error: BaseException, *names: str) -> bool:
+def _is_error_named(error: BaseException, *names: str) -> bool:
     """Whether an HTTP library calls the error so; asked by name, so that none is imported for it."""
     return any(
         kind.__name__ in names and kind.__module__.split(".")[0] in ("openai", "httpx2", "httpcore2")
@@ -332,7 +334,7 @@ def _is_named(error: BaseException, *names: str) -> bool:
 def _was_never_sent(error: BaseException | None) -> bool:
     """Whether there was not even a connection to send the request over."""
     while error is not None:
-        if isinstance(error, ConnectionRefusedError | gaierror) or _is_named(error, "ConnectError"):
+        if isinstance(error, ConnectionRefusedError | gaierror) or _is_error_named(error, "ConnectError"):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -368,14 +370,14 @@ _homes: dict[int, asyncio.AbstractEventLoop] = {}
 """The loop of each process: a fork has none of its parent's threads."""
 
 
-def remote_loop() -> asyncio.AbstractEventLoop:
+def start_remote_loop() -> asyncio.AbstractEventLoop:
     """The loop, started when first asked for."""
     with _lock:
         loop = _homes.get(os.getpid())
         if loop is None:
             loop = _homes[os.getpid()] = asyncio.new_event_loop()
             Thread(target=loop.run_forever, name="embassay-calls", daemon=True).start()
-            atexit.register(_close_all, os.getpid())
+            atexit.register(_close_connections, os.getpid())
         return loop
 
 
@@ -384,37 +386,37 @@ def close_at_exit(close: Callable[[], Awaitable[None]]) -> None:
     _closing.append(close)
 
 
-def _close_all(process: int) -> None:
+def _close_connections(process: int) -> None:
     # A fork has the list too, but not the loop that the clients belong to.
     if process != os.getpid() or not _closing:
         return
 
-    async def all_of_them() -> None:
+    async def close_each() -> None:
         await asyncio.gather(*(close() for close in _closing), return_exceptions=True)
 
     with suppress(Exception):
-        send_home(all_of_them).result(timeout=_PATIENCE)
+        start_in_remote_loop(close_each).result(timeout=_PATIENCE)
 
 
-def send_home(work: Callable[[], Awaitable[T]]) -> Future[T]:
+def start_in_remote_loop(work: Callable[[], Awaitable[T]]) -> Future[T]:
     """Start `work` in the loop; cancelling the future cancels the work."""
 
-    async def begin() -> T:
+    async def start_work() -> T:
         return await work()
 
-    return asyncio.run_coroutine_threadsafe(begin(), remote_loop())
+    return asyncio.run_coroutine_threadsafe(start_work(), start_remote_loop())
 
 
 async def run_in_remote_loop(work: Callable[[], Awaitable[T]]) -> T:
     """The result of `work`, done in the loop, awaited in whatever loop the caller has."""
-    if asyncio.get_running_loop() is remote_loop():
+    if asyncio.get_running_loop() is start_remote_loop():
         return await work()
-    return await asyncio.wrap_future(send_home(work))
+    return await asyncio.wrap_future(start_in_remote_loop(work))
 
 
-def wait_for(work: Callable[[], Awaitable[T]]) -> T:
+def wait_in_remote_loop(work: Callable[[], Awaitable[T]]) -> T:
     """The result of `work`, for a caller without a loop."""
-    future = send_home(work)
+    future = start_in_remote_loop(work)
     try:
         return future.result()
     except BaseException:
@@ -423,7 +425,9 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
         raise
 
 
-def as_finished(jobs: Iterable[Callable[[], Awaitable[T]]], *, at_once: int) -> Iterator[tuple[int, T]]:
+def iterate_finished_jobs(
+    jobs: Iterable[Callable[[], Awaitable[T]]], *, at_once: int
+) -> Iterator[tuple[int, T]]:
     """Do the jobs, at most `at_once` of them at a time, and yield (position, result) of each as it finishes.
 
     After an exception no job is started; those in flight are yielded, then the first exception is raised.
@@ -437,7 +441,7 @@ def as_finished(jobs: Iterable[Callable[[], Awaitable[T]]], *, at_once: int) -> 
         while True:
             if error is None:
                 for position, job in islice(waiting, at_once - len(running)):
-                    future = send_home(job)
+                    future = start_in_remote_loop(job)
                     running[future] = position
                     future.add_done_callback(ended.put)
             if not running:
@@ -471,15 +475,15 @@ class ServerReply(Generic[T]):
     worked: float = 0.0
 
 
-class Calls:
+class ServerCalls:
     """Calls of `model` to one server. Safe from any thread and any event loop: they all run in the loop of
-    `remote_loop`, with one pace."""
+    `start_remote_loop`, with one pace."""
 
-    def __init__(self, model: str, ledger: Ledger | None = None, limits: Limits = Limits()) -> None:  # noqa: B008
+    def __init__(self, model: str, ledger: Ledger | None = None, limits: CallLimits = CallLimits()) -> None:  # noqa: B008
         self.model = model
         self.ledger = ledger or Ledger()
         self.limits = limits
-        self._paces: dict[int, Pace] = {}
+        self._paces: dict[int, RequestPace] = {}
 
     async def do(
         self, send: Callable[[], Awaitable[ServerReply[T]]], *, tokens: int, usd: float | None = None
@@ -507,13 +511,13 @@ class Calls:
         server will not take); BudgetExceeded when there is no money for it.
         """
         return await run_in_remote_loop(
-            lambda: _ServerCall(self, self._pace(), send, tokens, (usd, read_usd)).do()
+            lambda: _ServerCall(self, self._open_pace(), send, tokens, (usd, read_usd)).do()
         )
 
-    def _pace(self) -> Pace:
+    def _open_pace(self) -> RequestPace:
         # A forked process has no loop yet, and none of its parent's requests in flight.
         if os.getpid() not in self._paces:
-            self._paces[os.getpid()] = Pace(self.limits)
+            self._paces[os.getpid()] = RequestPace(self.limits)
         return self._paces[os.getpid()]
 
 
@@ -522,8 +526,8 @@ class _ServerCall(Generic[T]):
 
     def __init__(
         self,
-        calls: Calls,
-        pace: Pace,
+        calls: ServerCalls,
+        pace: RequestPace,
         send: Callable[[], Awaitable[ServerReply[T]]],
         tokens: int,
         prices: tuple[float | None, float | None],
@@ -537,12 +541,12 @@ class _ServerCall(Generic[T]):
 
     async def do(self) -> ServerReply[T]:
         while True:
-            outcome = await self._request()
+            outcome = await self._send_request()
             if isinstance(outcome, ServerReply):
                 return replace(outcome, usage=replace(outcome.usage, requests=self.requests))
-            wait = self._wait(outcome)
+            wait = self._choose_retry_wait(outcome)
             if wait is None:
-                self.ledger.gave_up(self.model)
+                self.ledger.note_call_failed(self.model)
                 kind = TextRefused if outcome.of_texts else ModelError
                 where = (
                     f" from base_url={self.limits.place}"
@@ -550,26 +554,28 @@ class _ServerCall(Generic[T]):
                     else ""
                 )
                 reason = f"{self.model}: {outcome.reason}".rstrip(".") + where
-                raise kind(f"{reason}{self._tries()}.", mend=outcome.mend) from None
+                raise kind(f"{reason}{self._format_attempts()}.", mend=outcome.mend) from None
             await asyncio.sleep(wait)
 
-    async def _request(self) -> ServerReply[T] | Failure:
-        ticket = await self.pace.enter(self.tokens)
+    async def _send_request(self) -> ServerReply[T] | RequestFailure:
+        ticket = await self.pace.wait_for_turn(self.tokens)
         try:
-            reservation = await self._reserved()
+            reservation = await self._reserve_money()
         except BaseException:
             self.pace.failed()
             raise
-        return await self._sent(ticket, reservation)
+        return await self._send_and_settle(ticket, reservation)
 
-    async def _reserved(self) -> Reservation:
+    async def _reserve_money(self) -> BudgetReservation:
         """Money for the request. Others' requests in flight may turn out cheaper than what was put aside, so
         while there are some it is worth waiting."""
-        while (reservation := self.ledger.try_reserve(self.model, self.usd)) is None:
+        while (reservation := self.ledger.try_reserve_usd(self.model, self.usd)) is None:
             await asyncio.sleep(_POLL)
         return reservation
 
-    async def _sent(self, ticket: Ticket, reservation: Reservation) -> ServerReply[T] | Failure:
+    async def _send_and_settle(
+        self, ticket: RequestTicket, reservation: BudgetReservation
+    ) -> ServerReply[T] | RequestFailure:
         self.requests += 1
         start = time.perf_counter()
         try:
@@ -577,11 +583,11 @@ class _ServerCall(Generic[T]):
                 answer = await self.send()
         except Exception as error:
             failure = classify_error(error)
-            self._failed(reservation, failure, start)
+            self._book_failure(reservation, failure, start)
             if failure is not None and failure.kind == "pushback":
                 # Others wait with it, and must not wait longer than they would for themselves.
                 wait = None if failure.wait is None else min(failure.wait, self.limits.patience)
-                self.pace.pushed_back(ticket, wait)
+                self.pace.note_pushback(ticket, wait)
             else:
                 self.pace.failed()
             if failure is None:
@@ -589,7 +595,7 @@ class _ServerCall(Generic[T]):
             return failure
         except BaseException:
             # Cancelled on its way: the server may have read it, and want its money.
-            self._failed(reservation, None, start)
+            self._book_failure(reservation, None, start)
             self.pace.failed()
             raise
         self.ledger.settle(
@@ -597,20 +603,22 @@ class _ServerCall(Generic[T]):
         )
         used = answer.usage.input_tokens + answer.usage.output_tokens
         seconds = time.perf_counter() - start
-        self.pace.succeeded(ticket, seconds, correction=used - self.tokens)
+        self.pace.note_success(ticket, seconds, correction=used - self.tokens)
         return replace(answer, usage=replace(answer.usage, seconds=answer.worked or seconds))
 
-    def _failed(self, reservation: Reservation, failure: Failure | None, start: float) -> None:
-        """Account for a request that brought nothing: see `Calls.ask`."""
+    def _book_failure(
+        self, reservation: BudgetReservation, failure: RequestFailure | None, start: float
+    ) -> None:
+        """Account for a request that brought nothing: see `ServerCalls.ask`."""
         possible: float | None = self.usd
         if possible is not None and failure is not None and not failure.charged:
             possible = 0.0
         elif possible is not None and not (failure is not None and failure.answered):
             possible = self.read_usd if self.read_usd is not None else self.usd
         seconds = time.perf_counter() - start
-        self.ledger.unanswered(reservation, possible, retry=self.requests > 1, seconds=seconds)
+        self.ledger.book_unanswered(reservation, possible, retry=self.requests > 1, seconds=seconds)
 
-    def _wait(self, failure: Failure) -> float | None:
+    def _choose_retry_wait(self, failure: RequestFailure) -> float | None:
         """Seconds until the next attempt; None when there is to be none."""
         if failure.kind == "final":
             return None
@@ -635,5 +643,5 @@ class _ServerCall(Generic[T]):
         times = self.pushes if failure.kind == "pushback" else self.passing
         return float(min(_LONGEST_BACKOFF, self.limits.backoff * 2 ** (times - 1)) * jitter)
 
-    def _tries(self) -> str:
+    def _format_attempts(self) -> str:
         return f" ({self.requests} attempts)" if self.requests > 1 else ""

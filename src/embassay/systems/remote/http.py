@@ -15,8 +15,14 @@ from urllib.parse import unquote, urlsplit
 
 from embassay.errors import ModelError, UsageError
 from embassay.limits import ANSWER
-from embassay.systems.remote.calls import Malformed, Refused, TooLong, close_at_exit, read_key
-from embassay.systems.remote.pace import Limits
+from embassay.systems.remote.calls import (
+    AnswerTooLong,
+    MalformedAnswer,
+    ServerRefusal,
+    close_at_exit,
+    read_api_key,
+)
+from embassay.systems.remote.pace import CallLimits
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -29,7 +35,7 @@ _LOCAL = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerBaseUrl:
     """A server's base URL: `url` without a slash at its end, `place` (host, port and path) for identities,
     and whether it is on this machine (`local`)."""
 
@@ -38,7 +44,7 @@ class Address:
     local: bool
 
     @classmethod
-    def of(cls, url: str) -> Address:
+    def of(cls, url: str) -> ServerBaseUrl:
         """The address that `url` gives; UsageError when it is none, or holds a user name, password or query."""
         try:
             parts = urlsplit(url.strip())
@@ -56,14 +62,14 @@ class Address:
                 f"base_url contains more than the address of {host}.",
                 mend="Leave user name, password and query out; name the variable that holds the key: key=NAME",
             )
-        path = "/".join(_shown_part(part) for part in parts.path.rstrip("/").split("/"))
+        path = "/".join(_mask_path_part(part) for part in parts.path.rstrip("/").split("/"))
         location = (f"{host}:{port}" if port else host) + path
         return cls(url.strip().rstrip("/"), location, host in _LOCAL)
 
 
-def check_kept(url: str | None) -> None:
+def check_url_without_key(url: str | None) -> None:
     """UsageError for an address whose path holds what looks like a key: what a command says is kept in its run."""
-    if url is not None and any(_is_secret(part) for part in urlsplit(url.strip()).path.split("/")):
+    if url is not None and any(_is_likely_secret(part) for part in urlsplit(url.strip()).path.split("/")):
         raise UsageError(
             "The path of base_url contains what looks like a key, and a run records its command.",
             mend=("Leave the path out and let your own server add it; or set the whole address as OPENAI_BASE_URL, "
@@ -71,12 +77,12 @@ def check_kept(url: str | None) -> None:
         )  # fmt: skip
 
 
-def _shown_part(part: str) -> str:
+def _mask_path_part(part: str) -> str:
     """A part of a path as results keep it: what looks like a key by a digest, which tells two apart."""
-    return f"hidden-{hashlib.sha256(part.encode()).hexdigest()[:8]}" if _is_secret(part) else part
+    return f"hidden-{hashlib.sha256(part.encode()).hexdigest()[:8]}" if _is_likely_secret(part) else part
 
 
-def _is_secret(part: str) -> bool:
+def _is_likely_secret(part: str) -> bool:
     """Whether a part of a path has twelve letters and digits in a row, or more, with two of each at least."""
     return any(
         len(re.findall("[0-9]", run)) > 1 and len(re.findall("[A-Za-z]", run)) > 1
@@ -93,9 +99,9 @@ async def read_body(response: httpx2.Response) -> None:
     async for piece in response.aiter_bytes():
         held += len(piece)
         if held > most:
-            raise TooLong(
+            raise AnswerTooLong(
                 f"the answer is longer than {ANSWER.shown(most)}",
-                f"If that is intended, raise the limit: export {ANSWER.raised}",
+                f"If that is intended, raise the limit: export {ANSWER.raising_setting}",
             )
         pieces.append(piece)
     # What `aread` looks for before it reads.
@@ -117,16 +123,16 @@ class ClientPool(Generic[T]):
         self._clients: list[T] = []
         self._requests = 0
         self._process = os.getpid()
-        close_at_exit(self._close)
+        close_at_exit(self._close_clients)
 
-    def next(self) -> T:
+    def take_next_client(self) -> T:
         """The client whose turn it is."""
         self._requests += 1
         if len(self._clients) < min(_MOST, 1 + self._requests // _REQUESTS_EACH):
             self._clients.append(self._make())
         return self._clients[self._requests % len(self._clients)]
 
-    async def _close(self) -> None:
+    async def _close_clients(self) -> None:
         """Close the clients of this process."""
         clients, self._clients = self._clients if self._process == os.getpid() else [], []
         for client in clients:
@@ -152,26 +158,26 @@ async def request_json(
     payload: Any = None,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The JSON that a request brings. Call it inside `Calls.do`, which sets the time limit.
+    """The JSON that a request brings. Call it inside `ServerCalls.do`, which sets the time limit.
 
     Raises what `classify` understands: Refused for an error status, Malformed for what is no JSON, httpx2's
     errors for a connection that fails. ModelError where httpx2 is not installed.
     """
     sent = {"params": dict(params)} if params else {}
-    answer = await _loop_client().request(method, url, json=payload, headers=dict(headers), **sent)
+    answer = await _make_loop_client().request(method, url, json=payload, headers=dict(headers), **sent)
     try:
         body = json.loads(answer.content)
     except (ValueError, RecursionError):
         body = None
     if answer.status_code >= 300:
         words = body if body is not None else answer.content.decode("utf-8", "replace")
-        raise Refused(answer.status_code, answer.headers, words)
+        raise ServerRefusal(answer.status_code, answer.headers, words)
     if body is None:
-        raise Malformed("the answer is incomplete JSON")
+        raise MalformedAnswer("the answer is incomplete JSON")
     return body
 
 
-def check_installed(package: str = "httpx2", who: str = "Remote models") -> None:
+def check_package_installed(package: str = "httpx2", who: str = "Remote models") -> None:
     """ModelError where the package is not installed; it is not imported yet."""
     if find_spec(package) is None:
         raise ModelError(
@@ -179,22 +185,22 @@ def check_installed(package: str = "httpx2", who: str = "Remote models") -> None
         )
 
 
-def _loop_client() -> Any:
+def _make_loop_client() -> Any:
     """A client of this process, made and used in the loop of `home`."""
     if os.getpid() not in _clients:
         _clients[os.getpid()] = ClientPool(_make_client)
-    return _clients[os.getpid()].next()
+    return _clients[os.getpid()].take_next_client()
 
 
 def _make_client() -> httpx2.AsyncClient:
-    check_installed()
+    check_package_installed()
     import httpx2
 
     # The time limit is that of Calls; how many connections are open follows from its pace. Texts and key are for the
     # server that was named, not for whoever it points at.
     return httpx2.AsyncClient(
         timeout=None,
-        verify=_certificates(),
+        verify=_load_certificates(),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=512),
         follow_redirects=False,
         event_hooks={"response": [read_body]},
@@ -202,7 +208,7 @@ def _make_client() -> httpx2.AsyncClient:
 
 
 @lru_cache(maxsize=1)
-def _certificates() -> SSLContext:
+def _load_certificates() -> SSLContext:
     """Whose signatures are believed: reading them takes longer than many a request, so all clients share them."""
     import httpx2
 
@@ -215,37 +221,37 @@ _openai_clients: dict[tuple[int, str, str], ClientPool[AsyncOpenAI]] = {}
 """By process, server and key."""
 
 
-def find_openai_address(base_url: str | None) -> Address:
+def find_openai_address(base_url: str | None) -> ServerBaseUrl:
     """The server of OpenAI's models: `base_url`, else $OPENAI_BASE_URL, else OpenAI itself."""
-    check_kept(base_url)
-    return Address.of(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
+    check_url_without_key(base_url)
+    return ServerBaseUrl.of(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
 
 
 class OpenAIClient:
-    """An AsyncOpenAI without retries and time limits of its own: those are the business of `Calls`.
+    """An AsyncOpenAI without retries and time limits of its own: those are the business of `ServerCalls`.
 
     The key is read at once, so that its absence is known before any work; the client is made in the process
     that calls. ModelError when the key or the package is missing.
     """
 
     def __init__(
-        self, address: Address, *, key: str | None = None, names: Sequence[str] = ("OPENAI_API_KEY",)
+        self, address: ServerBaseUrl, *, key: str | None = None, names: Sequence[str] = ("OPENAI_API_KEY",)
     ) -> None:
-        check_installed("openai", "OpenAI's models")
+        check_package_installed("openai", "OpenAI's models")
         self._address = address
-        self._key = read_key("OpenAI", names, key=key, local=address.local)
+        self._key = read_api_key("OpenAI", names, key=key, local=address.local)
 
     def __call__(self) -> AsyncOpenAI:
         """The client, to be used in the loop of `home`."""
         key = (os.getpid(), self._address.url, self._key)
         if key not in _openai_clients:
             _openai_clients[key] = ClientPool(self._make_sdk)
-        return _openai_clients[key].next()
+        return _openai_clients[key].take_next_client()
 
     def _make_sdk(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI
 
-        # `Calls` repeats requests and limits their time: the client must do neither.
+        # `ServerCalls` repeats requests and limits their time: the client must do neither.
         return AsyncOpenAI(
             api_key=self._key,
             base_url=self._address.url,
@@ -256,7 +262,7 @@ class OpenAIClient:
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerSettings:
     """What a user may say of any server: its address, requests and tokens per minute, the most requests at
     once, seconds for an answer, the NAME of the environment variable that holds the key, and the price in US
     dollars per million input tokens (of Cohere's rerankers per thousand searches). With a `name` what it answers is
@@ -272,9 +278,9 @@ class Server:
     name: str = ""
 
     @property
-    def limits(self) -> Limits:
-        """Its limits, for `Calls`."""
-        return Limits(
+    def limits(self) -> CallLimits:
+        """Its limits, for `ServerCalls`."""
+        return CallLimits(
             rpm=self.rpm,
             tpm=self.tpm,
             concurrency=self.concurrency,
@@ -282,7 +288,7 @@ class Server:
             place=self.base_url or "",
         )
 
-    def known_as(self, address: Address) -> str:
+    def describe_server_identity(self, address: ServerBaseUrl) -> str:
         """The server in identities: by its name, else by host, port and path."""
         return f"name={self.name}" if self.name else address.place
 
@@ -315,23 +321,23 @@ OLLAMA = Vendor("Ollama", "ollama", "http://localhost:11434")
 
 
 @dataclass(frozen=True)
-class Connection:
+class VendorConnection:
     """A vendor's server with a user's key, which is in no identity and no text of this object."""
 
     vendor: Vendor
-    address: Address
+    address: ServerBaseUrl
     _headers: Mapping[str, str] = field(repr=False)
 
     @classmethod
-    def of(cls, vendor: Vendor, server: Server) -> Connection:
+    def of(cls, vendor: Vendor, server: ServerSettings) -> VendorConnection:
         """The connection that `server` describes; the key is read now, so that its absence is known before any
         work. ModelError when it or httpx2 is missing, UsageError for what is no address."""
-        check_installed()
-        check_kept(server.base_url)
-        address = Address.of(server.base_url or (ollama_url() if vendor is OLLAMA else vendor.url))
+        check_package_installed()
+        check_url_without_key(server.base_url)
+        address = ServerBaseUrl.of(server.base_url or (ollama_url() if vendor is OLLAMA else vendor.url))
         if not vendor.keys and server.key is None:
             return cls(vendor, address, {})
-        key = read_key(vendor.name, vendor.keys, key=server.key, local=address.local)
+        key = read_api_key(vendor.name, vendor.keys, key=server.key, local=address.local)
         return cls(vendor, address, {vendor.header: vendor.scheme + key})
 
     async def post(self, path: str, payload: Mapping[str, Any]) -> Any:

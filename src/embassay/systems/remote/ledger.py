@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from embassay.contracts import Journal, Tokenizer, Usage
+from embassay.contracts import SpendingJournal, Tokenizer, Usage
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.systems.models import find_known_model
 from embassay.text import open_tokenizer
@@ -95,7 +95,7 @@ class TokenCount:
         return cls(said, said)
 
     @property
-    def estimated(self) -> bool:
+    def is_estimated(self) -> bool:
         """Whether it is a count of ours."""
         return self.booked != self.most
 
@@ -109,7 +109,7 @@ def make_usage(
     """What a request is booked with: its tokens at the price `usd`, and beside an estimate what it may be short of."""
     billed, most = usd(read.booked, written.booked), usd(read.most, written.most)
     short = 0.0 if billed is None or most is None else most - billed
-    estimated = int(read.estimated or written.estimated)
+    estimated = int(read.is_estimated or written.is_estimated)
     return Usage(read.booked, written.booked, 1, billed, possible_usd=short, estimated=estimated)
 
 
@@ -163,7 +163,7 @@ class Price:
         return cls(listed.usd_per_million_input, listed.usd_per_million_output or 0.0, listed.priced_on)
 
     @classmethod
-    def of_chat(cls, model: str, read: float | None, written: float | None) -> Price | None:
+    def of_chat_model(cls, model: str, read: float | None, written: float | None) -> Price | None:
         """`of` for a model that also writes; a price for reading alone says nothing, unless it is 0."""
         if read is None and written is None:
             return cls.of(model)
@@ -202,7 +202,7 @@ class ModelTotals:
 
 
 @dataclass(frozen=True)
-class Reservation:
+class BudgetReservation:
     """Money put aside for one request."""
 
     model: str
@@ -219,7 +219,7 @@ class Ledger:
     """
 
     def __init__(
-        self, *, max_usd: float | None = None, spent_usd: float = 0.0, journal: Journal | None = None
+        self, *, max_usd: float | None = None, spent_usd: float = 0.0, journal: SpendingJournal | None = None
     ) -> None:
         if max_usd is not None and not max_usd >= 0:
             raise UsageError(f"The cost limit must not be negative, found {max_usd}.")
@@ -237,15 +237,15 @@ class Ledger:
         with self._lock:
             return self._spent
 
-    def reserve(self, model: str, usd: float | None) -> Reservation:
+    def reserve_usd(self, model: str, usd: float | None) -> BudgetReservation:
         """Put `usd` aside. BudgetExceeded when there is no room for it now, UsageError when there is a limit
         and the price is not known."""
-        reservation = self.try_reserve(model, usd)
+        reservation = self.try_reserve_usd(model, usd)
         if reservation is None:
-            raise self._exceeded(model, usd or 0.0)
+            raise self._make_budget_error(model, usd or 0.0)
         return reservation
 
-    def try_reserve(self, model: str, usd: float | None) -> Reservation | None:
+    def try_reserve_usd(self, model: str, usd: float | None) -> BudgetReservation | None:
         """`reserve`; None when there may be room later, because what others have put aside is not spent yet."""
         if usd is None and self.max_usd is not None:
             raise UsageError(
@@ -256,42 +256,42 @@ class Ledger:
         with self._lock:
             # Even if all that is in flight cost nothing, there is no room: no use to wait.
             if self.max_usd is not None and self._spent + usd > self.max_usd:
-                raise self._exceeded(model, usd)
+                raise self._make_budget_error(model, usd)
             if self.max_usd is not None and self._spent + sum(self._reserved.values()) + usd > self.max_usd:
                 return None
             self._numbers += 1
             self._reserved[self._numbers] = usd
             if self.journal is not None:
-                self.journal.reserved(self._numbers, model, usd)
-            return Reservation(model, usd, self._numbers)
+                self.journal.note_request_reserved(self._numbers, model, usd)
+            return BudgetReservation(model, usd, self._numbers)
 
     def settle(
-        self, reservation: Reservation, usage: Usage, *, retry: bool = False, seconds: float = 0.0
+        self, reservation: BudgetReservation, usage: Usage, *, retry: bool = False, seconds: float = 0.0
     ) -> None:
         """The request was answered: `usage` is what it cost, in place of what was put aside. The limit also counts
         what it may have cost beyond an estimate."""
         with self._lock:
-            self._enter(reservation, usage, usage.possible_usd, retry=retry, seconds=seconds)
+            self._enter_account(reservation, usage, usage.possible_usd, retry=retry, seconds=seconds)
             if self.journal is not None:
-                self.journal.settled(
+                self.journal.note_request_settled(
                     reservation.number, reservation.model, usage, retry=retry, seconds=seconds
                 )
 
-    def unanswered(
-        self, reservation: Reservation, usd: float | None, *, retry: bool = False, seconds: float = 0.0
+    def book_unanswered(
+        self, reservation: BudgetReservation, usd: float | None, *, retry: bool = False, seconds: float = 0.0
     ) -> None:
         """The request was sent and brought nothing that can be used: up to `usd` may be billed, which the limit counts;
         the rest of what was put aside is free again. None where the price is not known."""
         with self._lock:
             nothing = Usage(usd=None if usd is None else 0.0)
-            self._enter(reservation, nothing, usd or 0.0, retry=retry, seconds=seconds)
+            self._enter_account(reservation, nothing, usd or 0.0, retry=retry, seconds=seconds)
             if self.journal is not None:
-                self.journal.unanswered(
+                self.journal.note_request_unanswered(
                     reservation.number, reservation.model, usd, retry=retry, seconds=seconds
                 )
 
-    def _enter(
-        self, reservation: Reservation, usage: Usage, possible: float, *, retry: bool, seconds: float
+    def _enter_account(
+        self, reservation: BudgetReservation, usage: Usage, possible: float, *, retry: bool, seconds: float
     ) -> None:
         self._reserved.pop(reservation.number, None)
         self._spent += (usage.usd or 0.0) + possible
@@ -307,27 +307,27 @@ class Ledger:
             seconds=before.seconds + seconds,
         )
 
-    def release(self, reservation: Reservation) -> None:
+    def release(self, reservation: BudgetReservation) -> None:
         """The request was never sent: nothing was spent."""
         with self._lock:
             self._reserved.pop(reservation.number, None)
             if self.journal is not None:
-                self.journal.released(reservation.number)
+                self.journal.note_request_released(reservation.number)
 
-    def gave_up(self, model: str) -> None:
+    def note_call_failed(self, model: str) -> None:
         """A call has failed for good."""
         with self._lock:
             before = self._totals.get(model, ModelTotals())
             self._totals[model] = replace(before, failed=before.failed + 1)
             if self.journal is not None:
-                self.journal.gave_up(model)
+                self.journal.note_call_failed(model)
 
-    def totals(self) -> Mapping[str, ModelTotals]:
+    def list_model_totals(self) -> Mapping[str, ModelTotals]:
         """What each model's calls came to so far."""
         with self._lock:
             return dict(self._totals)
 
-    def _exceeded(self, model: str, usd: float) -> BudgetExceeded:
+    def _make_budget_error(self, model: str, usd: float) -> BudgetExceeded:
         return BudgetExceeded(
             f"The cost limit of ${self.max_usd:.4f} is reached: ${self._spent:.4f} spent or possibly billed, and the "
             f"next request to {model} may cost ${usd:.4f}.",
@@ -335,10 +335,10 @@ class Ledger:
         )
 
 
-class NoCalls(Ledger):
+class NoCallsLedger(Ledger):
     """The ledger of a plan that is only looked at: whoever would send a request is stopped."""
 
-    def try_reserve(self, model: str, usd: float | None) -> Reservation | None:  # noqa: ARG002 - what a ledger hears
+    def try_reserve_usd(self, model: str, usd: float | None) -> BudgetReservation | None:  # noqa: ARG002 - what a ledger hears
         """ModelError, always."""
         raise ModelError(
             f"A plan sends no request, so the number of dimensions of {model!r} is unknown.",

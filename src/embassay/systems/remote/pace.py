@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
+class CallLimits:
     """What a server's user sets: requests and tokens per minute (None: no limit), the most requests at once,
     seconds for one answer, attempts of one call, seconds a call lets itself be pushed back, and the seconds
     before the first retry; `place` is the address that the user gave, for messages."""
@@ -31,14 +31,14 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Ticket:
+class RequestTicket:
     """A request on its way: `level` requests were in flight with it, at a limit set by the change number `stage`."""
 
     level: int
     stage: int
 
 
-class Bucket:
+class TokenBucket:
     """Tokens that flow in at `per_minute`; one second's worth can be saved up. A taker may go into debt, which
     the next one waits for, so that a single large request passes too."""
 
@@ -56,7 +56,7 @@ class Bucket:
         self._at = now
         return max(0.0, (min(amount, self._size) - self._level) / self._rate)
 
-    def take(self, amount: float) -> None:
+    def take_tokens(self, amount: float) -> None:
         """Take `amount`; a negative one gives back."""
         self._level = min(self._size, self._level - amount)
 
@@ -87,38 +87,38 @@ _NEAR = (0.9, 1.1)
 _LONGEST_REST = 16
 
 
-class Pace:
+class RequestPace:
     """The adaptive limit of one server. Used in one event loop only."""
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: CallLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self.limit = min(_START, limits.concurrency)
         self.in_flight = 0
         self._most = limits.concurrency
         self._clock = clock
-        self._requests = Bucket(limits.rpm, clock) if limits.rpm else None
-        self._tokens = Bucket(limits.tpm, clock) if limits.tpm else None
+        self._requests = TokenBucket(limits.rpm, clock) if limits.rpm else None
+        self._tokens = TokenBucket(limits.tpm, clock) if limits.tpm else None
         self._door = asyncio.Lock()
         self._waiting: deque[asyncio.Future[int]] = deque()
         self._paused_until = 0.0
-        self._growth = _Growth(self.limit)
+        self._growth = _LimitGrowth(self.limit)
         self.answered = False
         """Whether the server has ever answered, if only to push back."""
 
-    async def enter(self, tokens: int) -> Ticket:
+    async def wait_for_turn(self, tokens: int) -> RequestTicket:
         """Wait, in order of arrival, until a request of so many tokens may be sent."""
-        level = await self._slot()
+        level = await self._wait_for_slot()
         try:
             async with self._door:
-                while (pause := self._pause(tokens)) > _INSTANT:
+                while (pause := self._compute_pause(tokens)) > _INSTANT:
                     # In short steps: tokens that an answer gives back shorten the wait.
                     await asyncio.sleep(min(pause, _STEP))
-                self._take(tokens)
+                self._take_from_buckets(tokens)
         except BaseException:
-            self._leave()
+            self._free_slot()
             raise
-        return Ticket(level, self._growth.stage)
+        return RequestTicket(level, self._growth.stage)
 
-    async def _slot(self) -> int:
+    async def _wait_for_slot(self) -> int:
         """A place among the requests in flight, their number with it."""
         if self.in_flight < self.limit:
             self.in_flight += 1
@@ -130,38 +130,38 @@ class Pace:
         except BaseException:
             # The turn came as the wait was cancelled: it is passed on.
             if turn.done() and not turn.cancelled():
-                self._leave()
+                self._free_slot()
             raise
 
-    def _take(self, tokens: int) -> None:
+    def _take_from_buckets(self, tokens: int) -> None:
         if self._requests:
-            self._requests.take(1)
+            self._requests.take_tokens(1)
         if self._tokens:
-            self._tokens.take(tokens)
+            self._tokens.take_tokens(tokens)
 
-    def succeeded(self, ticket: Ticket, seconds: float, *, correction: int = 0) -> None:
+    def note_success(self, ticket: RequestTicket, seconds: float, *, correction: int = 0) -> None:
         """It was answered in so many seconds; it had `correction` tokens more than was said."""
         self.answered = True
         if self._tokens:
-            self._tokens.take(correction)
+            self._tokens.take_tokens(correction)
         # Where something else holds requests up, more at once is no use.
         full = bool(self._waiting) and not self._door.locked()
         self._growth.answered(ticket, seconds, full=full)
-        self._leave()
+        self._free_slot()
 
     def failed(self) -> None:
         """It failed for a reason that has nothing to do with how much is asked."""
-        self._leave()
+        self._free_slot()
 
-    def pushed_back(self, ticket: Ticket, wait: float | None) -> None:
+    def note_pushback(self, ticket: RequestTicket, wait: float | None) -> None:
         """The server has too much to do; it asks to wait so many seconds, if it does."""
         self.answered = True
-        pause = self._growth.pushed_back(ticket)
+        pause = self._growth.note_pushback(ticket)
         if pause is not None:
             self._paused_until = max(self._paused_until, self._clock() + (pause if wait is None else wait))
-        self._leave()
+        self._free_slot()
 
-    def _leave(self) -> None:
+    def _free_slot(self) -> None:
         self.in_flight -= 1
         self.limit = min(self._growth.limit, self._most)
         self._growth.limit = self.limit
@@ -172,7 +172,7 @@ class Pace:
                 self.in_flight += 1
                 turn.set_result(self.in_flight)
 
-    def _pause(self, tokens: int) -> float:
+    def _compute_pause(self, tokens: int) -> float:
         waits = [self._paused_until - self._clock()]
         if self._requests:
             waits.append(self._requests.wait(1))
@@ -181,7 +181,7 @@ class Pace:
         return max(waits)
 
 
-class _Growth:
+class _LimitGrowth:
     """How the limit moves: doubling at first, then by up to a quarter, at a known ceiling by one and rarely.
 
     A level is judged by a window of answers to requests that were sent at it while it was full. One that brings
@@ -206,7 +206,7 @@ class _Growth:
         self._proven = (limit, 0.0)
         self._count, self._seconds = 0, 0.0
 
-    def answered(self, ticket: Ticket, seconds: float, *, full: bool) -> None:
+    def answered(self, ticket: RequestTicket, seconds: float, *, full: bool) -> None:
         if ticket.stage < self._last_cut:
             return
         self._answers += 1
@@ -214,25 +214,25 @@ class _Growth:
         if ticket.stage == self.stage and full:
             self._count += 1
             self._seconds += seconds
-            if self._count >= self._window() and not self._too_many():
-                self._judge()
+            if self._count >= self._window_size() and not self._has_too_many_refusals():
+                self._judge_level()
 
-    def pushed_back(self, ticket: Ticket) -> float | None:
+    def note_pushback(self, ticket: RequestTicket) -> float | None:
         """Seconds to send nothing at all, when there was no answer since the last cut; None otherwise."""
         if ticket.stage < self._last_cut:
             return None  # sent before the last cut, which has answered it
         self._refusals += 1
         self._lowest = min(self._lowest, ticket.level)
-        if self._refusals < _FEW or not self._too_many():
+        if self._refusals < _FEW or not self._has_too_many_refusals():
             return None
         self._severity += not self._calm
         if self._severity > 1:
-            self._cut(max(1, self.limit // 2))
+            self._cut_limit(max(1, self.limit // 2))
             return float(min(30.0, 0.25 * 2**self._severity))
         share = self._refusals / (self._answers + self._refusals)
         self._suspicions = self._suspicions + 1 if share < _PLAIN else 0
         if self._suspicions > 1:
-            self._endure()
+            self._tolerate_more_refusals()
             return None
         # A server that is slow to refuse bears what it answers; a quick one refuses the same place over and over.
         borne = int(self.limit * (1 - share)) if share < _PLAIN else self.limit
@@ -241,25 +241,25 @@ class _Growth:
         # A few refusals in a burst are a poor measure of a level that had stood: not far below that at once.
         level, seconds = self._proven
         floor = int(_STOOD * level) if seconds and not self._doubling else 1
-        self._cut(max(1, min(self.limit - 1, max(floor, min(self._lowest - 1, borne, stood)))))
+        self._cut_limit(max(1, min(self.limit - 1, max(floor, min(self._lowest - 1, borne, stood)))))
         return None
 
-    def _endure(self) -> None:
+    def _tolerate_more_refusals(self) -> None:
         """Fewer requests were refused just as often: it is not their number that the server minds."""
         self._tolerated, self._suspicions = min(0.5, 4 * self._tolerated), 0
         self._ceiling, self._hold = None, _HOLD
-        self._move(self.limit)
+        self._set_limit(self.limit)
 
-    def _too_many(self) -> bool:
+    def _has_too_many_refusals(self) -> bool:
         return self._refusals > self._tolerated * (self._answers + self._refusals)
 
-    def _window(self) -> int:
-        return self._hold if self._at_ceiling() else self._rest * max(2 * self.limit, _SAMPLE)
+    def _window_size(self) -> int:
+        return self._hold if self._is_at_ceiling() else self._rest * max(2 * self.limit, _SAMPLE)
 
-    def _at_ceiling(self) -> bool:
+    def _is_at_ceiling(self) -> bool:
         return self._ceiling is not None and self.limit == self._ceiling - 1
 
-    def _judge(self) -> None:
+    def _judge_level(self) -> None:
         """The level has stood for a window: keep it if it brought more, and try the next."""
         if self._refusals < _TOLERATED / 2 * self._answers:
             self._tolerated, self._suspicions = _TOLERATED, 0
@@ -269,7 +269,7 @@ class _Growth:
         if grown > 0 and seconds > 0 and self.limit / mean < level / seconds * (1 + _GAIN * grown):
             self._rest = min(2 * self._rest, _LONGEST_REST)
             self._doubling = self._doubling and self._rest <= 2
-            self._move(level)
+            self._set_limit(level)
             self._proven = (level, 0.0)
             return
         if grown > 0:
@@ -277,28 +277,28 @@ class _Growth:
         if self._ceiling is not None and self.limit >= self._ceiling:
             self._ceiling, self._hold = None, _HOLD
         self._proven = (self.limit, mean)
-        self._rise()
+        self._raise_limit()
 
-    def _rise(self) -> None:
+    def _raise_limit(self) -> None:
         # Near a level that was refused a leap would be refused too; well above it, it says nothing any more.
         near = _NEAR[0] * self._refused_at <= self.limit <= _NEAR[1] * self._refused_at
-        self._step = 1 if near or self._at_ceiling() else min(2 * self._step, max(1, self.limit // 4))
+        self._step = 1 if near or self._is_at_ceiling() else min(2 * self._step, max(1, self.limit // 4))
         step = self.limit if self._doubling else self._step
         target = self.limit + step
-        if self._ceiling is not None and not self._at_ceiling():
+        if self._ceiling is not None and not self._is_at_ceiling():
             target = min(target, self._ceiling - 1)
-        self._move(target)
+        self._set_limit(target)
 
-    def _cut(self, limit: int) -> None:
+    def _cut_limit(self, limit: int) -> None:
         if self._ceiling is not None and self.limit >= self._ceiling:
             self._hold = min(2 * self._hold, _LONGEST_HOLD)
         self._doubling, self._calm, self._ceiling, self._step = False, False, limit + 1, 1
         self._refused_at = self._lowest
-        self._move(limit)
+        self._set_limit(limit)
         self._last_cut = self.stage
         self._proven = (limit, 0.0)
 
-    def _move(self, limit: int) -> None:
+    def _set_limit(self, limit: int) -> None:
         self.limit = limit
         self.stage += 1
         self._lowest = limit

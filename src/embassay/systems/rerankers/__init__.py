@@ -17,7 +17,7 @@ RERANKERS: Registry[Reranker] = Registry("reranker", makes=[["score"]])
 
 RERANKERS.add(
     "overlap",
-    "embassay.systems.rerankers.overlap:Overlap",
+    "embassay.systems.rerankers.overlap:OverlapReranker",
     "share of the query's words that a document has, weighted by rarity; needs nothing",
 )
 RERANKERS.add(
@@ -28,13 +28,13 @@ RERANKERS.add(
 )
 RERANKERS.add(
     "maxsim",
-    "embassay.systems.rerankers.late_interaction:LateInteraction",
+    "embassay.systems.rerankers.late_interaction:LateInteractionReranker",
     "late interaction over token vectors: maxsim:minilm, maxsim:wordllama, maxsim:st:ORG/MODEL, maxsim:onnx:./folder",
 )
 for _name in ("colbert", "multi"):
     RERANKERS.add(
         _name,
-        "embassay.systems.rerankers.late_interaction:ColBERT",
+        "embassay.systems.rerankers.late_interaction:ColbertReranker",
         "a multi-vector model with its trained projection: colbert:ORG/MODEL or colbert:./folder (also multi:)",
         needs="embassay[torch]",
     )
@@ -58,7 +58,7 @@ RERANKERS.add(
 )
 RERANKERS.add(
     "llm",
-    "embassay.systems.rerankers.listwise:Listwise",
+    "embassay.systems.rerankers.listwise:ListwiseReranker",
     "a chat model that orders lists, in windows: llm:openai:gpt-5-mini",
     needs="embassay[llm]",
 )
@@ -73,7 +73,7 @@ def open_reranker(
     model is shown, `seed` is for what is drawn. UsageError for unknown names and parameters, ModelError when
     a model cannot be loaded.
     """
-    spec = RERANKERS.parse(text)
+    spec = RERANKERS.parse_spec(text)
     if ledger is None:
         from embassay.systems.remote.ledger import Ledger
 

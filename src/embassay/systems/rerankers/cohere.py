@@ -7,7 +7,7 @@ from typing import Any
 
 from embassay.systems.models import find_known_model
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import COHERE, Server, select_given_options
+from embassay.systems.remote.http import COHERE, ServerSettings, select_given_options
 from embassay.systems.rerankers.server import PostedReranker
 
 # Cohere bills up to so many documents as one search.
@@ -28,7 +28,7 @@ class CohereReranker(PostedReranker):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: Server = Server(),  # noqa: B008 - frozen
+        server: ServerSettings = ServerSettings(),  # noqa: B008 - frozen
         max_tokens_per_doc: int | None = None,
     ) -> None:
         facts = {"max_tokens_per_doc": max_tokens_per_doc}

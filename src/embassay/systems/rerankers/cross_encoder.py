@@ -15,11 +15,11 @@ from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
     ModelWeights,
-    first_line,
-    is_pickle,
+    find_weights_and_library,
+    first_error_line,
+    import_model_library,
+    is_pickle_refusal,
     is_pinned,
-    model_library,
-    weights_and_library,
 )
 
 
@@ -47,7 +47,9 @@ class CrossEncoder:
         name: str = "",
     ) -> None:
         _check_target(target, revision, trust_remote_code=trust_remote_code)
-        weights, library = weights_and_library(_import_library, target, revision, system="cross")
+        weights, library = find_weights_and_library(
+            _import_sentence_transformers, target, revision, system="cross"
+        )
         self._target, self._batch_size = target, batch_size
         self._model = _load_model(
             library,
@@ -76,7 +78,7 @@ class CrossEncoder:
                 show_progress_bar=False,
             )
         except (RuntimeError, ValueError) as error:
-            raise ModelError(f"The cross-encoder {self._target} failed: {first_line(error)}") from error
+            raise ModelError(f"The cross-encoder {self._target} failed: {first_error_line(error)}") from error
         return _check_one_score_each(np.asarray(scores, dtype=np.float32), len(documents), self._target)
 
 
@@ -92,8 +94,8 @@ def _check_target(target: str, revision: str | None, *, trust_remote_code: bool)
         )
 
 
-def _import_library() -> Any:
-    return model_library(
+def _import_sentence_transformers() -> Any:
+    return import_model_library(
         "sentence_transformers", what="Cross-encoders", mend="Install it: pip install 'embassay[torch]'"
     )
 
@@ -104,12 +106,12 @@ def _load_model(library: Any, weights: ModelWeights, **options: Any) -> Any:
             weights.location, revision=weights.commit, local_files_only=weights.cached, **options
         )
     except Exception as error:  # hub, safetensors, transformers and torch have no root in common
-        if is_pickle(error):
+        if is_pickle_refusal(error):
             raise ModelError(
                 f"The cross-encoder {weights.location} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS
             ) from error
         raise ModelError(
-            f"The cross-encoder {weights.location} cannot be loaded: {first_line(error)}",
+            f"The cross-encoder {weights.location} cannot be loaded: {first_error_line(error)}",
             mend="Check that it is a model for ranking and that its files are complete.",
         ) from error
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import JINA, Server
+from embassay.systems.remote.http import JINA, ServerSettings
 from embassay.systems.rerankers.server import PostedReranker, total_tokens
 
 _TOGETHER = re.compile(r"jina-reranker-v(?:[3-9]|\d\d)")
@@ -26,7 +26,7 @@ class JinaReranker(PostedReranker):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: Server = Server(),  # noqa: B008 - frozen
+        server: ServerSettings = ServerSettings(),  # noqa: B008 - frozen
     ) -> None:
         super().__init__(JINA, target, server, ledger, name=name)
         # From version 3 on, Jina's models read all candidates in one context.

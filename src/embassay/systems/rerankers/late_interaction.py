@@ -30,7 +30,7 @@ class TokenEncoder(Protocol):
         ...
 
 
-class LateInteraction:
+class LateInteractionReranker:
     """MaxSim over the token vectors of the encoder `target` (a spec string: `minilm`, `st:ORG/MODEL`).
 
     score(q, d) = sum over the tokens of q of the largest cosine with a token of d, in [-m, m] for m tokens (Khattab and
@@ -69,7 +69,7 @@ class LateInteraction:
         )
 
 
-class ColBERT:
+class ColbertReranker:
     """The multi-vector model `target` (ORG/MODEL of the hub, or a folder), with the projection that it was trained
     with: the model's own score of a query, read as queries are, and each document. Parameters are those of the system
     `colbert`.
@@ -81,9 +81,9 @@ class ColBERT:
     pairwise = True
 
     def __init__(self, target: str, *, name: str = "", **model: Any) -> None:
-        from embassay.systems.encoders.colbert import MultiVector
+        from embassay.systems.encoders.colbert import ColbertEncoder
 
-        self._model = MultiVector(target, name or f"colbert:{target}", **model)
+        self._model = ColbertEncoder(target, name or f"colbert:{target}", **model)
         self.name, self.identity = self._model.name, f"colbert/1:{self._model.identity}"
 
     def score(self, query: str, documents: Sequence[str]) -> Vectors:

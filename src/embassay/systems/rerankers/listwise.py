@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import ChatModel, Message, Sampling, Tokenizer
+from embassay.contracts import ChatModel, Message, SamplingSettings, Tokenizer
 from embassay.errors import UsageError
 from embassay.spec import QUERY, Spec, Value
 from embassay.systems.chat import open_chat
-from embassay.systems.remote import Ledger, wait_for
+from embassay.systems.remote import Ledger, wait_in_remote_loop
 
 _TASK = (
     "You order search results. You get a query and numbered documents. Answer with the numbers of all "
@@ -36,7 +36,7 @@ class WindowCounts:
 
 
 @dataclass(frozen=True)
-class Lists:
+class ListwiseOptions:
     """How lists are shown: `window` documents at a time, cut to `passage_tokens` of the run's tokenizer, and the
     window moves by `step`; `temperature` of the answer, None for the server's own."""
 
@@ -54,7 +54,7 @@ class Lists:
             )
 
 
-class Listwise:
+class ListwiseReranker:
     """Documents in the order that the chat model `target` (a spec string, `openai:gpt-5-mini`) gives them.
 
     `lists` says how they are shown; all other parameters are the chat model's. A document that an answer leaves
@@ -73,13 +73,13 @@ class Listwise:
         tokenizer: Tokenizer,
         seed: int = 1337,
         name: str = "",
-        lists: Lists = Lists(),
+        lists: ListwiseOptions = ListwiseOptions(),
         **chat: Value,
     ) -> None:
         self._model = _open_chat(target, chat, ledger)
         self._tokenizer = tokenizer
         self._lists = lists
-        self._sampling = Sampling(temperature=lists.temperature, seed=seed)
+        self._sampling = SamplingSettings(temperature=lists.temperature, seed=seed)
         self.name = name or f"llm:{target}"
         self.identity = (
             f"listwise/1:{self._model.identity}:window={lists.window}:step={lists.step}"
@@ -94,13 +94,13 @@ class Listwise:
 
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
         """n for the first document of the final order, 1 for the last, (n,)."""
-        shown = [self._cut(document) for document in documents]
-        order = wait_for(lambda: self._ordered(query, shown))
+        shown = [self._cut_passage(document) for document in documents]
+        order = wait_in_remote_loop(lambda: self._order_documents(query, shown))
         scores = np.empty(len(documents), dtype=np.float32)
         scores[order] = np.arange(len(documents), 0, -1)
         return scores
 
-    async def _ordered(self, query: str, documents: Sequence[str]) -> list[int]:
+    async def _order_documents(self, query: str, documents: Sequence[str]) -> list[int]:
         order = list(range(len(documents)))
         for part in list_windows(len(documents), self._lists.window, self._lists.step):
             shown = [documents[position] for position in order[part]]
@@ -113,7 +113,7 @@ class Listwise:
             self.counts.missing += missing
         return order
 
-    def _cut(self, document: str) -> str:
+    def _cut_passage(self, document: str) -> str:
         pieces, most = self._tokenizer.pieces(document), self._lists.passage_tokens
         return document if len(pieces) <= most else b"".join(pieces[:most]).decode("utf-8", "ignore")
 
@@ -142,13 +142,13 @@ def make_ranking_model(n: int) -> Any:
     """The pydantic model of an answer: numbers from 1 to n, none twice; some may be left out."""
     from pydantic import AfterValidator, Field, create_model
 
-    def distinct(numbers: list[int]) -> list[int]:
+    def check_distinct_numbers(numbers: list[int]) -> list[int]:
         if len(set(numbers)) < len(numbers):
             raise ValueError("a number appears twice")
         return numbers
 
     number = Annotated[int, Field(ge=1, le=n)]
-    ranking = Annotated[list[number], AfterValidator(distinct)]
+    ranking = Annotated[list[number], AfterValidator(check_distinct_numbers)]
     # The title is in the key of every kept answer.
     return create_model("Ranking", ranking=(ranking, Field(description="document numbers, best first")))
 

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 _WORD = re.compile(r"\w+")
 
 
-class Overlap:
+class OverlapReranker:
     """The share of the query's words that a document has, each weighed by its rarity among the candidates.
 
     A word is a run of word characters (Unicode), in lower case; each counts once, however often it occurs.
     With N candidates of which d have a word, its weight is ln(1 + (N - d + 1/2) / (d + 1/2)), the idf of BM25
     within the list. Scores lie in [0, 1]: 1 where every word is found, 0 where none is.
 
-    >>> Overlap().score("red fox", ["a red fox", "a fox", "a red hen", "a hen"]).round(2).tolist()
+    >>> OverlapReranker().score("red fox", ["a red fox", "a fox", "a red hen", "a hen"]).round(2).tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.systems.models import find_known_model
-from embassay.systems.remote import Calls, Ledger, Malformed, ServerReply, as_finished
-from embassay.systems.remote.http import Connection, Server, Vendor
+from embassay.systems.remote import Ledger, MalformedAnswer, ServerCalls, ServerReply, iterate_finished_jobs
+from embassay.systems.remote.http import ServerSettings, Vendor, VendorConnection
 from embassay.systems.remote.ledger import TokenCount, bound_tokens, count_tokens, estimate_tokens, make_usage
 
 Scores = NDArray[np.float32]
@@ -36,7 +36,7 @@ class PostedReranker(ABC):
         self,
         vendor: Vendor,
         target: str,
-        server: Server,
+        server: ServerSettings,
         ledger: Ledger | None,
         *,
         name: str = "",
@@ -46,15 +46,21 @@ class PostedReranker(ABC):
             raise UsageError(
                 f"The reranker {vendor.spec!r} needs the name of a model.", mend=f"Write {vendor.spec}:MODEL."
             )
-        self.connection = Connection.of(vendor, server)
+        self.connection = VendorConnection.of(vendor, server)
         self.target = target
         self.name = name or f"{vendor.spec}:{target}"
         settings = [f"{key}={value}" for key, value in (facts or {}).items()]
         self.identity = ":".join(
-            ["reranker", vendor.spec, target, server.known_as(self.connection.address), *settings]
+            [
+                "reranker",
+                vendor.spec,
+                target,
+                server.describe_server_identity(self.connection.address),
+                *settings,
+            ]
         )
         self._given_price = server.price
-        self._calls = Calls(f"{vendor.spec}:{target}", ledger, server.limits)
+        self._calls = ServerCalls(f"{vendor.spec}:{target}", ledger, server.limits)
 
     @abstractmethod
     def payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
@@ -79,7 +85,7 @@ class PostedReranker(ABC):
         parts = [sent[start : start + _DOCUMENTS] for start in range(0, len(sent), _DOCUMENTS)]
         jobs = [partial(self._ask_server, query, [documents[i] for i in part]) for part in parts]
         scores = np.full(len(documents), np.nan, dtype=np.float32)
-        for number, answer in as_finished(jobs, at_once=len(jobs) or 1):
+        for number, answer in iterate_finished_jobs(jobs, at_once=len(jobs) or 1):
             scores[parts[number]] = answer
         lowest = np.nanmin(scores) if sent else np.float32(1)
         return np.where(np.isnan(scores), lowest - 1, scores)  # a fixed step: no vendor's scale is known
@@ -88,21 +94,21 @@ class PostedReranker(ABC):
         tokens = sum(count_tokens([query, *documents], None)) + len(query.encode()) * len(documents)
         most = bound_tokens([query] * len(documents) + list(documents))
 
-        async def send() -> ServerReply[Scores]:
+        async def send_request() -> ServerReply[Scores]:
             answer = await self.connection.post(self.path, self.payload(query, documents))
             try:
                 results, counted = self.read(answer)
                 scores = order_scores(results, len(documents))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-                raise Malformed("the answer does not score every document once") from None
+                raise MalformedAnswer("the answer does not score every document once") from None
             if not np.isfinite(scores).all():
-                raise Malformed("scores that are not finite", of_texts=True)
+                raise MalformedAnswer("scores that are not finite", of_texts=True)
             read = TokenCount.of(counted, most=most, likely=estimate_tokens([query, *documents]))
             return ServerReply(
                 scores, make_usage(read, usd=lambda tokens, _: self.usd(tokens, len(documents)))
             )
 
-        return await self._calls.do(send, tokens=tokens, usd=self.usd(most, len(documents)))
+        return await self._calls.do(send_request, tokens=tokens, usd=self.usd(most, len(documents)))
 
 
 def order_scores(results: Sequence[Mapping[str, Any]], n: int) -> Scores:

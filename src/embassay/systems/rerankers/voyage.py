@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import VOYAGE, Server
+from embassay.systems.remote.http import VOYAGE, ServerSettings
 from embassay.systems.rerankers.server import PostedReranker, total_tokens
 
 
@@ -23,7 +23,7 @@ class VoyageReranker(PostedReranker):
         *,
         name: str = "",
         ledger: Ledger | None = None,
-        server: Server = Server(),  # noqa: B008 - frozen
+        server: ServerSettings = ServerSettings(),  # noqa: B008 - frozen
         truncate: bool = False,
     ) -> None:
         super().__init__(VOYAGE, target, server, ledger, name=name, facts={"truncate": truncate})

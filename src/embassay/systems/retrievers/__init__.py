@@ -18,12 +18,12 @@ from typing import Any
 
 from embassay.contracts import Usage
 from embassay.errors import UsageError
-from embassay.systems.remote import Calls, Ledger, Malformed, ServerReply
-from embassay.systems.remote.pace import Limits
+from embassay.systems.remote import Ledger, MalformedAnswer, ServerCalls, ServerReply
+from embassay.systems.remote.pace import CallLimits
 
 
 @dataclass(frozen=True)
-class LiveAnswer:
+class RetrieverAnswer:
     """What a retriever answered, as JSON, and the seconds that the answered request took."""
 
     value: Any
@@ -31,7 +31,7 @@ class LiveAnswer:
 
 
 @dataclass(frozen=True)
-class AskingOptions:
+class RetrieverOptions:
     """How a retriever is asked: at most `concurrency` questions at a time, `rpm` a minute (None: no limit), `timeout`
     seconds for an answer, `attempts` of each, and its `price` in US dollars a question (None: not known)."""
 
@@ -42,9 +42,9 @@ class AskingOptions:
     price: float | None = None
 
     @property
-    def limits(self) -> Limits:
-        """For `Calls`."""
-        return Limits(
+    def limits(self) -> CallLimits:
+        """For `ServerCalls`."""
+        return CallLimits(
             rpm=self.rpm, concurrency=self.concurrency, timeout=self.timeout, attempts=self.attempts
         )
 
@@ -63,13 +63,14 @@ MANNERS: Mapping[str, tuple[Any, str]] = {
     "timeout": (_NUMBER, "seconds above 0"), "attempts": (int, "a whole number from 1"),
     "price": (_NUMBER, "US dollars per question, 0 or more")
 }  # fmt: skip
-"""What a user may give of `AskingOptions`: name -> type, and in words."""
+"""What a user may give of `RetrieverOptions`: name -> type, and in words."""
 
 
-def is_manner(name: str, value: Any) -> bool:
+def is_valid_asking_option(name: str, value: Any) -> bool:
     """Whether a value is one of `MANNERS`.
 
-    >>> is_manner("price", 0), is_manner("concurrency", 0), is_manner("concurrency", "many")
+    >>> (is_valid_asking_option("price", 0), is_valid_asking_option("concurrency", 0),
+    ... is_valid_asking_option("concurrency", "many"))
     (True, False, False)
     """
     if isinstance(value, bool) or not isinstance(value, MANNERS[name][0]):
@@ -81,27 +82,27 @@ class Retriever(ABC):
     """A retriever that answers `depth` documents to a question, if it has as many. `name` is shown; `identity` is what
     its answers are kept under."""
 
-    def __init__(self, name: str, identity: str, manners: AskingOptions, ledger: Ledger | None) -> None:
+    def __init__(self, name: str, identity: str, manners: RetrieverOptions, ledger: Ledger | None) -> None:
         self.name, self.identity, self.manners = name, identity, manners
-        self._calls = Calls(name, ledger, manners.limits)
+        self._calls = ServerCalls(name, ledger, manners.limits)
         self.find_fault: Callable[[Any], str] = lambda _: ""
         """Why an answer is none, such as an error that was sent as one; empty where it is one."""
 
-    async def ask(self, question: str) -> LiveAnswer:
+    async def ask(self, question: str) -> RetrieverAnswer:
         """The answer to a question. ModelError where it fails for good, BudgetExceeded where there is no money."""
         price = self.manners.price
 
-        async def send() -> ServerReply[Any]:
-            value = await self.send(question)
+        async def send_request() -> ServerReply[Any]:
+            value = await self.send_question(question)
             if fault := self.find_fault(value):
-                raise Malformed(fault)
+                raise MalformedAnswer(fault)
             return ServerReply(value, Usage(requests=1, usd=price))
 
-        answer = await self._calls.ask(send, tokens=1, usd=price, read_usd=price)
-        return LiveAnswer(answer.value, answer.usage.seconds)
+        answer = await self._calls.ask(send_request, tokens=1, usd=price, read_usd=price)
+        return RetrieverAnswer(answer.value, answer.usage.seconds)
 
     @abstractmethod
-    async def send(self, question: str) -> Any:
+    async def send_question(self, question: str) -> Any:
         """What one request brings, as JSON; raises what `remote.calls.classify_error` understands."""
 
     async def close(self) -> None:  # noqa: B027 - most have opened nothing
@@ -118,19 +119,19 @@ def open_retriever(
     """The retriever that a spec names. `base` is the folder in which functions are looked for; by default the one that
     the command runs in. What is to be `served` is told to functions that take it, and named to servers whose template
     says where. UsageError for a spec of no form, and for what it names and is not there."""
-    from embassay.systems.retrievers.function import open_function
-    from embassay.systems.retrievers.http import open_address, open_template
+    from embassay.systems.retrievers.function import open_function_retriever
+    from embassay.systems.retrievers.http import open_http_retriever, open_template_retriever
 
     if spec.startswith("mcp:"):
-        from embassay.systems.retrievers.mcp import open_tool
+        from embassay.systems.retrievers.mcp import open_mcp_retriever
 
-        return open_tool(spec.removeprefix("mcp:"), depth, ledger)
+        return open_mcp_retriever(spec.removeprefix("mcp:"), depth, ledger)
     if spec.startswith(("http://", "https://")):
-        return open_address(spec, depth, ledger)
+        return open_http_retriever(spec, depth, ledger)
     if spec.endswith(".json"):
-        return open_template(Path(spec).expanduser(), depth, ledger, served)
+        return open_template_retriever(Path(spec).expanduser(), depth, ledger, served)
     if ":" in spec:
-        return open_function(spec, depth, ledger, base or Path.cwd(), served)
+        return open_function_retriever(spec, depth, ledger, base or Path.cwd(), served)
     raise UsageError(
         f"{spec!r} names no retriever.",
         mend="Write MODULE:FUNCTION, an address (http://...), a template (FILE.json), or mcp:COMMAND#TOOL.",

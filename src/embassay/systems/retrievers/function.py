@@ -13,37 +13,37 @@ from pathlib import Path
 from typing import Any, cast
 
 from embassay.errors import UsageError
-from embassay.registry import place_of
+from embassay.registry import locate_error_in_package
 from embassay.spec import QUERY
-from embassay.systems.remote import Ledger, Malformed
+from embassay.systems.remote import Ledger, MalformedAnswer
 from embassay.systems.retrievers import (
     MANNERS,
-    AskingOptions,
     Retriever,
+    RetrieverOptions,
     ServedPassages,
     answer_as_json,
     depth_argument,
-    is_manner,
+    is_valid_asking_option,
 )
 
 Search = Callable[..., Any]
 
 
-def open_function(
+def open_function_retriever(
     spec: str, depth: int, ledger: Ledger | None, base: Path, served: ServedPassages | None = None
 ) -> Retriever:
     """The function at `module:function`, which may end with manners (`?concurrency=8`): asked one question at a time
     unless it is a coroutine, since nothing says that others may ask it meanwhile. UsageError where it is not there."""
     place, _, options = spec.partition("?")
-    manners = read_manners(options)
-    function = find_function(place, base)
+    manners = parse_asking_options(options)
+    function = import_search_function(place, base)
     at_once = 4 if inspect.iscoroutinefunction(function) else 1
     return FunctionRetriever(
-        function, depth, place, AskingOptions(**{"concurrency": at_once, **manners}), ledger, served
+        function, depth, place, RetrieverOptions(**{"concurrency": at_once, **manners}), ledger, served
     )
 
 
-def read_manners(options: str) -> dict[str, Any]:
+def parse_asking_options(options: str) -> dict[str, Any]:
     """What stands behind the question mark of a spec, such as `concurrency=8&price=0.001`. UsageError for what is no
     parameter, and for a value that it cannot have."""
     if not options:
@@ -55,22 +55,22 @@ def read_manners(options: str) -> dict[str, Any]:
             mend="Its parameters are concurrency, rpm, timeout, attempts and price.",
         )
     for name, value in params.items():
-        if not is_manner(name, value):
+        if not is_valid_asking_option(name, value):
             raise UsageError(f"{name} of a retriever is {value!r}.", mend=f"Give {MANNERS[name][1]}.")
     return params
 
 
-def find_function(place: str, base: Path) -> Search:
+def import_search_function(place: str, base: Path) -> Search:
     """The function at `module:name` or `file.py:name`, modules looked for in the folder `base` first. UsageError where
     it cannot be had, with the line of their file that fails."""
     module, _, name = place.rpartition(":")
     try:
-        home = _load_file(base / module) if module.endswith(".py") else _import_module(module, base)
+        home = _load_python_file(base / module) if module.endswith(".py") else _import_module(module, base)
         value: Any = home
         for part in name.split("."):
             value = getattr(value, part)
     except Exception as error:  # their module runs as it is imported, and fails in its own ways
-        where = place_of(error, module.removesuffix(".py").rpartition("/")[2])
+        where = locate_error_in_package(error, module.removesuffix(".py").rpartition("/")[2])
         raise UsageError(
             f"The retriever {place} cannot be opened: {type(error).__name__}: {error}{where}.",
             mend=f"Check that {module} can be imported here, and that it has {name}.",
@@ -82,7 +82,7 @@ def find_function(place: str, base: Path) -> Search:
     return cast(Search, value)
 
 
-def _load_file(path: Path) -> Any:
+def _load_python_file(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path.name}")
     spec = spec_from_file_location(path.stem, path)
@@ -111,34 +111,34 @@ class FunctionRetriever(Retriever):
         function: Search,
         depth: int,
         place: str,
-        manners: AskingOptions | None = None,
+        manners: RetrieverOptions | None = None,
         ledger: Ledger | None = None,
         served: ServedPassages | None = None,
     ) -> None:
         super().__init__(
-            place.rpartition(":")[2] or place, f"function:{place}", manners or AskingOptions(1), ledger
+            place.rpartition(":")[2] or place, f"function:{place}", manners or RetrieverOptions(1), ledger
         )
         self._function = function
-        self._arguments = _more_arguments(function, depth, served)
+        self._arguments = _build_extra_arguments(function, depth, served)
 
-    async def send(self, question: str) -> Any:
+    async def send_question(self, question: str) -> Any:
         """What the function gives. Its exceptions are failures of the question, tried again as others'."""
         try:
-            value = await self._value(question)
+            value = await self._call_function(question)
         # A time limit is ours, whoever notices it.
-        except (Malformed, TimeoutError):
+        except (MalformedAnswer, TimeoutError):
             raise
         except Exception as error:
-            where = place_of(error, self._function.__module__)
-            raise Malformed(f"it raised {type(error).__name__}: {error}{where}") from error
+            where = locate_error_in_package(error, self._function.__module__)
+            raise MalformedAnswer(f"it raised {type(error).__name__}: {error}{where}") from error
         if value is None:
-            raise Malformed("it returned None instead of a list of documents")
+            raise MalformedAnswer("it returned None instead of a list of documents")
         try:
             return answer_as_json(value)
         except (TypeError, RecursionError) as error:
-            raise Malformed(f"it did not return a list of documents ({error})") from error
+            raise MalformedAnswer(f"it did not return a list of documents ({error})") from error
 
-    async def _value(self, question: str) -> Any:
+    async def _call_function(self, question: str) -> Any:
         if inspect.iscoroutinefunction(self._function):
             return await self._function(question, **self._arguments)
         value = await _run_in_thread(lambda: self._function(question, **self._arguments))
@@ -147,7 +147,7 @@ class FunctionRetriever(Retriever):
         return await value if inspect.isawaitable(value) else value
 
 
-def _more_arguments(function: Search, depth: int, served: ServedPassages | None) -> dict[str, Any]:
+def _build_extra_arguments(function: Search, depth: int, served: ServedPassages | None) -> dict[str, Any]:
     """What a function takes besides the question: how many documents, and the passages to search, id -> text."""
     try:
         names = list(inspect.signature(function).parameters)
@@ -169,7 +169,7 @@ def _run_in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
-    def settle(set_it: Callable[[Any], None], value: Any) -> None:
+    def settle_future(set_it: Callable[[Any], None], value: Any) -> None:
         # A future that was cancelled meanwhile takes no result.
         if not future.done():
             set_it(value)
@@ -178,9 +178,9 @@ def _run_in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
         try:
             value = work()
         except BaseException as error:
-            loop.call_soon_threadsafe(settle, future.set_exception, error)
+            loop.call_soon_threadsafe(settle_future, future.set_exception, error)
         else:
-            loop.call_soon_threadsafe(settle, future.set_result, value)
+            loop.call_soon_threadsafe(settle_future, future.set_result, value)
 
     threading.Thread(target=run, name="embassay-retriever", daemon=True).start()
     return future

@@ -10,18 +10,24 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json
-from embassay.systems.remote import Ledger, Malformed
-from embassay.systems.remote.calls import read_key
-from embassay.systems.remote.http import check_installed, check_kept, request_json
-from embassay.systems.retrievers import MANNERS, AskingOptions, Retriever, ServedPassages, is_manner
+from embassay.limits import parse_bounded_json
+from embassay.systems.remote import Ledger, MalformedAnswer
+from embassay.systems.remote.calls import read_api_key
+from embassay.systems.remote.http import check_package_installed, check_url_without_key, request_json
+from embassay.systems.retrievers import (
+    MANNERS,
+    Retriever,
+    RetrieverOptions,
+    ServedPassages,
+    is_valid_asking_option,
+)
 
 QUESTION, DEPTH, CORPUS = "{question}", "{k}", "{corpus}"
 _BODY: Mapping[str, Any] = {"query": QUESTION, "k": DEPTH}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Template(AskingOptions):
+class RequestTemplate(RetrieverOptions):
     """What is sent for a question, where in the answer the documents are, and how the server is asked.
 
     `{question}`, `{k}` and, where a command wants several collections searched, `{corpus}` stand for the question, how
@@ -38,23 +44,23 @@ class Template(AskingOptions):
     answer: str = ""
 
 
-def open_address(url: str, depth: int, ledger: Ledger | None) -> Retriever:
+def open_http_retriever(url: str, depth: int, ledger: Ledger | None) -> Retriever:
     """The server at an address, to which `{"query": QUESTION, "k": K}` is posted."""
-    return HttpRetriever(Template(url=url, body=_BODY), depth, "", ledger)
+    return HttpRetriever(RequestTemplate(url=url, body=_BODY), depth, "", ledger)
 
 
-def open_template(
+def open_template_retriever(
     path: Path, depth: int, ledger: Ledger | None, served: ServedPassages | None = None
 ) -> Retriever:
     """The server that a template describes. DataError with the file for one that is none."""
     return HttpRetriever(read_template(path), depth, path.stem, ledger, served)
 
 
-def read_template(path: Path) -> Template:
+def read_template(path: Path) -> RequestTemplate:
     """The template in a JSON file. DataError for a file that is not there or no object, an unknown key, a value of
     another kind than it should be, and where neither body, parameters nor address hold the question."""
     try:
-        read = bounded_json(path.read_bytes())
+        read = parse_bounded_json(path.read_bytes())
     except OSError as error:
         raise DataError("the template cannot be read", path=path, found=str(error.strerror)) from None
     except ValueError as error:
@@ -70,13 +76,13 @@ def read_template(path: Path) -> Template:
                 "the template has an unknown key", path=path, expected=", ".join(_KINDS), found=name,
                 mend="Correct it, or leave it out."
             )  # fmt: skip
-        if not _fits_option(name, value):
+        if not _is_valid_option_value(name, value):
             raise DataError(
                 f"{name} in the template is not valid", path=path, expected=_KINDS[name][1],
                 found=repr(value)[:80]
             )  # fmt: skip
     # A template with parameters and no body sends none.
-    template = Template(**{"body": None if "params" in read else _BODY, **read})
+    template = RequestTemplate(**{"body": None if "params" in read else _BODY, **read})
     if QUESTION not in json.dumps([template.url, template.params, template.body], ensure_ascii=False):
         raise DataError(
             "the template does not say where the question goes", path=path, expected=QUESTION,
@@ -92,9 +98,9 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
-def _fits_option(name: str, value: Any) -> bool:
+def _is_valid_option_value(name: str, value: Any) -> bool:
     if name in MANNERS:
-        return is_manner(name, value)
+        return is_valid_asking_option(name, value)
     if isinstance(value, bool) or not isinstance(value, _KINDS[name][0]):
         return name == "body"
     if name == "method":
@@ -110,18 +116,18 @@ class HttpRetriever(Retriever):
 
     def __init__(
         self,
-        template: Template,
+        template: RequestTemplate,
         depth: int,
         name: str,
         ledger: Ledger | None,
         served: ServedPassages | None = None,
     ) -> None:
-        check_installed(who="Servers")
+        check_package_installed(who="Servers")
         address = template.url
         host = urlsplit(address).hostname
         if not host or urlsplit(address).scheme not in ("http", "https"):
             raise UsageError(f"{address!r} is no address.", mend="Write it like http://localhost:8000/search")
-        check_kept(address)
+        check_url_without_key(address)
         said = {
             "method": template.method,
             "params": template.params,
@@ -134,24 +140,24 @@ class HttpRetriever(Retriever):
         self._corpus = "" if served is None else served.name
         self._headers = {key: _fill_header(key, text) for key, text in template.headers.items()}
 
-    async def send(self, question: str) -> Any:
+    async def send_question(self, question: str) -> Any:
         """The server's answer, or the list in it that the template names."""
-        fill = _Filling(question, self._depth, self._corpus)
+        fill = _TemplateFilling(question, self._depth, self._corpus)
         answer = await request_json(
             self._template.method, fill.text(self._template.url), self._headers,
             payload=fill.value(self._template.body), params=fill.value(self._template.params)
         )  # fmt: skip
-        return answer if not self._template.answer else list_at(answer, self._template.answer)
+        return answer if not self._template.answer else find_list_at_path(answer, self._template.answer)
 
 
 def _fill_header(name: str, text: str) -> str:
     """A header with the variable that it names; ModelError where that is not set."""
     before, dollar, variable = text.partition("$")
-    return text if not dollar else before + read_key(f"The header {name}", (variable,), key=variable)
+    return text if not dollar else before + read_api_key(f"The header {name}", (variable,), key=variable)
 
 
 @dataclass(frozen=True)
-class _Filling:
+class _TemplateFilling:
     question: str
     depth: int
     corpus: str = ""
@@ -178,10 +184,10 @@ class _Filling:
         return named.replace(QUESTION, question)
 
 
-def list_at(answer: Any, path: str) -> Any:
+def find_list_at_path(answer: Any, path: str) -> Any:
     """What stands at a path such as `data.results` or `hits.0.documents`; Malformed where nothing does.
 
-    >>> list_at({"data": [{"results": ["d7"]}]}, "data.0.results")
+    >>> find_list_at_path({"data": [{"results": ["d7"]}]}, "data.0.results")
     ['d7']
     """
     value = answer
@@ -189,5 +195,5 @@ def list_at(answer: Any, path: str) -> Any:
         try:
             value = value[int(part)] if isinstance(value, list) else value[part]
         except (KeyError, IndexError, ValueError, TypeError):
-            raise Malformed(f"the answer has nothing at {path}: {repr(answer)[:120]}") from None
+            raise MalformedAnswer(f"the answer has nothing at {path}: {repr(answer)[:120]}") from None
     return value

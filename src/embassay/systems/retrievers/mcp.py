@@ -11,10 +11,10 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import Ledger, Malformed, redact_keys, wait_for
-from embassay.systems.remote.http import check_kept
-from embassay.systems.retrievers import AskingOptions, Retriever, answer_as_json, depth_argument
-from embassay.systems.retrievers.function import read_manners
+from embassay.systems.remote import Ledger, MalformedAnswer, redact_keys, wait_in_remote_loop
+from embassay.systems.remote.http import check_url_without_key
+from embassay.systems.retrievers import Retriever, RetrieverOptions, answer_as_json, depth_argument
+from embassay.systems.retrievers.function import parse_asking_options
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -25,7 +25,7 @@ _PATIENCE = 60.0
 """Seconds that a server may take to start."""
 
 
-def open_tool(target: str, depth: int, ledger: Ledger | None) -> Retriever:
+def open_mcp_retriever(target: str, depth: int, ledger: Ledger | None) -> Retriever:
     """The tool at `COMMAND#TOOL` or `ADDRESS#TOOL`, which may end with manners (`?price=0.001`); the server is started,
     or reached, now. UsageError for a target
     without a tool, a tool that is not there, and one without an argument for the question; ModelError where mcp is not
@@ -36,11 +36,11 @@ def open_tool(target: str, depth: int, ledger: Ledger | None) -> Retriever:
             f"mcp:{target} does not name a server's tool.",
             mend="Write mcp:COMMAND#TOOL or mcp:http://HOST/mcp#TOOL.",
         )
-    _check_client()
-    return wait_for(lambda: McpRetriever(server.strip(), tool.strip(), depth, ledger).open())
+    _check_mcp_installed()
+    return wait_in_remote_loop(lambda: McpRetriever(server.strip(), tool.strip(), depth, ledger).open())
 
 
-def _check_client() -> None:
+def _check_mcp_installed() -> None:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
@@ -59,10 +59,10 @@ class McpRetriever(Retriever):
     def __init__(self, server: str, tool: str, depth: int, ledger: Ledger | None) -> None:
         is_address = server.startswith(("http://", "https://"))
         if is_address:
-            check_kept(server)
+            check_url_without_key(server)
         tool, _, options = tool.partition("?")
-        manners = {"concurrency": 4 if is_address else 1, **read_manners(options)}
-        super().__init__(tool, f"mcp:{server}#{tool}", AskingOptions(**manners), ledger)
+        manners = {"concurrency": 4 if is_address else 1, **parse_asking_options(options)}
+        super().__init__(tool, f"mcp:{server}#{tool}", RetrieverOptions(**manners), ledger)
         self._server, self._tool, self._depth = server, tool, depth
         self._question = ""
         self._more: dict[str, Any] = {}
@@ -78,7 +78,7 @@ class McpRetriever(Retriever):
         try:
             async with asyncio.timeout(_PATIENCE):
                 await ready
-            await self._read_arguments()
+            await self._read_tool_arguments()
         except UsageError:
             await self.close()
             raise
@@ -97,7 +97,7 @@ class McpRetriever(Retriever):
         # What a server complains of is not for the terminal: its last line says why it cannot be used.
         with TemporaryFile("w+", errors="replace") as complaints:
             try:
-                async with Client(self._transport(complaints)) as self._client:
+                async with Client(self._open_transport(complaints)) as self._client:
                     ready.set_result(None)
                     await self._leave.wait()
             except BaseException as error:
@@ -107,7 +107,7 @@ class McpRetriever(Retriever):
             finally:
                 self._complaint = _last_line(complaints)
 
-    def _transport(self, complaints: IO[str]) -> Any:
+    def _open_transport(self, complaints: IO[str]) -> Any:
         from mcp import StdioServerParameters
         from mcp.client.stdio import stdio_client
 
@@ -118,7 +118,7 @@ class McpRetriever(Retriever):
             StdioServerParameters(command=words[0], args=words[1:]), errlog=cast(TextIO, complaints)
         )
 
-    async def _read_arguments(self) -> None:
+    async def _read_tool_arguments(self) -> None:
         assert self._client is not None
         tools = (await self._client.list_tools()).tools
         tool = next((tool for tool in tools if tool.name == self._tool), None)
@@ -132,16 +132,16 @@ class McpRetriever(Retriever):
         if (wanted := depth_argument(list(properties))) is not None:
             self._more = {wanted: self._depth}
 
-    async def send(self, question: str) -> Any:
+    async def send_question(self, question: str) -> Any:
         """What the tool gives: its structured content, else its text, as JSON where it is."""
         assert self._client is not None
         result = await self._client.call_tool(self._tool, {self._question: question, **self._more})
         texts = [part.text for part in result.content if hasattr(part, "text")]
         if result.is_error:
-            raise Malformed(f"the tool failed: {' '.join(texts)[:200]}")
+            raise MalformedAnswer(f"the tool failed: {' '.join(texts)[:200]}")
         if result.structured_content is not None:
-            return unwrap_result(answer_as_json(result.structured_content))
-        return read_texts(texts)
+            return unwrap_tool_result(answer_as_json(result.structured_content))
+        return parse_answer_texts(texts)
 
     async def close(self) -> None:
         """End the session, and the server that was started for it."""
@@ -173,22 +173,22 @@ def find_question_argument(properties: Mapping[str, Any], required: Sequence[str
     )
 
 
-def unwrap_result(content: Any) -> Any:
+def unwrap_tool_result(content: Any) -> Any:
     """What a tool gave, out of the object in which clients put what is none: `{"result": [...]}`."""
     return content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
 
 
-def read_texts(texts: Sequence[str]) -> Any:
+def parse_answer_texts(texts: Sequence[str]) -> Any:
     """The parts of an answer: JSON where they are, else texts of documents, one a part.
 
-    >>> read_texts(['["d7", "d2"]']), read_texts(["A refund takes five days."])
+    >>> parse_answer_texts(['["d7", "d2"]']), parse_answer_texts(["A refund takes five days."])
     (['d7', 'd2'], ['A refund takes five days.'])
     """
-    read = [_read_json(text) for text in texts]
+    read = [_parse_json_or_text(text) for text in texts]
     return read[0] if len(read) == 1 and isinstance(read[0], list | dict) else read
 
 
-def _read_json(text: str) -> Any:
+def _parse_json_or_text(text: str) -> Any:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

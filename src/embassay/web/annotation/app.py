@@ -17,20 +17,26 @@ from starlette.staticfiles import StaticFiles
 
 from embassay.errors import DataError, ModelError
 from embassay.protocols.hume.profiles import check_profile
-from embassay.protocols.hume.store import Annotator, AnswerDraft, RefusedAnswer, check_value, is_plain
+from embassay.protocols.hume.store import (
+    Annotator,
+    AnswerDraft,
+    RefusedAnswer,
+    can_be_stored_as_text,
+    check_value,
+)
 from embassay.protocols.hume.study import Item, StudyTask
 from embassay.web.annotation import service
 from embassay.web.annotation.overview import OWNER_STATIC, OwnerRoutes
-from embassay.web.annotation.page import STATIC, render_page
+from embassay.web.annotation.page import STATIC, render_annotator_page
 from embassay.web.annotation.service import (
-    LinkDoor,
-    Refusal,
-    Service,
-    answer_shown,
+    LinkGatekeeper,
+    RequestRefusal,
+    StudyService,
     make_browser_name,
     make_not_found,
     read_browser_name,
     set_cookie,
+    show_answer,
 )
 from embassay.web.server import HEADERS, RequestGuard
 
@@ -38,89 +44,91 @@ from embassay.web.server import HEADERS, RequestGuard
 class AnnotatorRoutes:
     """What is behind `/a/TOKEN/`."""
 
-    def __init__(self, service: Service, door: LinkDoor) -> None:
+    def __init__(self, service: StudyService, door: LinkGatekeeper) -> None:
         self._service, self._door = service, door
 
-    def router(self) -> APIRouter:
+    def build_router(self) -> APIRouter:
         """All of them."""
         routes = APIRouter(prefix="/a/{token}")
-        routes.get("")(self.whole_link)
+        routes.get("")(self.redirect_to_full_link)
         routes.get("/")(self.page)
         routes.get("/study")(self.study)
         routes.get("/tasks/{task}/items")(self.items)
         routes.get("/items/{item_id:path}")(self.item)
         routes.put("/answers/{item_id:path}")(self.answer)
-        routes.post("/tab")(self.tab)
+        routes.post("/tab")(self.claim_tab)
         routes.post("/tasks/{task}/finish")(self.finish)
-        routes.put("/profile")(self.profile)
+        routes.put("/profile")(self.store_profile)
         return routes
 
-    def whole_link(self, request: Request, token: str) -> Response:
+    def redirect_to_full_link(self, request: Request, token: str) -> Response:
         """Somebody lost the last stroke of their link."""
-        self._who(request, token)
+        self._find_annotator(request, token)
         return RedirectResponse(f"{token}/", 308)
 
     def page(self, request: Request, token: str) -> HTMLResponse:
         """The frame; what it shows it asks for."""
-        self._who(request, token)
+        self._find_annotator(request, token)
         form_key = self._service.links.form_key(token)
-        answer = HTMLResponse(render_page(self._service.folder.study.name, form_key))
+        answer = HTMLResponse(render_annotator_page(self._service.folder.study.name, form_key))
         if not read_browser_name(request):
             set_cookie(request, answer, make_browser_name())
         return answer
 
     def study(self, request: Request, token: str) -> dict[str, Any]:
         """Tasks, own order, own answers."""
-        annotator = self._who(request, token)
+        annotator = self._find_annotator(request, token)
         shown = service.show_study(self._service, annotator)
         if shown["answers"]:
-            self._service.browsers.shown(read_browser_name(request), (annotator.id,))
+            self._service.browser_log.shown(read_browser_name(request), (annotator.id,))
         return shown
 
     def items(self, request: Request, token: str, task: str) -> dict[str, Any]:
         """All items of a task at once."""
-        annotator = self._who(request, token)
+        annotator = self._find_annotator(request, token)
         order = self._service.order(annotator.id, find_task(self._service, task).name)
-        return {"items": [self._shown(request, annotator, self._service.items[item]) for item in order]}
+        return {
+            "items": [self._build_shown_item(request, annotator, self._service.items[item]) for item in order]
+        }
 
     def item(self, request: Request, token: str, item_id: str) -> dict[str, Any]:
         """One item."""
-        annotator = self._who(request, token)
-        return self._shown(request, annotator, find_own_item(self._service, annotator, item_id))
+        annotator = self._find_annotator(request, token)
+        return self._build_shown_item(request, annotator, find_own_item(self._service, annotator, item_id))
 
-    def _shown(self, request: Request, annotator: Annotator, item: Item) -> dict[str, Any]:
+    def _build_shown_item(self, request: Request, annotator: Annotator, item: Item) -> dict[str, Any]:
         """An item, to an adjudicator with what was answered: whose browser that is, must not annotate."""
-        if not annotator.adjudicates:
+        if not annotator.is_adjudicator:
             return service.show_item(item)
         adjudication = self._service.adjudication
-        self._service.browsers.shown(read_browser_name(request), adjudication.answerers(item.id))
+        self._service.browser_log.shown(read_browser_name(request), adjudication.list_answerers(item.id))
         return service.show_item(item, adjudication.shown(self._service.tasks[item.task], item.id))
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
         """Store an answer."""
-        annotator = self._who(request, token)
+        annotator = self._find_annotator(request, token)
         saved = save_answer(self._service, annotator, item_id, sent)
-        self._service.browsers.wrote(read_browser_name(request), annotator.id)
+        self._service.browser_log.record_stored_answer(read_browser_name(request), annotator.id)
         return saved
 
-    def tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
+    def claim_tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
         """Which tab writes."""
-        return take_lease(self._service, self._who(request, token), sent)
+        return take_writing_lease(self._service, self._find_annotator(request, token), sent)
 
     def finish(self, request: Request, token: str, task: str, sent: SentTab | None = None) -> dict[str, Any]:
         """Freeze a task."""
-        return finish_task(self._service, self._who(request, token), task, sent)
+        return finish_task(self._service, self._find_annotator(request, token), task, sent)
 
-    def profile(self, request: Request, token: str, sent: SentProfile) -> dict[str, Any]:
+    def store_profile(self, request: Request, token: str, sent: SentProfile) -> dict[str, Any]:
         """Name and settings."""
-        return set_profile(self._service, self._who(request, token), sent)
+        return save_profile(self._service, self._find_annotator(request, token), sent)
 
-    def _who(self, request: Request, token: str) -> Annotator:
+    def _find_annotator(self, request: Request, token: str) -> Annotator:
         """Whose link it is, once it is sure that their page sent what changes something."""
         address = request.client.host if request.client else None
-        holder = self._door.let_in("annotator", token, address)
+        holder = self._door.admit_link_holder("annotator", token, address)
         if request.method not in ("GET", "HEAD"):
-            self._door.check_form(token, request.headers)
+            self._door.check_request_forgery(token, request.headers)
         annotator = self._service.store.annotator(holder.id)
         if annotator is None:
             raise make_not_found()
@@ -131,23 +139,23 @@ class AnnotatorRoutes:
 _MOST_SEQ = 2**53
 
 
-def _check_plain(text: str) -> str:
-    if not is_plain(text):
+def _check_plain_text(text: str) -> str:
+    if not can_be_stored_as_text(text):
         raise ValueError("a character that cannot be stored")
     return text
 
 
-Comment = Annotated[str, Field(max_length=4000), AfterValidator(_check_plain)]
-Flag = Annotated[str, Field(max_length=500), AfterValidator(_check_plain)]
-Tab = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_check_plain)]
-Name = Annotated[str, Field(max_length=80), AfterValidator(_check_plain)]
+Comment = Annotated[str, Field(max_length=4000), AfterValidator(_check_plain_text)]
+Flag = Annotated[str, Field(max_length=500), AfterValidator(_check_plain_text)]
+Tab = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_check_plain_text)]
+Name = Annotated[str, Field(max_length=80), AfterValidator(_check_plain_text)]
 
 
-class _Sent(BaseModel):
+class _RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-class SentAnswer(_Sent):
+class SentAnswer(_RequestBody):
     """An answer to one item; `value` is checked by the family of its task."""
 
     value: Any = None
@@ -159,14 +167,14 @@ class SentAnswer(_Sent):
     paused: Annotated[int, Field(ge=0, le=100_000)] = 0
 
 
-class SentTab(_Sent):
+class SentTab(_RequestBody):
     """A tab that asks whether it may write, or takes the right to."""
 
     tab: Tab
     take: bool = False
 
 
-class SentSettings(_Sent):
+class SentSettings(_RequestBody):
     """How somebody's page is set."""
 
     single_keys: bool = True
@@ -174,7 +182,7 @@ class SentSettings(_Sent):
     theme: Literal["system", "light", "dark"] = "system"
 
 
-class SentProfile(_Sent):
+class SentProfile(_RequestBody):
     """The name somebody gives themselves, their settings, and what they say of themselves where the study asks."""
 
     name: Name | None = None
@@ -190,111 +198,117 @@ _WHY = {
 }
 
 
-def find_item(service: Service, item_id: str) -> Item:
+def find_item(service: StudyService, item_id: str) -> Item:
     """The item of this id. Raises Refusal where there is none."""
     if item_id not in service.items:
         raise make_not_found()
     return service.items[item_id]
 
 
-def find_own_item(service: Service, annotator: Annotator, item_id: str) -> Item:
+def find_own_item(service: StudyService, annotator: Annotator, item_id: str) -> Item:
     """The item of this id, if it is the annotator's to see: an adjudicator has those to decide. Raises Refusal."""
     item = find_item(service, item_id)
-    if annotator.adjudicates and item_id not in service.order(annotator.id, item.task):
+    if annotator.is_adjudicator and item_id not in service.order(annotator.id, item.task):
         raise make_not_found()
     return item
 
 
-def find_task(service: Service, name: str) -> StudyTask:
+def find_task(service: StudyService, name: str) -> StudyTask:
     """The task of this name. Raises Refusal where there is none."""
     if name not in service.tasks:
         raise make_not_found()
     return service.tasks[name]
 
 
-def save_answer(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer) -> dict[str, Any]:
+def save_answer(
+    service: StudyService, annotator: Annotator, item_id: str, sent: SentAnswer
+) -> dict[str, Any]:
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
     item = find_own_item(service, annotator, item_id)
-    if service.grading is not None and service.grading.is_fixed(item_id):
+    if service.grading is not None and service.grading.is_grade_fixed(item_id):
         saved = service.store.answers(annotator.id).get(item_id)
         if saved is None or saved.seq != sent.seq:
-            raise Refusal(409, _WHY["counted"], why="counted", answer=answer_shown(saved) if saved else None)
+            raise RequestRefusal(
+                409, _WHY["counted"], why="counted", answer=show_answer(saved) if saved else None
+            )
     try:
         value = check_value(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:
-        raise Refusal(400, f"This is not an answer to the item. {error.mend}".strip()) from None
+        raise RequestRefusal(400, f"This is not an answer to the item. {error.mend}".strip()) from None
     draft = AnswerDraft(
         item.id, value, sent.seq, sent.seconds, sent.flag.strip(), sent.comment, sent.tab, sent.paused
     )
     done = service.store.save(annotator.id, item.task, draft)
     if isinstance(done, RefusedAnswer):
-        held = answer_shown(done.answer) if done.answer else None
-        raise Refusal(409, _WHY[done.why], why=done.why, answer=held)
+        held = show_answer(done.answer) if done.answer else None
+        raise RequestRefusal(409, _WHY[done.why], why=done.why, answer=held)
     if service.grading is not None:
-        service.grading.standing()
+        service.grading.compute_standing()
     return {"seq": done.seq, "saved_at": done.saved_at}
 
 
-def take_lease(service: Service, annotator: Annotator, sent: SentTab) -> dict[str, bool]:
+def take_writing_lease(service: StudyService, annotator: Annotator, sent: SentTab) -> dict[str, bool]:
     """Whether this tab may write."""
     return {"writes": service.store.take_lease(annotator.id, sent.tab, take=sent.take)}
 
 
 def finish_task(
-    service: Service, annotator: Annotator, task: str, sent: SentTab | None = None
+    service: StudyService, annotator: Annotator, task: str, sent: SentTab | None = None
 ) -> dict[str, Any]:
     """Freeze a task. Raises Refusal with the open items, and those that are flagged, where some are open, and where the
     tab that asks is not the one that writes."""
     name = find_task(service, task).name
     if service.grading is not None:
-        raise Refusal(409, "This study ends by itself, when it is decided.", open=[], flagged=[])
+        raise RequestRefusal(409, "This study ends by itself, when it is decided.", open=[], flagged=[])
     if sent is not None and not service.store.take_lease(annotator.id, sent.tab, take=sent.take):
-        raise Refusal(409, _WHY["another_tab"], why="another_tab", open=[], flagged=[])
+        raise RequestRefusal(409, _WHY["another_tab"], why="another_tab", open=[], flagged=[])
     order = service.order(annotator.id, name)
-    if annotator.adjudicates and not order:
-        raise Refusal(409, "There is nothing to decide in this task.", open=[], flagged=[])
+    if annotator.is_adjudicator and not order:
+        raise RequestRefusal(409, "There is nothing to decide in this task.", open=[], flagged=[])
     left = service.store.finish(annotator.id, name, order)
     if left:
         answers = service.store.answers(annotator.id)
         flagged = [item for item in order if item in answers and answers[item].flag]
-        raise Refusal(409, f"{len(left)} of {len(order)} are still open.", open=list(left), flagged=flagged)
+        raise RequestRefusal(
+            409, f"{len(left)} of {len(order)} are still open.", open=list(left), flagged=flagged
+        )
     return {"finished": True}
 
 
-def set_profile(service: Service, annotator: Annotator, sent: SentProfile) -> dict[str, Any]:
+def save_profile(service: StudyService, annotator: Annotator, sent: SentProfile) -> dict[str, Any]:
     """Keep a name and settings, and what somebody says of themselves. Raises Refusal for what was not asked."""
     name = (sent.name or "").strip() or None
     try:
         about = check_profile(service.folder.study, sent.about)
     except DataError as error:
-        raise Refusal(400, f"{error.what} {error.mend}".strip()) from None
+        raise RequestRefusal(400, f"{error.what} {error.mend}".strip()) from None
     service.store.set_profile(annotator.id, name, sent.settings.model_dump())
-    if about and not annotator.adjudicates:
-        service.store.tell_profile(annotator.id, about)
+    if about and not annotator.is_adjudicator:
+        service.store.save_profile_answers(annotator.id, about)
     return {"name": name, "settings": sent.settings.model_dump()}
 
 
 _THREADS = 16
 
 
-def make_app(service: Service) -> RequestGuard:
+def make_annotation_app(service: StudyService) -> RequestGuard:
     """The app that serves a study. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_limit_threads
     )
-    door = LinkDoor(service.links, service.options)
-    app.include_router(AnnotatorRoutes(service, door).router())
-    app.include_router(OwnerRoutes(service, door).router())
+    door = LinkGatekeeper(service.links, service.options)
+    app.include_router(AnnotatorRoutes(service, door).build_router())
+    app.include_router(OwnerRoutes(service, door).build_router())
     app.mount("/static/owner", StaticFiles(directory=OWNER_STATIC))
     app.mount("/static", StaticFiles(directory=STATIC, check_dir=False))
     app.add_api_route("/health", partial(_check_health, service))
-    app.add_api_route("/favicon.ico", _no_icon)
+    app.add_api_route("/favicon.ico", _answer_missing_icon)
     for kind, answer in ANSWERS:
         app.add_exception_handler(kind, answer)
-    return RequestGuard(app, service.options, choose_headers)
+    return RequestGuard(app, service.options, choose_response_headers)
 
 
-def _no_icon() -> Response:
+def _answer_missing_icon() -> Response:
     """Browsers ask for one; an error in their console would look like one of ours."""
     return Response(status_code=204)
 
@@ -308,7 +322,7 @@ async def _limit_threads(_: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-def _check_health(service: Service) -> dict[str, str]:
+def _check_health(service: StudyService) -> dict[str, str]:
     """Whether answers can be read; ModelError where not."""
     service.store.annotators()
     return {"status": "ok"}
@@ -318,7 +332,7 @@ def _check_health(service: Service) -> dict[str, str]:
 _STATIC = "/static/"
 
 
-def choose_headers(path: str) -> Mapping[str, str]:
+def choose_response_headers(path: str) -> Mapping[str, str]:
     """The headers of the answer at a path."""
     return {**HEADERS, "cache-control": "no-cache" if path.startswith(_STATIC) else "no-store"}
 
@@ -341,36 +355,36 @@ def answer_refusal(request: Request, refusal: Any) -> Response:
     return JSONResponse(refusal.body, refusal.status)
 
 
-def answer_unreadable(_: Request, error: Any) -> Response:
+def answer_invalid_body(_: Request, error: Any) -> Response:
     """A body that is no answer: which field, never what was in it."""
     places = (fault["loc"] for fault in error.errors())
     names = {str(place[1]) for place in places if len(place) > 1 and isinstance(place[1], str)} & _FIELDS
     return JSONResponse({"error": f"This cannot be read: {', '.join(sorted(names)) or 'the body'}."}, 400)
 
 
-def answer_framework(request: Request, error: Any) -> Response:
+def answer_framework_error(request: Request, error: Any) -> Response:
     """What the framework refuses by itself."""
     if error.status_code == 404:
         return answer_refusal(request, make_not_found())
     return JSONResponse({"error": _SAID.get(error.status_code, "This was refused.")}, error.status_code)
 
 
-def answer_unavailable(_: Request, error: Any) -> Response:
+def answer_database_error(_: Request, error: Any) -> Response:
     """The database does not answer: whoever runs the server reads why, and the page keeps the answer meanwhile."""
     _log.warning("%s", error)
     return JSONResponse({"error": "The answers cannot be stored just now. Try again in a moment."}, 503)
 
 
-def answer_mistake(_: Request, error: Any) -> Response:  # noqa: ARG001
+def answer_internal_error(_: Request, error: Any) -> Response:  # noqa: ARG001
     """A mistake of ours: its traceback goes to the log of the server."""
     return JSONResponse({"error": "Something went wrong on the server."}, 500)
 
 
 ANSWERS = (
-    (Refusal, answer_refusal),
-    (RequestValidationError, answer_unreadable),
-    (HTTPException, answer_framework),
-    (ModelError, answer_unavailable),
-    (Exception, answer_mistake),
+    (RequestRefusal, answer_refusal),
+    (RequestValidationError, answer_invalid_body),
+    (HTTPException, answer_framework_error),
+    (ModelError, answer_database_error),
+    (Exception, answer_internal_error),
 )
 """By kind of error, how it is answered."""

@@ -23,14 +23,21 @@ from embassay.protocols.hume.store import (
     describe_exposures,
     stored_annotations,
 )
-from embassay.protocols.hume.study import Annotation, AnnotationRow, Family, Item, StudyTask, read_value
+from embassay.protocols.hume.study import (
+    Annotation,
+    AnnotationRow,
+    Family,
+    Item,
+    StudyTask,
+    convert_value_for_scoring,
+)
 from embassay.protocols.kernel import tables as numbers
 from embassay.runs.folder import to_json
 from embassay.web.annotation.passages import TASK
 from embassay.web.annotation.service import (
-    LinkDoor,
-    Refusal,
-    Service,
+    LinkGatekeeper,
+    RequestRefusal,
+    StudyService,
     make_browser_name,
     read_browser_name,
     set_cookie,
@@ -38,44 +45,44 @@ from embassay.web.annotation.service import (
 )
 
 if TYPE_CHECKING:
-    from embassay.protocols.calibration.probability import Calibration, Probability
+    from embassay.protocols.calibration.probability import Calibration, SamenessProbability
     from embassay.protocols.hume.scoring import PeopleAgreement
 
 
 class OwnerRoutes:
     """What is behind `/o/TOKEN/`."""
 
-    def __init__(self, service: Service, door: LinkDoor) -> None:
+    def __init__(self, service: StudyService, door: LinkGatekeeper) -> None:
         self._service, self._door = service, door
 
-    def router(self) -> APIRouter:
+    def build_router(self) -> APIRouter:
         """All of them."""
         routes = APIRouter(prefix="/o/{token}")
-        routes.get("")(self.whole_link)
+        routes.get("")(self.redirect_to_full_link)
         routes.get("/")(self.page)
         routes.get("/annotations.csv")(self.csv)
         routes.get("/annotations.jsonl")(self.jsonl)
         return routes
 
-    def whole_link(self, request: Request, token: str) -> Response:
+    def redirect_to_full_link(self, request: Request, token: str) -> Response:
         """Somebody lost the last stroke of their link."""
-        self._let_in(request, token)
+        self._check_owner_link(request, token)
         return RedirectResponse(f"{token}/", 308)
 
     def page(self, request: Request, token: str, show: bool = False) -> HTMLResponse:
         """Progress, agreement, remarks and links; to a browser that annotates too, only what it `show`s on purpose."""
-        self._let_in(request, token)
-        state, others = self._overview(), self._with_answers()
-        browsers, browser = self._service.browsers, read_browser_name(request) or make_browser_name()
-        writers = () if show else browsers.writers(browser)
+        self._check_owner_link(request, token)
+        state, others = self._build_overview(), self._list_annotators_with_answers()
+        browsers, browser = self._service.browser_log, read_browser_name(request) or make_browser_name()
+        writers = () if show else browsers.list_writers_in_browser(browser)
         held_back = writers if set(others) - set(writers) else ()
         if not held_back:
             browsers.shown(browser, others)
         answer = HTMLResponse(
-            owner_page(
+            render_owner_page(
                 self._service,
                 state,
-                base=self._base(request),
+                base=self._find_base_url(request),
                 writers=held_back,
                 exposures=browsers.exposures(),
             )
@@ -85,51 +92,51 @@ class OwnerRoutes:
 
     def csv(self, request: Request, token: str, exposed: bool = False) -> Response:
         """All answers as CSV."""
-        return self._file(request, token, exposed, "csv")
+        return self._send_annotations_file(request, token, exposed, "csv")
 
     def jsonl(self, request: Request, token: str, exposed: bool = False) -> Response:
         """All answers as JSONL."""
-        return self._file(request, token, exposed, "jsonl")
+        return self._send_annotations_file(request, token, exposed, "jsonl")
 
-    def _file(self, request: Request, token: str, exposed: bool, kind: str) -> Response:
-        text = export_annotations(self._annotations(request, token, exposed), kind)
+    def _send_annotations_file(self, request: Request, token: str, exposed: bool, kind: str) -> Response:
+        text = export_annotations(self._list_annotations(request, token, exposed), kind)
         headers = {"content-disposition": f'attachment; filename="annotations.{kind}"'}
         return Response(text, headers=headers, media_type=KINDS[kind][1])
 
-    def _annotations(self, request: Request, token: str, exposed: bool) -> tuple[Annotation, ...]:
-        self._let_in(request, token)
-        exposures = self._service.browsers.exposures()
+    def _list_annotations(self, request: Request, token: str, exposed: bool) -> tuple[Annotation, ...]:
+        self._check_owner_link(request, token)
+        exposures = self._service.browser_log.exposures()
         if exposures and not exposed:
-            raise Refusal(
+            raise RequestRefusal(
                 409,
                 f"{describe_exposures(exposures)} Add ?exposed=true to export them anyway, and say so "
                 "where you use them.",
             )
-        self._service.browsers.shown(read_browser_name(request), self._with_answers())
+        self._service.browser_log.shown(read_browser_name(request), self._list_annotators_with_answers())
         return stored_annotations(self._service.store)
 
-    def _let_in(self, request: Request, token: str) -> None:
-        self._door.let_in("owner", token, request.client.host if request.client else None)
+    def _check_owner_link(self, request: Request, token: str) -> None:
+        self._door.admit_link_holder("owner", token, request.client.host if request.client else None)
 
-    def _overview(self) -> StudyOverview:
+    def _build_overview(self) -> StudyOverview:
         service = self._service
         store = service.store
-        return make_overview(
+        return make_study_overview(
             service.folder.study.tasks,
-            self._items_asked_for(),
+            self._list_asked_items(),
             store.annotators(),
             store.all_answers(),
             store.finished(),
         )
 
-    def _items_asked_for(self) -> Mapping[str, Sequence[Item]]:
+    def _list_asked_items(self) -> Mapping[str, Sequence[Item]]:
         """The items of every task; of a study until decided those that were asked for so far."""
         service = self._service
         if service.grading is None:
             return service.items_by_task
-        return {TASK: [service.items[item] for item in service.grading.asked_for()]}
+        return {TASK: [service.items[item] for item in service.grading.list_asked_passages()]}
 
-    def _with_answers(self) -> tuple[str, ...]:
+    def _list_annotators_with_answers(self) -> tuple[str, ...]:
         answers = self._service.store.all_answers()
         return tuple(
             name
@@ -137,7 +144,7 @@ class OwnerRoutes:
             if any(not answer.is_empty for answer in by_item.values())
         )
 
-    def _base(self, request: Request) -> str:
+    def _find_base_url(self, request: Request) -> str:
         return self._service.options.public_url or str(request.base_url).rstrip("/")
 
 
@@ -147,8 +154,8 @@ FEWEST = 10
 """Items below which a value is shown in grey and not called anything in a sentence."""
 
 
-def owner_page(
-    service: Service,
+def render_owner_page(
+    service: StudyService,
     found: StudyOverview,
     *,
     base: str,
@@ -158,21 +165,21 @@ def owner_page(
     """The page as HTML. `base` goes before the links; `writers` are those for whom this browser answered: what others
     answered is held back from it."""
     study = service.folder.study
-    decision = None if service.grading is None else service.grading.standing()[1]
+    decision = None if service.grading is None else service.grading.compute_standing()[1]
     odd: tuple[DoubtedPair, ...] = ()
     if service.calibration is not None and not writers:
         tasks, answers = study.tasks, service.store.all_answers()
-        odd = find_doubts(service.calibration, service.items_by_task, tasks, answers)
+        odd = find_doubted_pairs(service.calibration, service.items_by_task, tasks, answers)
     return render_template(
         "owner/owner.html", study=study, found=found, verdict=decision.verdict if decision else study_verdict(found),
-        agreed=say_agreement(found), decision=decision, doubts=odd, calibration=service.calibration,
+        agreed=say_people_agreement(found), decision=decision, doubts=odd, calibration=service.calibration,
         links=[
             (annotator, base + service.annotator_link(annotator.id))
             for annotator in (*found.annotators, *service.store.adjudicators())
         ],
-        writers=writers, adjudication=count_decided(service, found),
+        writers=writers, adjudication=count_adjudicator_decisions(service, found),
         exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
-        when=format_time, width=bar_width, most=_MOST_REMARKS, fewest=FEWEST
+        when=format_time, width=format_bar_width, most=_MOST_REMARKS, fewest=FEWEST
     )  # fmt: skip
 
 
@@ -190,10 +197,10 @@ class DoubtedPair:
     texts: tuple[str, str]
     answers: int
     mean: float
-    probability: Probability
+    probability: SamenessProbability
 
 
-def find_doubts(
+def find_doubted_pairs(
     calibration: Calibration,
     items: Mapping[str, Sequence[Item]],
     tasks: Sequence[StudyTask],
@@ -237,7 +244,7 @@ class DecisionCount:
     decided: int
 
 
-def count_decided(service: Service, found: StudyOverview) -> tuple[DecisionCount, ...]:
+def count_adjudicator_decisions(service: StudyService, found: StudyOverview) -> tuple[DecisionCount, ...]:
     """How far adjudicators are, by adjudicator and task; empty where there are none."""
     people = service.store.adjudicators()
     if not people:
@@ -255,14 +262,14 @@ def count_decided(service: Service, found: StudyOverview) -> tuple[DecisionCount
 def study_verdict(found: StudyOverview) -> str:
     """How far the study is, in a sentence."""
     if not found.decided:
-        return f"No answers yet: 0 of {found.wanted:,}"
+        return f"No answers yet: 0 of {found.wanted_answers:,}"
     if found.done and len(found.done) == len(found.annotators):
         return "Everybody has finished" if len(found.done) > 1 else f"{found.done[0].id} has finished"
-    share = numbers.format_percent(found.decided / found.wanted)
-    return f"{share} of the answers are in: {found.decided:,} of {found.wanted:,}"
+    share = numbers.format_percent(found.decided / found.wanted_answers)
+    return f"{share} of the answers are in: {found.decided:,} of {found.wanted_answers:,}"
 
 
-def say_agreement(found: StudyOverview) -> str:
+def say_people_agreement(found: StudyOverview) -> str:
     """How well people agree, in a sentence, on tasks of which enough items were answered twice to say so."""
     judged = [task for task in found.tasks if not task.agreement.reason and task.agreement.items >= FEWEST]
     if not judged:
@@ -283,7 +290,7 @@ def format_time(at: str | None) -> str:
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
-def bar_width(progress: Progress) -> str:
+def format_bar_width(progress: AnnotatorProgress) -> str:
     """How much of a bar is full."""
     return f"{100 * progress.decided / progress.items:.2f}%" if progress.items else "0%"
 
@@ -293,7 +300,7 @@ _EXCERPT = 160
 
 
 @dataclass(frozen=True)
-class Progress:
+class AnnotatorProgress:
     """How far one annotator is with one task. `complete` answers have a value; of `decided` ones the rest could not be
     judged. `median_seconds` is over decided items, None before the first."""
 
@@ -316,14 +323,14 @@ class TaskOverview:
     task: StudyTask
     title: str
     items: int
-    progress: tuple[Progress, ...]
+    progress: tuple[AnnotatorProgress, ...]
     agreement: PeopleAgreement
     interval: tuple[float, float] | None
     left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Remark:
+class AnnotatorRemark:
     """A flag or a comment, with the beginning of the item it is about."""
 
     annotator: Annotator
@@ -341,11 +348,11 @@ class StudyOverview:
 
     annotators: tuple[Annotator, ...]
     tasks: tuple[TaskOverview, ...]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[AnnotatorRemark, ...]
     last_saved_at: str | None
 
     @property
-    def wanted(self) -> int:
+    def wanted_answers(self) -> int:
         """How many answers there are when all is done."""
         return sum(progress.items for task in self.tasks for progress in task.progress)
 
@@ -363,7 +370,7 @@ class StudyOverview:
         )  # fmt: skip
 
 
-def make_overview(
+def make_study_overview(
     tasks: Sequence[StudyTask],
     items: Mapping[str, Sequence[Item]],
     annotators: Sequence[Annotator],
@@ -399,7 +406,7 @@ def _task_overview(
         decided = [answer for answer in answered if answer.is_decided]
         times = [answer.seconds for answer in decided if answer.seconds]
         progress.append(
-            Progress(
+            AnnotatorProgress(
                 annotator, task.name, len(items), len(decided), sum(answer.is_complete for answer in answered),
                 sum(bool(answer.flag) for answer in answered), statistics.median(times) if times else None,
                 finished.get(annotator.id, {}).get(task.name),
@@ -418,7 +425,7 @@ def _task_agreement(
     for annotator in sorted(answers):
         by_item = answers[annotator]
         read[annotator] = {
-            item.id: _parse_value(task, item, by_item[item.id].value)
+            item.id: _parse_answer_value(task, item, by_item[item.id].value)
             for item in items
             if item.id in by_item and by_item[item.id].is_complete
         }
@@ -442,17 +449,19 @@ def _agreement_interval(family: Family, answers: str, coefficient: str) -> tuple
     return None if interval.low is None else interval.ends
 
 
-def _parse_value(task: StudyTask, item: Item, value: Any) -> Any:
+def _parse_answer_value(task: StudyTask, item: Item, value: Any) -> Any:
     like = (0,) * len(item.payload.get("documents", ())) if task.family == "reranking" else None
-    return read_value(task.spec, value, f"The answer to {item.id}", like=like)
+    return convert_value_for_scoring(task.spec, value, f"The answer to {item.id}", like=like)
 
 
 def _list_remarks(
     items: Mapping[str, Sequence[Item]], annotators: Sequence[Annotator], answers: AnswersBy
-) -> list[Remark]:
+) -> list[AnnotatorRemark]:
     """The latest first."""
     remarks = [
-        Remark(annotator, task, item.id, item_excerpt(item), answer.flag, answer.comment, answer.saved_at)
+        AnnotatorRemark(
+            annotator, task, item.id, item_excerpt(item), answer.flag, answer.comment, answer.saved_at
+        )
         for annotator in annotators
         for task, of_task in items.items()
         for item in of_task

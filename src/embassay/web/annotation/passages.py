@@ -17,18 +17,18 @@ from typing import Any
 from embassay.errors import DataError
 from embassay.measures.judgements import UNJUDGED
 from embassay.protocols.hume.store import AnswerStore, SavedAnswer
-from embassay.protocols.hume.study import Item, Practice, Scale, Source, StudyFile, StudyFolder, StudyTask
-from embassay.protocols.rag.decision.course import StudyCourse
+from embassay.protocols.hume.study import Item, PracticeItem, Scale, Source, StudyFile, StudyFolder, StudyTask
+from embassay.protocols.rag.decision.course import LabellingCourse
 from embassay.protocols.rag.decision.population import Key
 from embassay.protocols.rag.decision.protocol import (
     LABELS,
     POOL,
-    Decision,
+    DecisionRecord,
     append_labels,
-    make_decision,
+    make_decision_record,
     open_study,
     read_labels,
-    write_standing,
+    write_study_standing,
 )
 from embassay.runs.folder import digest_json
 
@@ -54,7 +54,7 @@ If it cannot be judged, because it is broken or in a language you do not read, f
 which come to you depends on what has been graded. What you graded can be changed until its block is complete.
 """
 PRACTICE = (
-    Practice(
+    PracticeItem(
         payload={
             "query": "how long does bread dough rest before baking",
             "passage": "After the second kneading cover the dough and let it rest for 45 minutes, then bake it.",
@@ -62,7 +62,7 @@ PRACTICE = (
         answer=5,
         explanation="It says how long.",
     ),
-    Practice(
+    PracticeItem(
         payload={
             "query": "how long does bread dough rest before baking",
             "passage": "Resting lets the gluten relax, and dough that rests too short tears when it is shaped.",
@@ -70,7 +70,7 @@ PRACTICE = (
         answer=3,
         explanation="It is about resting, and does not say how long.",
     ),
-    Practice(
+    PracticeItem(
         payload={
             "query": "how long does bread dough rest before baking",
             "passage": "The oldest bakery of the town sells eleven kinds of bread and opens at six.",
@@ -81,7 +81,7 @@ PRACTICE = (
 )
 
 
-def decision_folder(path: Path) -> StudyFolder:
+def open_decision_study(path: Path) -> StudyFolder:
     """The study in a folder of `rag score --until-decided` as one to serve. DataError where it has no texts."""
     study = open_study(path)
     if study.texts is None:
@@ -91,7 +91,7 @@ def decision_folder(path: Path) -> StudyFolder:
         )  # fmt: skip
     texts = study.texts
     items = tuple(
-        Item(make_item_id(place), TASK, "mixed", {"query": texts.queries[query], "passage": texts.documents[doc]})
+        Item(make_passage_id(place), TASK, "mixed", {"query": texts.queries[query], "passage": texts.documents[doc]})
         for place, (query, doc) in enumerate(study.population.keys)
         if study.population.item[place] >= 0
     )  # fmt: skip
@@ -107,56 +107,56 @@ def decision_folder(path: Path) -> StudyFolder:
     return StudyFolder(path, written, items)
 
 
-def make_item_id(place: int) -> str:
+def make_passage_id(place: int) -> str:
     """The id of a passage by its place in the pool."""
     return f"p{place}"
 
 
-class Grading:
+class PassageGrading:
     """The study of a folder while people grade it: safe between threads."""
 
     def __init__(self, path: Path, store: AnswerStore) -> None:
         self.path, self._store, self._lock = path, store, Lock()
         self.study = open_study(path)
-        self._held: tuple[Any, StudyCourse, Decision] | None = None
+        self._held: tuple[Any, LabellingCourse, DecisionRecord] | None = None
 
     @cached_property
-    def _places(self) -> Mapping[Key, str]:
-        return {key: make_item_id(place) for place, key in enumerate(self.study.population.keys)}
+    def _item_ids_by_key(self) -> Mapping[Key, str]:
+        return {key: make_passage_id(place) for place, key in enumerate(self.study.population.keys)}
 
     @cached_property
-    def _keys(self) -> Mapping[str, Key]:
-        return {item: key for key, item in self._places.items()}
+    def _keys_by_item_id(self) -> Mapping[str, Key]:
+        return {item: key for key, item in self._item_ids_by_key.items()}
 
-    def standing(self) -> tuple[StudyCourse, Decision]:
+    def compute_standing(self) -> tuple[LabellingCourse, DecisionRecord]:
         """Where the study stands with the answers that are stored now; written to the folder where that is new."""
         with self._lock:
             fixed = read_labels(self.path / LABELS, None, {})
-            labels = {**self._graded(), **fixed}
+            labels = {**self._collect_median_grades(), **fixed}
             mark = tuple(sorted(labels.items()))
             if self._held is None or self._held[0] != mark:
-                course = self.study.follow(labels)
+                course = self.study.replay_labels(labels)
                 new = [(key, labels[key]) for key in course.counted if key not in fixed]
                 if new:
                     append_labels(self.path / LABELS, new)
-                decision = make_decision(course, self.study.terms)
-                write_standing(self.path, self.study, course, decision)
+                decision = make_decision_record(course, self.study.terms)
+                write_study_standing(self.path, self.study, course, decision)
                 self._held = mark, course, decision
             return self._held[1:]
 
     def order(self, annotator: str) -> tuple[str, ...]:
         """What this annotator has answered, then what is theirs to grade, then what others have not come to yet."""
-        course, _ = self.standing()
+        course, _ = self.compute_standing()
         answers = self._store.all_answers()
         mine_first = [
             item
             for item, answer in answers.get(annotator, {}).items()
-            if answer.is_decided and item in self._keys
+            if answer.is_decided and item in self._keys_by_item_id
         ]
         taken = {item for other in answers.values() for item, answer in other.items() if answer.is_decided}
-        asked = [self._places[key] for key in course.asked]
+        asked = [self._item_ids_by_key[key] for key in course.asked]
         place = {item: at for at, item in enumerate(asked)}
-        waiting = [item for key in course.waiting if (item := self._places[key]) not in taken]
+        waiting = [item for key in course.waiting if (item := self._item_ids_by_key[key]) not in taken]
         people = [person.id for person in self._store.annotators()]
         turn, many = people.index(annotator) if annotator in people else 0, max(len(people), 1)
         # Every so-many-th place is one person's, so that two do not grade the same passage at a time.
@@ -165,17 +165,17 @@ class Grading:
         mine_first.sort(key=lambda item: (answers[annotator][item].seq, item))
         return (*mine_first, *mine, *rest)
 
-    def is_fixed(self, item: str) -> bool:
+    def is_grade_fixed(self, item: str) -> bool:
         """Whether a passage's grade steered what was asked since."""
-        return self._keys.get(item) in read_labels(self.path / LABELS, None, {})
+        return self._keys_by_item_id.get(item) in read_labels(self.path / LABELS, None, {})
 
-    def asked_for(self) -> tuple[str, ...]:
+    def list_asked_passages(self) -> tuple[str, ...]:
         """All passages that were asked for so far."""
-        return tuple(self._places[key] for key in self.standing()[0].asked)
+        return tuple(self._item_ids_by_key[key] for key in self.compute_standing()[0].asked)
 
     def shown(self) -> dict[str, Any]:
         """What the annotators' page is told: no run's name is in it, which could sway a grade."""
-        _, decision = self.standing()
+        _, decision = self.compute_standing()
         return {
             "open": decision.is_open,
             "used": decision.used,
@@ -183,17 +183,17 @@ class Grading:
             "waiting": decision.waiting,
         }
 
-    def _graded(self) -> dict[Key, int]:
+    def _collect_median_grades(self) -> dict[Key, int]:
         """A grade for each passage that somebody decided: the lower median of people's, `UNJUDGED` where all of them
         say that it cannot be judged."""
         answers: dict[str, list[SavedAnswer]] = {}
         for by_item in self._store.all_answers().values():
             for item, answer in by_item.items():
-                if answer.is_decided and item in self._keys:
+                if answer.is_decided and item in self._keys_by_item_id:
                     answers.setdefault(item, []).append(answer)
-        return {self._keys[item]: _read_grade(of_item) for item, of_item in answers.items()}
+        return {self._keys_by_item_id[item]: _median_grade(of_item) for item, of_item in answers.items()}
 
 
-def _read_grade(answers: list[SavedAnswer]) -> int:
+def _median_grade(answers: list[SavedAnswer]) -> int:
     grades = [int(answer.value) for answer in answers if answer.is_complete]
     return statistics.median_low(grades) if grades else UNJUDGED

@@ -26,8 +26,8 @@ from markupsafe import Markup
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.adjudication import Dispute, find_disputes
-from embassay.protocols.hume.collection import read_filed, read_store_rows
-from embassay.protocols.hume.links import OWNER, LinkHolder, Links, study_key
+from embassay.protocols.hume.collection import list_decided_rows, read_annotation_files
+from embassay.protocols.hume.links import OWNER, LinkHolder, StudyLinks, study_key
 from embassay.protocols.hume.profiles import profile_questions
 from embassay.protocols.hume.store import (
     Annotator,
@@ -42,8 +42,8 @@ from embassay.protocols.hume.store import (
 from embassay.protocols.hume.study import AnnotationRow, Item, StudyFile, StudyFolder, StudyTask, read_study
 from embassay.runs.folder import digest_json
 from embassay.web import server
-from embassay.web.annotation.passages import Grading, decision_folder
-from embassay.web.server import RateLimit, address_key
+from embassay.web.annotation.passages import PassageGrading, open_decision_study
+from embassay.web.server import RateLimit, mask_client_address
 
 if TYPE_CHECKING:
     from embassay.protocols.calibration.probability import Calibration
@@ -60,12 +60,12 @@ class Adjudication:
         self._held: tuple[str, Mapping[str, tuple[Dispute, ...]]] | None = None
 
     @cached_property
-    def _filed(self) -> Sequence[AnnotationRow]:
-        return [row for rows in read_filed(self._folder).values() for row in rows]
+    def _filed_rows(self) -> Sequence[AnnotationRow]:
+        return [row for rows in read_annotation_files(self._folder).values() for row in rows]
 
     def rows(self) -> list[AnnotationRow]:
         """Everybody's answers, those of files first."""
-        return [*self._filed, *read_store_rows(self._store)]
+        return [*self._filed_rows, *list_decided_rows(self._store)]
 
     def disputes(self) -> Mapping[str, tuple[Dispute, ...]]:
         """Those of every task by its name, the farthest apart first."""
@@ -85,7 +85,7 @@ class Adjudication:
         """The items of a task to decide, the farthest apart first; what was decided stays, also where the people have
         agreed since."""
         now = tuple(dispute.item for dispute in self.disputes()[task])
-        ids = {item.id for item in self._folder.items_of(task)}
+        ids = {item.id for item in self._folder.select_task_items(task)}
         answers = self._store.answers(adjudicator)
         before = tuple(
             item
@@ -100,7 +100,7 @@ class Adjudication:
         dispute = next((other for other in every if other.item == item), None)
         return {} if dispute is None else {"others": show_dispute(task, dispute, every)}
 
-    def answerers(self, item: str) -> tuple[str, ...]:
+    def list_answerers(self, item: str) -> tuple[str, ...]:
         """Who answered an item: a browser that is shown it was shown theirs."""
         return tuple(sorted({row.annotator_id for row in self.rows() if row.item_id == item}))
 
@@ -109,10 +109,10 @@ class Adjudication:
         tasks = {item.id: item.task for item in self._folder.items}
         return {
             person.id: dict(Counter(tasks[item] for item, saved in answers.items() if saved.is_decided))
-            for person, answers in self._pair_decisions()
+            for person, answers in self._list_decisions()
         }
 
-    def _pair_decisions(self) -> list[tuple[Any, Mapping[str, SavedAnswer]]]:
+    def _list_decisions(self) -> list[tuple[Any, Mapping[str, SavedAnswer]]]:
         decisions = self._store.decisions()
         return [
             (adjudicator, decisions.get(adjudicator.id, {})) for adjudicator in self._store.adjudicators()
@@ -166,14 +166,14 @@ class ServeOptions:
 
 
 @dataclass(frozen=True)
-class Service:
+class StudyService:
     """A study that is served."""
 
     folder: StudyFolder
     store: AnswerStore
-    links: Links
+    links: StudyLinks
     options: ServeOptions = field(default_factory=ServeOptions)
-    grading: Grading | None = None
+    grading: PassageGrading | None = None
     """The study until decided that it is, if it is one."""
     calibration: Calibration | None = None
     """Of a system: answers that it did not expect are shown to the owner, and to nobody who annotates."""
@@ -191,7 +191,7 @@ class Service:
     @cached_property
     def items_by_task(self) -> Mapping[str, tuple[Item, ...]]:
         """The items of every task, in the order of the file."""
-        return {name: self.folder.items_of(name) for name in self.tasks}
+        return {name: self.folder.select_task_items(name) for name in self.tasks}
 
     @cached_property
     def adjudication(self) -> Adjudication:
@@ -199,13 +199,13 @@ class Service:
         return Adjudication(self.folder, self.store)
 
     @cached_property
-    def browsers(self) -> BrowserLog:
+    def browser_log(self) -> BrowserLog:
         """What browsers were shown and wrote."""
         return BrowserLog(self.store.database)
 
     def order(self, annotator: str, task: str) -> tuple[str, ...]:
         """The ids of a task's items in this annotator's own order; for an adjudicator those to decide."""
-        if self._adjudicates(annotator):
+        if self._is_adjudicator(annotator):
             return self.adjudication.order(annotator, task)
         if self.grading is not None:
             return self.grading.order(annotator)
@@ -213,9 +213,9 @@ class Service:
             self.folder.study.seed, annotator, task, (item.id for item in self.items_by_task[task])
         )
 
-    def _adjudicates(self, annotator: str) -> bool:
+    def _is_adjudicator(self, annotator: str) -> bool:
         held = self.store.annotator(annotator)
-        return held is not None and held.adjudicates
+        return held is not None and held.is_adjudicator
 
     def annotator_link(self, annotator: str, *, renew: bool = False) -> str:
         """The path of somebody's link."""
@@ -230,7 +230,7 @@ class Service:
         self.store.close()
 
 
-def open_service(
+def open_study_service(
     path: Path,
     annotators: Iterable[str] = (),
     simulated: Iterable[str] = (),
@@ -240,7 +240,7 @@ def open_service(
     options: ServeOptions | None = None,
     until_decided: bool = False,
     calibrated: Path | None = None,
-) -> Service:
+) -> StudyService:
     """The study in the folder `path` ready to be served to `annotators`, to scripts that are `simulated` ones, to
     `adjudicators`, and to all who were let in before; one of passages to grade `until_decided`, if it is to be that.
     `calibrated` is a file of `embassay calibrate`, of pairs like the study's.
@@ -254,12 +254,14 @@ def open_service(
             "Passages cannot be adjudicated: each is graded once.",
             mend="Leave --adjudicator or --until-decided out.",
         )
-    folder = decision_folder(path) if until_decided else read_study(path)
+    folder = open_decision_study(path) if until_decided else read_study(path)
     calibration = None if calibrated is None else _open_calibration(calibrated)
     store = open_store(folder, database)
     try:
-        _store_links(store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator")))
-        links = Links(store.database, study_key(path))
+        _add_annotators(
+            store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator"))
+        )
+        links = StudyLinks(store.database, study_key(path))
     except OSError as error:
         store.close()
         raise UsageError(
@@ -270,8 +272,8 @@ def open_service(
         # An interrupt must not leave the store locked either.
         store.close()
         raise
-    grading = Grading(path, store) if until_decided else None
-    return Service(folder, store, links, options or ServeOptions(), grading, calibration)
+    grading = PassageGrading(path, store) if until_decided else None
+    return StudyService(folder, store, links, options or ServeOptions(), grading, calibration)
 
 
 def _open_calibration(path: Path) -> Calibration:
@@ -282,56 +284,56 @@ def _open_calibration(path: Path) -> Calibration:
     return system
 
 
-def _store_links(store: AnswerStore, people: Iterable[tuple[Iterable[str], Kind]]) -> None:
+def _add_annotators(store: AnswerStore, people: Iterable[tuple[Iterable[str], Kind]]) -> None:
     for names, kind in people:
         for name in names:
             store.add_annotator(name, kind)
-    if not store.everybody():
+    if not store.list_all_link_holders():
         raise UsageError(
             "This study has no annotators yet.", mend="Name somebody: --annotator ann --annotator bob"
         )
 
 
 def serve_study(
-    service: Service, listening: socket.socket, *, proxy_headers: bool, ready: Callable[[], None]
+    service: StudyService, listening: socket.socket, *, proxy_headers: bool, ready: Callable[[], None]
 ) -> None:
     """Serve a study until Ctrl-C or TERM; see `web.server.serve`. ModelError where the extra `web` is missing."""
 
     def make() -> Any:
-        from embassay.web.annotation.app import make_app
+        from embassay.web.annotation.app import make_annotation_app
 
-        return make_app(service)
+        return make_annotation_app(service)
 
-    server.serve(make, listening, command="hume serve", proxy_headers=proxy_headers, ready=ready)
+    server.serve_until_signal(make, listening, command="hume serve", proxy_headers=proxy_headers, ready=ready)
 
 
-class LinkDoor:
+class LinkGatekeeper:
     """Lets holders of links in, and tells nobody else whether a link exists."""
 
-    def __init__(self, links: Links, options: ServeOptions) -> None:
+    def __init__(self, links: StudyLinks, options: ServeOptions) -> None:
         self._links, self._origins = links, options.origins
         rates = options.rates
         self._own = RateLimit(rates.burst, rates.per_second)
         self._wrong = RateLimit(rates.wrong_burst, rates.wrong_per_second)
 
-    def let_in(self, role: Role, token: str, address: str | None) -> LinkHolder:
+    def admit_link_holder(self, role: Role, token: str, address: str | None) -> LinkHolder:
         """The holder of the link. Raises Refusal: 404 where there is none, 429 where too much was asked or guessed.
 
         An address that guessed too often learns nothing more of wrong links; a right one is let in from there, too, as
         many people may share the address with a guesser, and a link is too long to be guessed.
         """
-        key = address_key(address)
+        key = mask_client_address(address)
         mark = hashlib.sha256(token.encode("utf-8", "replace")).digest()
         holder = self._links.find(token)
         if holder is None or holder.role != role:
-            if self._wrong.allows(key):
+            if self._wrong.can_take_request(key):
                 raise make_not_found()
-            raise Refusal(429, "Too many wrong links. Wait a minute.")
-        if not self._own.allows(mark.hex()):
-            raise Refusal(429, "Too many requests at once. Wait a moment.")
+            raise RequestRefusal(429, "Too many wrong links. Wait a minute.")
+        if not self._own.can_take_request(mark.hex()):
+            raise RequestRefusal(429, "Too many requests at once. Wait a moment.")
         return holder
 
-    def check_form(self, token: str, headers: Mapping[str, str]) -> None:
+    def check_request_forgery(self, token: str, headers: Mapping[str, str]) -> None:
         """Raises Refusal for a change that another site, or a form of one, could have sent."""
         empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
         # Without asking first, a browser sends forms and plain text to another site, but no JSON.
@@ -339,16 +341,16 @@ class LinkDoor:
             not empty
             and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json"
         ):
-            raise Refusal(415, "Send JSON.")
+            raise RequestRefusal(415, "Send JSON.")
         # Old browsers do not send this header: of them the origin decides alone.
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise Refusal(403, "This request did not come from the page.")
+            raise RequestRefusal(403, "This request did not come from the page.")
         origin = headers.get("origin")
         origins = (headers.get("host", "").lower(), *self._origins)
         if origin is not None and urlsplit(origin).netloc.lower() not in origins:
-            raise Refusal(403, "This request did not come from the page.")
+            raise RequestRefusal(403, "This request did not come from the page.")
         if not self._links.is_form_key(token, headers.get("x-csrf-token", "")):
-            raise Refusal(403, "The page is out of date. Load it again.")
+            raise RequestRefusal(403, "The page is out of date. Load it again.")
 
 
 COOKIE = "embassay_browser"
@@ -380,7 +382,7 @@ def set_cookie(request: Request, answer: Response, name: str) -> None:
     )
 
 
-class Refusal(Exception):
+class RequestRefusal(Exception):
     """A request that is refused with `status`; `more` are further fields of the answer."""
 
     def __init__(self, status: int, sentence: str, **more: Any) -> None:
@@ -393,9 +395,9 @@ class Refusal(Exception):
         return {"error": self.sentence, **self.more}
 
 
-def make_not_found() -> Refusal:
+def make_not_found() -> RequestRefusal:
     """The one answer for wrong links, unknown paths and what is somebody else's."""
-    return Refusal(404, "There is nothing here.")
+    return RequestRefusal(404, "There is nothing here.")
 
 
 RIGHT_TO_LEFT = frozenset(
@@ -404,7 +406,7 @@ RIGHT_TO_LEFT = frozenset(
 SETTINGS = {"single_keys": True, "advance": False, "theme": "system"}
 
 
-def show_study(service: Service, annotator: Annotator) -> dict[str, Any]:
+def show_study(service: StudyService, annotator: Annotator) -> dict[str, Any]:
     """The study as one annotator meets it: no item's text is in it."""
     answers = service.store.answers(annotator.id)
     finished = service.store.finished().get(annotator.id, {})
@@ -416,7 +418,7 @@ def show_study(service: Service, annotator: Annotator) -> dict[str, Any]:
         )
         for task in study.tasks
     ]
-    if annotator.adjudicates:
+    if annotator.is_adjudicator:
         # They have been told already, and see only what is to decide.
         tasks = [{**task, "practice": []} for task in tasks if task["items"]]
     return {
@@ -424,14 +426,14 @@ def show_study(service: Service, annotator: Annotator) -> dict[str, Any]:
         "annotator": {"name": annotator.name, "settings": {**SETTINGS, **annotator.settings}},
         "guidelines_version": study.guidelines_version,
         "tasks": tasks,
-        **({"adjudicates": True} if annotator.adjudicates else show_profile(service, annotator)),
-        "answers": {item: answer_shown(answer) for item, answer in answers.items() if not answer.is_empty},
-        "seq": service.store.last_seq(annotator.id),
+        **({"adjudicates": True} if annotator.is_adjudicator else show_profile(service, annotator)),
+        "answers": {item: show_answer(answer) for item, answer in answers.items() if not answer.is_empty},
+        "seq": service.store.find_last_sequence_number(annotator.id),
         **({} if service.grading is None else {"until_decided": service.grading.shown()}),
     }
 
 
-def show_profile(service: Service, annotator: Annotator) -> dict[str, Any]:
+def show_profile(service: StudyService, annotator: Annotator) -> dict[str, Any]:
     """What the study asks of its annotators, and what this one has said; nothing where it asks nothing."""
     study = service.folder.study
     if not study.profile:
@@ -456,10 +458,10 @@ def task_titles(tasks: Sequence[StudyTask]) -> dict[str, str]:
     names."""
     often = Counter(task.title for task in tasks)
 
-    def own(task: StudyTask) -> str:
+    def title_with_name(task: StudyTask) -> str:
         return task.name if task.title in task.name else f"{task.title} ({task.name})"
 
-    return {task.name: task.title if often[task.title] == 1 else own(task) for task in tasks}
+    return {task.name: task.title if often[task.title] == 1 else title_with_name(task) for task in tasks}
 
 
 def show_task(task: StudyTask, title: str, items: list[str], finished: bool) -> dict[str, Any]:
@@ -473,7 +475,7 @@ def show_task(task: StudyTask, title: str, items: list[str], finished: bool) -> 
         "question": task.question,
         "labels": [label.model_dump() for label in task.labels],
         "scale": task.scale.model_dump() if task.scale else None,
-        "guidelines_html": str(as_html(task.guidelines)),
+        "guidelines_html": str(render_markdown(task.guidelines)),
         "practice": [practice.model_dump() for practice in task.practice],
         "n": len(items),
         "items": items,
@@ -487,7 +489,7 @@ def show_item(item: Item, others: Mapping[str, Any] | None = None) -> dict[str, 
     return {"id": item.id, "task": item.task, "payload": {**item.payload, **(others or {})}}
 
 
-def answer_shown(answer: SavedAnswer) -> dict[str, Any]:
+def show_answer(answer: SavedAnswer) -> dict[str, Any]:
     """An annotator's own answer; `seconds` so that the page goes on counting."""
     return {
         "value": answer.value,
@@ -503,11 +505,11 @@ _DOWN = 2
 """A page has its own heading: those of guidelines stand below it."""
 
 
-def as_html(markdown: str) -> Markup:
+def render_markdown(markdown: str) -> Markup:
     """Guidelines as HTML. Tags in them are shown as text, a picture is only linked, and a link that is no web address
     stays text.
 
-    >>> as_html("**Rate** <b onclick=x>both</b>")
+    >>> render_markdown("**Rate** <b onclick=x>both</b>")
     Markup('<p><strong>Rate</strong> &lt;b onclick=x&gt;both&lt;/b&gt;</p>\\n')
     """
     return Markup(_markdown_parser().render(markdown))
@@ -518,7 +520,7 @@ def _markdown_parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     markdown.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign]
     markdown.core.ruler.push("fit", _adapt_markdown)
-    markdown.add_render_rule("link_open", _link_open)
+    markdown.add_render_rule("link_open", _render_link_open)
     return markdown
 
 
@@ -530,7 +532,7 @@ def _adapt_markdown(state: StateCore) -> None:
             token.tag = f"h{min(6, int(token.tag[1]) + _DOWN)}"
 
 
-def _link_open(self: RendererHTML, tokens: Any, i: int, options: Any, env: Any) -> str:
+def _render_link_open(self: RendererHTML, tokens: Any, i: int, options: Any, env: Any) -> str:
     # A personal link must not travel along, nor the page it leads to reach back.
     tokens[i].attrSet("target", "_blank")
     tokens[i].attrSet("rel", "noopener noreferrer nofollow")

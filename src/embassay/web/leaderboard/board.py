@@ -14,16 +14,16 @@ from typing import Any
 from urllib.parse import quote
 
 from embassay.document import blocks
-from embassay.document.claims import describe_first, describe_gap
+from embassay.document.claims import describe_first, describe_gap_of_best_two
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
-    describe_left_out,
+    claim_count,
+    claim_pair_comparison,
+    claim_possible_leaders,
+    claim_value,
+    describe_beating_baselines,
     select_above_references,
-    state_contenders,
-    state_count,
-    state_pair,
-    state_value,
 )
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
@@ -32,34 +32,40 @@ from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     describe_undecided_pair,
 )
-from embassay.protocols.kernel.tables import Unit
-from embassay.report.record import label_names
+from embassay.protocols.kernel.tables import MeasureFormat
+from embassay.report.record import shorten_names_to_labels
 from embassay.web.leaderboard.contract import (
-    Board,
     BoardCell,
     BoardColumn,
     BoardDataset,
     BoardLine,
     BoardPart,
     BoardVerdict,
-    Facts,
+    Leaderboard,
     ListedRun,
     State,
     Status,
+    SystemFacts,
     SystemRow,
-    as_plain,
+    convert_to_plain,
 )
-from embassay.web.leaderboard.folders import RunData, board_title, dataset_language, without_paths
+from embassay.web.leaderboard.folders import RunData, board_title, dataset_language, strip_absolute_paths
 from embassay.web.leaderboard.ranking import (
     METHOD,
     UNTESTED,
     At,
     PairTests,
-    Replicates,
+    ReplicateCache,
     TestedColumn,
     compare_standings,
 )
-from embassay.web.leaderboard.table import Entrant, Member, VersionRuns, make_cell, place_of
+from embassay.web.leaderboard.table import (
+    BoardEntrant,
+    BoardMember,
+    VersionRuns,
+    find_column_place,
+    make_board_cell,
+)
 
 _LONGEST = 80
 _MOST_NAMED = 4
@@ -67,7 +73,7 @@ _FEW = 10
 
 
 def board_verdict(
-    board: VersionRuns, members: Sequence[Member], tests: TestedColumn, labels: Mapping[str, str]
+    board: VersionRuns, members: Sequence[BoardMember], tests: TestedColumn, labels: Mapping[str, str]
 ) -> blocks.Verdict:
     """Who may be first on the leading column."""
     lead = board.lead
@@ -76,12 +82,12 @@ def board_verdict(
         return _unfinished_verdict(board)
     on = "" if lead.task == OVERALL else f" on {lead.title}"
     if len(ranked) == 1:
-        return _single_verdict(ranked[0], lead, on, labels)
+        return _single_system_verdict(ranked[0], lead, on, labels)
     values = {member.name: member.cells[lead.key].value or 0.0 for member in ranked}
-    first = _first_claims(lead, ranked, tests, _reference_floor(members, lead))
+    first = _state_possible_leaders(lead, ranked, tests, _best_reference_score(members, lead))
     if not first:
         return _unranked_verdict(lead, values, tests, on)
-    gap, unit = _gap_claims(lead, ranked, tests), _column_unit(lead)
+    gap, unit = _state_gap_to_second(lead, ranked, tests), _column_unit(lead)
     every = (
         "embedding model"
         if any(member.group == CLASSICAL for member in members if member.complete)
@@ -91,46 +97,52 @@ def board_verdict(
         first, lambda name: _cut_label(labels[name]), on, every=every
     )
     lede = tuple(
-        describe_gap(claim, labels.__getitem__, values.__getitem__, unit, _untold_words(tests))
+        describe_gap_of_best_two(
+            claim, labels.__getitem__, values.__getitem__, unit, _describe_undecided_gap(tests)
+        )
         for claim in gap
     )
     return blocks.Verdict(heading, lede, (*first, *gap))
 
 
-def _first_claims(
-    lead: BoardColumn, ranked: Sequence[Member], tests: TestedColumn, floor: float | None
+def _state_possible_leaders(
+    lead: BoardColumn, ranked: Sequence[BoardMember], tests: TestedColumn, floor: float | None
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
-    first = select_above_references(list(able), lambda name: _turned_value(able[name], lead), floor)
+    first = select_above_references(list(able), lambda name: _orient_value_upward(able[name], lead), floor)
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
     names = [member.name for member in ranked]
-    return state_contenders(lead.key, first, names, alone=alone, below=len(able) - len(first))
+    return claim_possible_leaders(lead.key, first, names, alone=alone, below=len(able) - len(first))
 
 
-def _reference_floor(members: Sequence[Member], lead: BoardColumn) -> float | None:
+def _best_reference_score(members: Sequence[BoardMember], lead: BoardColumn) -> float | None:
     """What the best reference, which knows nothing, scores, turned so that more is better; None without one."""
     known = [member for member in members if member.group == REFERENCE and lead.key in member.cells]
-    values = [_turned_value(member, lead) for member in known if member.cells[lead.key].value is not None]
+    values = [
+        _orient_value_upward(member, lead) for member in known if member.cells[lead.key].value is not None
+    ]
     return max(values, default=None)
 
 
-def _turned_value(member: Member, lead: BoardColumn) -> float:
+def _orient_value_upward(member: BoardMember, lead: BoardColumn) -> float:
     value = member.cells[lead.key].value or 0.0
     return value if lead.higher_is_better else -value
 
 
-def _gap_claims(lead: BoardColumn, ranked: Sequence[Member], tests: TestedColumn) -> tuple[Claim, ...]:
+def _state_gap_to_second(
+    lead: BoardColumn, ranked: Sequence[BoardMember], tests: TestedColumn
+) -> tuple[Claim, ...]:
     """What the test says of the two best; none without a test. Its differences are turned so that more is better."""
     if tests.gap is None:
         return ()
     gap, (a, b) = tests.gap, [member.name for member in ranked[:2]]
     apart = gap.p_adjusted < ALPHA
-    claim = state_pair(lead.key, a, b, gap.difference, gap.low, gap.high, apart=apart)
+    claim = claim_pair_comparison(lead.key, a, b, gap.difference, gap.low, gap.high, apart=apart)
     return (claim,)
 
 
-def _untold_words(tests: TestedColumn) -> str:
+def _describe_undecided_gap(tests: TestedColumn) -> str:
     return (
         ""
         if tests.gap is None
@@ -138,9 +150,13 @@ def _untold_words(tests: TestedColumn) -> str:
     )
 
 
-def _single_verdict(member: Member, lead: BoardColumn, on: str, labels: Mapping[str, str]) -> blocks.Verdict:
-    claim = state_value(member.name, lead.key, member.cells[lead.key].value)
-    scores = f"{_cut_label(labels[member.name])} scores {_say_value(member, lead)}{on or ' overall'}"
+def _single_system_verdict(
+    member: BoardMember, lead: BoardColumn, on: str, labels: Mapping[str, str]
+) -> blocks.Verdict:
+    claim = claim_value(member.name, lead.key, member.cells[lead.key].value)
+    scores = (
+        f"{_cut_label(labels[member.name])} scores {_format_member_value(member, lead)}{on or ' overall'}"
+    )
     return blocks.Verdict((scores,), (("Add a second system to compare.",),), (claim,))
 
 
@@ -153,19 +169,19 @@ def _unranked_verdict(
         Claim(least, "least", lead.key, others[least], values[least]),
         Claim(most, "most", lead.key, others[most], values[most]),
     )
-    ends = " and ".join(_column_unit(lead).write_value(claim.value or 0.0) for claim in claims)
+    ends = " and ".join(_column_unit(lead).format_value_in_text(claim.value or 0.0) for claim in claims)
     lede = f"Values lie between {ends}. No test compares them ({tests.reason})."
     return blocks.Verdict((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
 
 
-def board_care(
-    board: VersionRuns, members: Sequence[Member], runs: Sequence[ListedRun], broken: int
+def list_board_warnings(
+    board: VersionRuns, members: Sequence[BoardMember], runs: Sequence[ListedRun], broken: int
 ) -> tuple[str, ...]:
     """What a reader must know before the table, each with its count and consequence."""
-    return tuple(_care_sentences(board, members, runs, broken))
+    return tuple(_write_board_warnings(board, members, runs, broken))
 
 
-def simulated_share(board: VersionRuns) -> str:
+def say_simulated_share(board: VersionRuns) -> str:
     """`All` or `Some` where scripts stand in for people, else nothing."""
     return next((run.scripts for run in board.runs if run.scripts), "")
 
@@ -175,14 +191,14 @@ def _name_several_first(first: Sequence[Claim], labels: Mapping[str, str], on: s
     names = [labels[claim.subject] for claim in first]
     if not 1 < len(names) <= 3 or len(names) == first[0].of:
         return ()
-    named = f"{', '.join(names[:-1])} and {names[-1]} may be first{on}{describe_left_out(first[0])}"
+    named = f"{', '.join(names[:-1])} and {names[-1]} may be first{on}{describe_beating_baselines(first[0])}"
     return (named,) if len(named) <= _LONGEST else ()
 
 
 def _unfinished_verdict(board: VersionRuns) -> blocks.Verdict:
     work = [work for run in board.runs for work in run.work]
-    claim = state_count("finished", sum(cell.status == "done" for cell in work), len(work))
-    cells = f"{numbers.format_count(claim.n)} of {numbers.format_counted(claim.of, 'cell')}"
+    claim = claim_count("finished", sum(cell.status == "done" for cell in work), len(work))
+    cells = f"{numbers.format_count(claim.n)} of {numbers.format_count_with_noun(claim.of, 'cell')}"
     if not claim.n:
         lede = f"{cells}. This page fills as cells end."
         return blocks.Verdict(("Nothing finished yet",), ((lede,),), (claim,))
@@ -191,40 +207,40 @@ def _unfinished_verdict(board: VersionRuns) -> blocks.Verdict:
     return blocks.Verdict((heading,), ((lede,),), (claim,))
 
 
-def _care_sentences(
-    board: VersionRuns, members: Sequence[Member], runs: Sequence[ListedRun], broken: int
+def _write_board_warnings(
+    board: VersionRuns, members: Sequence[BoardMember], runs: Sequence[ListedRun], broken: int
 ) -> Iterator[str]:
-    if scripts := simulated_share(board):
+    if scripts := say_simulated_share(board):
         yield (
             f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
         )
-    failed = [work for member in members for work in member.entrant.work if work.status == "failed"]
+    failed = [work for member in members for work in member.entrant.own_cells if work.status == "failed"]
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
         more = f" and {numbers.format_count(len(failed) - 1)} more" if len(failed) > 1 else ""
-        yield f"{numbers.format_counted(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
+        yield f"{numbers.format_count_with_noun(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
     waiting = [member for member in members if not member.complete and member.group != "reference"]
     if waiting and not failed:
         what = "system is" if len(waiting) == 1 else "systems are"
         yield f"{numbers.format_count(len(waiting))} {what} not complete: without a rank, listed below the others."
     stale = [run.name for run in runs if run.status == "stale"]
     if stale:
-        yield f"{_list_names(stale)} has been silent for long and may have been killed."
+        yield f"{_join_some_names(stale)} has been silent for long and may have been killed."
     twice = [member.name for member in members if member.entrant.others]
     if twice:
         who = "is" if len(twice) == 1 else "are"
         yield (
-            f"{numbers.format_counted(len(twice), 'system')} {who} in several runs of this version: the "
+            f"{numbers.format_count_with_noun(len(twice), 'system')} {who} in several runs of this version: the "
             "newest finished one "
             "counts."
         )
     few = [
         column
         for column in board.overview
-        if 0 < _most_items(members, column) < _FEW and column.task != OVERALL
+        if 0 < _largest_item_count(members, column) < _FEW and column.task != OVERALL
     ]
     if few and board.kind != "mteb":  # there n counts the tasks of a mean
-        titles = _list_names([column.title for column in few])
+        titles = _join_some_names([column.title for column in few])
         yield f"{titles} have under {_FEW} items: too few to rely on their ranks."
     codes = {str(run.manifest.get("embassay") or "") for run in board.runs}
     if len(codes) > 1:
@@ -234,26 +250,26 @@ def _care_sentences(
         )
     if broken:
         yield (
-            f"{numbers.format_counted(broken, 'folder')} cannot be read and {'is' if broken == 1 else 'are'} "
+            f"{numbers.format_count_with_noun(broken, 'folder')} cannot be read and {'is' if broken == 1 else 'are'} "
             "left out."
         )
 
 
-def _most_items(members: Sequence[Member], column: BoardColumn) -> int:
+def _largest_item_count(members: Sequence[BoardMember], column: BoardColumn) -> int:
     return max((member.cells[column.key].n for member in members), default=0)
 
 
-def _list_names(names: Sequence[str]) -> str:
+def _join_some_names(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {numbers.format_count(more)} more" if more > 0 else "")
 
 
-def _say_value(member: Member, column: BoardColumn) -> str:
-    return _column_unit(column).write_value(member.cells[column.key].value or 0.0)
+def _format_member_value(member: BoardMember, column: BoardColumn) -> str:
+    return _column_unit(column).format_value_in_text(member.cells[column.key].value or 0.0)
 
 
-def _column_unit(column: BoardColumn) -> Unit:
-    return Unit(column.factor, column.decimals, 1 if column.unit == "points" else column.decimals)
+def _column_unit(column: BoardColumn) -> MeasureFormat:
+    return MeasureFormat(column.factor, column.decimals, 1 if column.unit == "points" else column.decimals)
 
 
 def _cut_label(label: str) -> str:
@@ -277,16 +293,16 @@ class BoardSurroundings:
 class MadeBoard:
     """A board and what it was made of; `whole` says whether all its columns have been tested."""
 
-    board: Board
+    board: Leaderboard
     joined: VersionRuns
-    members: tuple[Member, ...]
+    members: tuple[BoardMember, ...]
     whole: bool = True
 
 
-def make_board(
+def build_leaderboard(
     joined: VersionRuns,
     around: BoardSurroundings,
-    replicates: Replicates,
+    replicates: ReplicateCache,
     tests: ColumnTests,
     *,
     later: bool = False,
@@ -296,20 +312,24 @@ def make_board(
     leading column is tested now: the pairs of hundreds of systems take seconds a column. With `values_only` nothing is
     tested, and no replicates are read."""
     standings = {} if values_only else joined.standings(replicates, joined.overview)
-    members = joined.members(standings)
+    members = joined.order_members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
-    part, tested = make_part(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
-    label = dict(label_names([member.name for member in members]))
-    if simulated_share(joined):
+    part, tested = make_board_part(
+        joined, members, joined.overview, standings, tests, alike=[lead], later=later
+    )
+    label = dict(shorten_names_to_labels([member.name for member in members]))
+    if say_simulated_share(joined):
         label |= {member.name: "simulated annotators" for member in members if member.kind == "person"}
-    runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
-    columns = with_counts(joined.columns, part.cells)
+    runs = tuple(describe_listed_run(run, around.statuses[run.name]) for run in joined.runs)
+    columns = add_item_counts(joined.columns, part.cells)
     newest = joined.runs[0]
     outcome = board_verdict(joined, members, tested.get(lead, TestedColumn()), label)
-    said = BoardVerdict(blocks.plain_text(outcome.heading), " ".join(map(blocks.plain_text, outcome.lede)))
-    board = Board(
+    said = BoardVerdict(
+        blocks.join_sentence_text(outcome.heading), " ".join(map(blocks.join_sentence_text, outcome.lede))
+    )
+    board = Leaderboard(
         joined.id, board_title(newest), newest.kind, joined.version, board_status(runs), newest_time(runs), "",
-        around.newer, said, board_care(joined, members, runs, around.broken),
+        around.newer, said, list_board_warnings(joined, members, runs, around.broken),
         tuple(_run_datasets(newest)), runs, lead,
         tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
         tuple(_system_row(joined, member, i, label[member.name], around) for i, member in enumerate(members)),
@@ -322,7 +342,7 @@ def make_board(
 
 def make_board_line(joined: VersionRuns, around: BoardSurroundings) -> BoardLine:
     """A board in the list; nothing is tested for it."""
-    runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
+    runs = tuple(describe_listed_run(run, around.statuses[run.name]) for run in joined.runs)
     return BoardLine(
         joined.id, board_title(joined.runs[0]), joined.kind, joined.version, board_status(runs), newest_time(runs),
         len({name for run in joined.runs for name in run.systems}),
@@ -332,16 +352,16 @@ def make_board_line(joined: VersionRuns, around: BoardSurroundings) -> BoardLine
     )  # fmt: skip
 
 
-def run_of(run: RunData, status: Status) -> ListedRun:
+def describe_listed_run(run: RunData, status: Status) -> ListedRun:
     """A run as told to a page. While it goes on, it was updated when its files were."""
     updated = run.updated
-    if run.running:
+    if run.is_running:
         updated = datetime.fromtimestamp(run.folder.touched, UTC).isoformat(timespec="seconds")
     done = sum(work.status == "done" for work in run.work)
-    return ListedRun(run.name, status, updated, done, len(run.work), report_of(run))
+    return ListedRun(run.name, status, updated, done, len(run.work), find_report_address(run))
 
 
-def report_of(run: RunData) -> str | None:
+def find_report_address(run: RunData) -> str | None:
     """Where the report of a run is, after a page's base; None where it has none."""
     return f"runs/{quote(run.name)}/report.html" if run.folder.has_report else None
 
@@ -369,7 +389,7 @@ def _run_datasets(run: RunData) -> list[BoardDataset]:
 
 
 def _system_row(
-    joined: VersionRuns, member: Member, index: int, label: str, around: BoardSurroundings
+    joined: VersionRuns, member: BoardMember, index: int, label: str, around: BoardSurroundings
 ) -> SystemRow:
     entrant = member.entrant
     return SystemRow(
@@ -382,20 +402,20 @@ def _system_row(
         _member_state(member),
         _unranked_note(joined, member),
         entrant.run.name,
-        report_of(entrant.run),
+        find_report_address(entrant.run),
         tuple(run.name for run in entrant.others),
-        replace(collect_facts(entrant), last_check=around.watched.get(member.name, "")),
+        replace(collect_system_facts(entrant), last_check=around.watched.get(member.name, "")),
     )
 
 
-def _member_state(member: Member) -> State:
+def _member_state(member: BoardMember) -> State:
     states = {cell.state for cell in member.cells.values()}
     if "running" in states:
         return "running"
     return "done" if member.complete or member.group == "reference" else "partial"
 
 
-def _unranked_note(joined: VersionRuns, member: Member) -> str:
+def _unranked_note(joined: VersionRuns, member: BoardMember) -> str:
     """Why a system has no rank, with the mean of what it has."""
     if member.complete or member.group == "reference":
         return ""
@@ -406,9 +426,9 @@ def _unranked_note(joined: VersionRuns, member: Member) -> str:
     if lead is not None and lead.state == "undefined":
         return lead.reason
     if mean is None or mean[0] is None or joined.lead is None:
-        return f"{done} of {numbers.format_counted(len(tasks), 'column')} finished"
+        return f"{done} of {numbers.format_count_with_noun(len(tasks), 'column')} finished"
     value = numbers.format_score(mean[0] * joined.lead.factor, joined.lead.decimals)
-    return f"mean of the {numbers.format_counted(mean[3], 'finished task')} {value}"
+    return f"mean of the {numbers.format_count_with_noun(mean[3], 'finished task')} {value}"
 
 
 _DIGITS = 8
@@ -436,7 +456,7 @@ class ColumnTests:
         """The tests of one column among the `ranked` systems. Incomplete systems take no part but in a mean over
         some datasets that they have, and references only where they reach the leader. Where tests are not known yet
         and `make` is false, there are none for now."""
-        place = place_of(column)
+        place = find_column_place(column)
         behind = {
             entrant.name: (entrant.run.name, entrant.run.folder.stamp[:3])
             for entrant in board.entrants
@@ -465,9 +485,9 @@ class ColumnTests:
         return tested
 
 
-def make_part(
+def make_board_part(
     board: VersionRuns,
-    members: Sequence[Member],
+    members: Sequence[BoardMember],
     columns: Sequence[BoardColumn],
     standings: At,
     tests: ColumnTests,
@@ -505,7 +525,7 @@ def make_part(
     return (part if stamp else replace(part, stamp=hash_record(part))), tested
 
 
-def with_counts(
+def add_item_counts(
     columns: Sequence[BoardColumn], cells: Mapping[str, Sequence[BoardCell]]
 ) -> tuple[BoardColumn, ...]:
     """The columns with the largest number of items of their cells, where these are given."""
@@ -524,10 +544,10 @@ def round_cell(cell: BoardCell) -> BoardCell:
     )
 
 
-def _board_cell(member: Member, column: BoardColumn, standings: At) -> BoardCell:
+def _board_cell(member: BoardMember, column: BoardColumn, standings: At) -> BoardCell:
     """The cell, with the interval of its replicates where the row was written without one."""
-    cell = member.cells.get(column.key) or make_cell(member.entrant, column)
-    standing = standings.get((place_of(column), member.name))
+    cell = member.cells.get(column.key) or make_board_cell(member.entrant, column)
+    standing = standings.get((find_column_place(column), member.name))
     if cell.value is not None and cell.low is None and standing is not None:
         low, high = standing.headline.interval
         cell = cell._replace(low=low, high=high)
@@ -536,7 +556,7 @@ def _board_cell(member: Member, column: BoardColumn, standings: At) -> BoardCell
 
 def hash_record(record: Any) -> str:
     """A digest of a record's content."""
-    plain = json.dumps(as_plain(record), ensure_ascii=False, separators=(",", ":"))
+    plain = json.dumps(convert_to_plain(record), ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -553,31 +573,31 @@ _FLOAT = 4
 """Bytes of a number of a vector: a million vectors take as many MB for each dimension."""
 
 
-def collect_facts(entrant: Entrant) -> Facts:
+def collect_system_facts(entrant: BoardEntrant) -> SystemFacts:
     """The facts of a system, from the manifest and the cells of its run; of a sweep's stack from its measurements."""
     facts = entrant.described.get("facts") or {}
     stack = entrant.run.stacks.get(entrant.name, {})
-    seconds = sum(work.seconds or 0.0 for work in entrant.work if work.status == "done")
-    texts = sum(work.texts for work in entrant.work if work.status == "done")
-    dims = _whole_number(facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims"))
-    return Facts(
+    seconds = sum(work.seconds or 0.0 for work in entrant.own_cells if work.status == "done")
+    texts = sum(work.texts for work in entrant.own_cells if work.status == "done")
+    dims = _parse_whole_number(facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims"))
+    return SystemFacts(
         dims,
-        _whole_number(facts.get("max_tokens")),
-        _whole_number(facts.get("parameters")),
+        _parse_whole_number(facts.get("max_tokens")),
+        _parse_whole_number(facts.get("parameters")),
         _parse_number(facts.get("usd_per_million_tokens")),
         _parse_number(stack.get("cost")),
-        _stack_latency(stack),
+        _stack_p95_latency(stack),
         round(seconds, 3) or None,
         round(texts / seconds, 1) if texts and seconds else None,
-        without_paths(str(facts.get("licence") or "")),
-        without_paths(str(facts.get("summary") or "")),
+        strip_absolute_paths(str(facts.get("licence") or "")),
+        strip_absolute_paths(str(facts.get("summary") or "")),
         _parse_number(facts.get("weights_mb")),
         None if stack or dims is None else float(dims * _FLOAT),
-        _index_mb(stack),
+        _index_megabytes(stack),
     )
 
 
-def _index_mb(stack: Mapping[str, Any]) -> float | None:
+def _index_megabytes(stack: Mapping[str, Any]) -> float | None:
     """Of a stack's index, as measured, else what its structure takes."""
     memory = stack.get("memory") or {}
     taken = _parse_number(memory.get("memory"))
@@ -586,13 +606,13 @@ def _index_mb(stack: Mapping[str, Any]) -> float | None:
     return None if taken is None else round(taken / 1e6, 3)
 
 
-def _stack_latency(stack: Mapping[str, Any]) -> float | None:
+def _stack_p95_latency(stack: Mapping[str, Any]) -> float | None:
     """The 95th percentile of a stack's whole answer."""
     total = [time for time in stack.get("times") or () if time.get("stage") == "total"]
     return _parse_number(total[0].get("p95")) if total else None
 
 
-def _whole_number(value: Any) -> int | None:
+def _parse_whole_number(value: Any) -> int | None:
     number = _parse_number(value)
     return None if number is None else round(number)
 

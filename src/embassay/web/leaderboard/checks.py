@@ -9,7 +9,7 @@ from embassay.errors import DataError
 from embassay.protocols.watch.history import ENDING, WatchCheck, read_checks
 
 
-def last_checks(root: Path) -> Mapping[str, str]:
+def find_last_checks(root: Path) -> Mapping[str, str]:
     """Of each system that was checked, what the newest check in `root` or a folder in it says, and when. A file that
     holds no checks says nothing."""
     newest: dict[str, WatchCheck] = {}

@@ -55,7 +55,7 @@ class BoardCell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenRunFolder:
     """A folder that looks like a run and cannot be shown; `name` is relative to the folder served."""
 
     name: str
@@ -83,13 +83,13 @@ class BoardLine:
 
 
 @dataclass(frozen=True)
-class Boards:
+class BoardList:
     """All boards of the folder, newest first. `folder` is its name, never its path; `generated` is when it was read."""
 
     folder: str
     generated: str
     boards: tuple[BoardLine, ...]
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[BrokenRunFolder, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class BoardColumn:
 
 
 @dataclass(frozen=True)
-class Facts:
+class SystemFacts:
     """What is known of a system apart from scores; null where it is not. Prices in US dollars; `seconds` is the time of
     its cells of this board. Memory in MB: of its weights, of the vectors of a million texts (32 bits a number), of a
     stack's index."""
@@ -188,7 +188,7 @@ class SystemRow:
     run: str
     report: str | None
     others: tuple[str, ...]
-    facts: Facts
+    facts: SystemFacts
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class BoardPart:
 
 
 @dataclass(frozen=True)
-class Board:
+class Leaderboard:
     """A comparable table: one protocol on one version of the data. `cells`, `ranks`, `best` and `top` are those of
     `BoardPart` for the overview columns; `alike` is given for the lead column only. `stamp` changes when anything here
     does.
@@ -257,7 +257,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Changes:
+class BoardChanges:
     """What is new since a board with the stamp `since`. `whole` says that it is too much for one update (or that the
     server does not know `since`): then the rest is empty, and the page fetches the board again. Without change the
     answer is the same stamp and nothing else. All is by name of system, for places move. `order` are all names in
@@ -322,7 +322,7 @@ class SystemComparison:
 
 
 @dataclass(frozen=True)
-class Stand:
+class ColumnStanding:
     """Where a system stands in a column: its cell, its ranks of `of` systems, its chance of being best. Its rank is
     drawn on the scale from 1 to `most`, as on the board."""
 
@@ -335,7 +335,7 @@ class Stand:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class OtherBoardStanding:
     """The same system on another board: its value in that board's lead column."""
 
     board: str
@@ -358,22 +358,22 @@ class SystemProfile:
     stamp: str
     system: SystemRow
     identity: str
-    stands: tuple[Stand, ...]
+    stands: tuple[ColumnStanding, ...]
     strengths: tuple[str, ...]
     weaknesses: tuple[str, ...]
-    elsewhere: tuple[Elsewhere, ...]
+    elsewhere: tuple[OtherBoardStanding, ...]
 
 
-def as_plain(record: Any) -> Any:
+def convert_to_plain(record: Any) -> Any:
     """A record as JSON's own types.
 
-    >>> as_plain(Broken("a/b", "no manifest"))
+    >>> convert_to_plain(BrokenRunFolder("a/b", "no manifest"))
     {'name': 'a/b', 'reason': 'no manifest'}
     """
     if is_dataclass(record) and not isinstance(record, type):
-        return {field.name: as_plain(getattr(record, field.name)) for field in fields(record)}
+        return {field.name: convert_to_plain(getattr(record, field.name)) for field in fields(record)}
     if isinstance(record, Mapping):
-        return {key: as_plain(value) for key, value in record.items()}
+        return {key: convert_to_plain(value) for key, value in record.items()}
     if isinstance(record, tuple | list):
-        return [as_plain(value) for value in record]
+        return [convert_to_plain(value) for value in record]
     return record

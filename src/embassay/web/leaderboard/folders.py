@@ -19,11 +19,17 @@ from typing import Any
 
 from embassay.data.rows import unescape_formula
 from embassay.errors import DataError
-from embassay.limits import FILES, bounded_json, bounded_lines, read_bounded, record_json
+from embassay.limits import (
+    FILES,
+    parse_bounded_json,
+    parse_record_json,
+    read_bounded_file,
+    read_bounded_lines,
+)
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
-from embassay.report.record import KINDS, run_kind
-from embassay.runs.folder import MANIFEST, RunFolder, is_run
+from embassay.report.record import KINDS, find_run_kind
+from embassay.runs.folder import MANIFEST, RunFolder, is_run_folder
 
 RESULTS, HEADLINES, REPORT = "results.jsonl", "headlines.parquet", "report.html"
 _CELLS = "cells"
@@ -32,7 +38,7 @@ Stamp = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Folder:
+class ScannedFolder:
     """A folder with a manifest. `name` is relative to the folder served, with `/`; `stamp` are time (ns) and size of
     what a board is made of, (0, 0) where it is not there; `touched` is the newest of these times, in seconds."""
 
@@ -43,13 +49,13 @@ class Folder:
     has_report: bool
 
 
-def find_folders(root: Path) -> Iterator[Folder]:
+def find_run_folders(root: Path) -> Iterator[ScannedFolder]:
     """All run folders below `root`, itself included, in the order of their names. Links are not followed: what they
     lead to may lie elsewhere. A folder that cannot be listed is passed over; nothing is looked for inside a run."""
-    yield from _find_under(root, root, _DEPTH)
+    yield from _find_folders_under(root, root, _DEPTH)
 
 
-def _find_under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
+def _find_folders_under(root: Path, folder: Path, depth: int) -> Iterator[ScannedFolder]:
     try:
         with os.scandir(folder) as entries:
             # No more than the limit: a folder may hold any number of entries.
@@ -57,24 +63,24 @@ def _find_under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
     except OSError:
         return
     manifest = by_name.get(MANIFEST)
-    if manifest is not None and manifest.is_file() and _is_run(manifest.path, *_entry_stamp(manifest)):
-        yield _make_folder(root, folder, by_name)
+    if manifest is not None and manifest.is_file() and _is_run_folder(manifest.path, *_entry_stamp(manifest)):
+        yield _make_scanned_folder(root, folder, by_name)
         return
     below = [name for name, entry in by_name.items() if entry.is_dir(follow_symlinks=False)]
     for name in sorted(below) if depth else ():
         if not name.startswith("."):
-            yield from _find_under(root, folder / name, depth - 1)
+            yield from _find_folders_under(root, folder / name, depth - 1)
 
 
 @lru_cache(maxsize=20_000)
-def _is_run(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a changed file is another question
-    return is_run(Path(path).parent)
+def _is_run_folder(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a changed file is another question
+    return is_run_folder(Path(path).parent)
 
 
-def _make_folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> Folder:
+def _make_scanned_folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> ScannedFolder:
     stamp = tuple(_entry_stamp(entries.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT))
     name = folder.relative_to(root).as_posix()
-    return Folder(
+    return ScannedFolder(
         root.name if name == "." else name,
         folder,
         stamp,
@@ -122,7 +128,7 @@ class RunData:
     """One run. `manifest` has only what boards need, for thousands are held. `scores` are the rows without variant and
     subset, by place and system, in the order of the file."""
 
-    folder: Folder
+    folder: ScannedFolder
     manifest: Mapping[str, Any]
     kind: str
     scores: Mapping[Place, Mapping[str, Score]]
@@ -137,7 +143,7 @@ class RunData:
     people: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Of a study, by dataset: how well people agree, in words, and how far that can be relied on."""
 
-    def name_of(self, system: str) -> str:
+    def find_original_name(self, system: str) -> str:
         """What the run's files call a system."""
         return self.written.get(system, system)
 
@@ -147,7 +153,7 @@ class RunData:
         return self.folder.name
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it says so itself."""
         return self.manifest.get("status") == "running"
 
@@ -157,7 +163,7 @@ class RunData:
         return str(self.manifest.get("updated") or self.manifest.get("created") or "")
 
     @cached_property
-    def work_of(self) -> Mapping[str, tuple[FolderCell, ...]]:
+    def cells_by_system(self) -> Mapping[str, tuple[FolderCell, ...]]:
         """The cells by system."""
         by_system: dict[str, list[FolderCell]] = {}
         for work in self.work:
@@ -167,7 +173,9 @@ class RunData:
     @cached_property
     def described(self) -> Mapping[str, Mapping[str, Any]]:
         """What the manifest says of each system."""
-        return {shown_name(str(system["name"])): system for system in self.manifest.get("systems") or ()}
+        return {
+            display_system_name(str(system["name"])): system for system in self.manifest.get("systems") or ()
+        }
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -178,7 +186,7 @@ class RunData:
         return tuple(scored | dict.fromkeys(work.system for work in self.work))
 
 
-def read_run(folder: Folder) -> RunData:
+def read_leaderboard_run(folder: ScannedFolder) -> RunData:
     """Read a run. DataError for one that cannot be read, in words that name no place on this machine."""
     run = RunFolder(folder.path)
     try:
@@ -187,33 +195,34 @@ def read_run(folder: Folder) -> RunData:
             raise DataError("it no longer has a manifest")
         if not isinstance(manifest.get("protocol"), str) or not manifest["protocol"]:
             raise DataError("its manifest names no protocol")
-        kind = run_kind(manifest)
+        kind = find_run_kind(manifest)
         if kind not in _KNOWN:
             raise DataError(f"this version of Embassay does not support runs of {kind[:40]!r}")
         scores, langs = _read_scores(run.results, manifest.get("status") == "running")
-        work = tuple(_read_work(run, manifest))
+        work = tuple(_read_cells(run, manifest))
         facts = {name: manifest[name] for name in _KEPT if name in manifest}
         names = [str(system["name"]) for system in manifest.get("systems") or ()]
-        written = {shown_name(name): name for name in names if shown_name(name) != name}
+        written = {display_system_name(name): name for name in names if display_system_name(name) != name}
         return RunData(
             folder, facts, kind, scores, work, langs, _read_stacks(folder.path, manifest), written,
-            _simulated_words(manifest.get("study")), _read_agreement(folder.path / "tables" / "agreement.csv")
+            _describe_simulated_share(manifest.get("study")),
+            _read_agreement_table(folder.path / "tables" / "agreement.csv")
         )  # fmt: skip
     except DataError as error:
-        raise DataError(_without_place(error, folder)) from None
+        raise DataError(_describe_error_without_path(error, folder)) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"its files do not fit together ({type(error).__name__})") from None
 
 
-def _read_agreement(path: Path) -> dict[str, tuple[str, str]]:
+def _read_agreement_table(path: Path) -> dict[str, tuple[str, str]]:
     """The table of agreement that a scored study wrote, a sentence per dataset; empty where there is none."""
     if path.is_symlink() or not path.is_file():
         return {}
-    rows = csv.DictReader(io.StringIO(read_bounded(path).decode("utf-8")))
-    return {unescape_formula(row["dataset"]): (_agreement_words(row), row["trust"]) for row in rows}
+    rows = csv.DictReader(io.StringIO(read_bounded_file(path).decode("utf-8")))
+    return {unescape_formula(row["dataset"]): (_describe_agreement(row), row["trust"]) for row in rows}
 
 
-def _agreement_words(row: Mapping[str, str]) -> str:
+def _describe_agreement(row: Mapping[str, str]) -> str:
     if not row["value"]:
         return "agreement not known"
     interval = ""
@@ -223,7 +232,7 @@ def _agreement_words(row: Mapping[str, str]) -> str:
     return f"{words}, n = {row['items']}, {row['band']}"
 
 
-def _simulated_words(study: Any) -> str:
+def _describe_simulated_share(study: Any) -> str:
     """How many of a study's annotators are scripts, in a word."""
     if not isinstance(study, dict) or not study.get("simulated"):
         return ""
@@ -236,7 +245,7 @@ def _read_scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score
     for row in _read_rows(path, growing):
         if not row.variant and not row.subset:
             by_name = scores.setdefault((row.task, row.dataset, row.measure), {})
-            by_name[shown_name(row.system)] = _make_score(row)
+            by_name[display_system_name(row.system)] = _make_score(row)
             if row.dataset and row.lang:
                 langs[row.dataset] = row.lang
     return scores, langs
@@ -245,13 +254,13 @@ def _read_scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score
 def _make_score(row: Result) -> Score:
     """The row's figures; what is not finite is no value."""
     value, low, high = (
-        None if figure is None or not math.isfinite(figure) else figure for figure in _row_figures(row)
+        None if figure is None or not math.isfinite(figure) else figure for figure in _value_and_interval(row)
     )
     reason = row.reason or ("" if value is not None or row.value is None else f"written as {row.value}")
-    return value, low, high, row.n, without_paths(reason)
+    return value, low, high, row.n, strip_absolute_paths(reason)
 
 
-def _row_figures(row: Result) -> tuple[float | None, ...]:
+def _value_and_interval(row: Result) -> tuple[float | None, ...]:
     return row.value, row.ci_low, row.ci_high
 
 
@@ -260,7 +269,7 @@ def _read_rows(path: Path, growing: bool) -> Iterator[Result]:
     if path.is_symlink() or not path.is_file():
         return
     with path.open("rb") as stream:
-        for number, line in enumerate(bounded_lines(stream, path), start=1):
+        for number, line in enumerate(read_bounded_lines(stream, path), start=1):
             try:
                 yield _read_row(line)
             except (ValueError, TypeError) as error:
@@ -271,9 +280,9 @@ def _read_rows(path: Path, growing: bool) -> Iterator[Result]:
 
 def _read_row(line: bytes) -> Result:
     # What is not finite is told of further on, with its row.
-    row = Result(**bounded_json(line, halves=True))
+    row = Result(**parse_bounded_json(line, halves=True))
     texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
-    numbers = *_row_figures(row), row.n
+    numbers = *_value_and_interval(row), row.n
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("not a text")
     "".join(texts).encode()  # ValueError for half of a surrogate pair
@@ -282,28 +291,29 @@ def _read_row(line: bytes) -> Result:
     return row
 
 
-def _read_work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[FolderCell]:
+def _read_cells(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[FolderCell]:
     """The cells of the manifest; while a run goes on, those that ended since are told by their files."""
     ended = run.path / "cells"
     live = manifest.get("status") == "running" and ended.is_dir()
     for cell in manifest.get("cells") or ():
         status, reason = str(cell["status"]), str(cell.get("reason") or "")
         if live and status == "not run":
-            status, reason = _cell_state(ended / f"{cell['key']}.json", ended)
+            status, reason = _read_cell_state(ended / f"{cell['key']}.json", ended)
         counts = cell.get("counts") or {}
         yield FolderCell(
-            str(cell["task"]), str(cell["dataset"]), shown_name(str(cell["system"])), status, without_paths(reason),
+            str(cell["task"]), str(cell["dataset"]), display_system_name(str(cell["system"])), status,
+            strip_absolute_paths(reason),
             cell.get("seconds"),
             int(counts.get("texts_encoded") or 0)
         )  # fmt: skip
 
 
-def _cell_state(path: Path, within: Path) -> tuple[str, str]:
+def _read_cell_state(path: Path, within: Path) -> tuple[str, str]:
     if path.parent != within or not path.is_file():
         return "not run", ""
     if path.stat().st_size > _SMALL:
         return "done", ""
-    record = record_json(path.read_text("utf-8"))
+    record = parse_record_json(path.read_text("utf-8"))
     return str(record["status"]), str(record.get("reason") or "")
 
 
@@ -311,14 +321,16 @@ def _read_stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[s
     sweep = path / "sweep.json"
     if manifest.get("kind") != "sweep" or sweep.is_symlink() or not sweep.is_file():
         return {}
-    parts = record_json(read_bounded(sweep)).get("parts") or ()
-    return {shown_name(str(stack["id"])): stack for part in parts for stack in part.get("stacks") or ()}
+    parts = parse_record_json(read_bounded_file(sweep)).get("parts") or ()
+    return {
+        display_system_name(str(stack["id"])): stack for part in parts for stack in part.get("stacks") or ()
+    }
 
 
-def _without_place(error: DataError, folder: Folder) -> str:
+def _describe_error_without_path(error: DataError, folder: ScannedFolder) -> str:
     """What is wrong, without the path that DataError puts into its message."""
     words = f"{error.what}, found {error.found}" if error.found else error.what
-    return without_paths(words.replace(str(folder.path), folder.name))
+    return strip_absolute_paths(words.replace(str(folder.path), folder.name))
 
 
 # A stroke that begins a path (not one within a name, a relative path or an address), and folders after it.
@@ -326,25 +338,25 @@ _PATH = re.compile(r"(?<![\w/.…~-])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"()]+[/\\]
 _MARK = 4
 
 
-def without_paths(text: str) -> str:
+def strip_absolute_paths(text: str) -> str:
     """The text with the folders of absolute paths left out.
 
-    >>> without_paths("No such file: '/srv/ann/models/e5/config.json'"), without_paths("st:org/model")
+    >>> strip_absolute_paths("No such file: '/srv/ann/models/e5/config.json'"), strip_absolute_paths("st:org/model")
     ("No such file: '…/config.json'", 'st:org/model')
     """
     return _PATH.sub("…/", text)
 
 
-def shown_name(system: str) -> str:
+def display_system_name(system: str) -> str:
     """A system's name as it is shown. One with an absolute path gets a mark of it, for another folder's model of the
     same name is another system.
 
-    >>> shown_name("st:org/model"), shown_name("openai:m?base_url=http://localhost:8000/v1")
+    >>> display_system_name("st:org/model"), display_system_name("openai:m?base_url=http://localhost:8000/v1")
     ('st:org/model', 'openai:m?base_url=http://localhost:8000/v1')
-    >>> shown_name("st:/srv/ann/models/e5")
+    >>> display_system_name("st:/srv/ann/models/e5")
     'st:…/e5 [f45a]'
     """
-    short = without_paths(system)
+    short = strip_absolute_paths(system)
     if short == system:
         return system
     return f"{short} [{hashlib.sha256(system.encode('utf-8', 'replace')).hexdigest()[:_MARK]}]"
@@ -370,7 +382,7 @@ _SHOWN = 3
 _DIGITS = 8
 
 
-def board_version(run: RunData) -> str:
+def digest_board_version(run: RunData) -> str:
     """A short digest of all that must agree between runs of a board: kind, data, seed, limit, tasks and options. What
     `protocols.compare.compare_manifests` asks for is part of it."""
     # Sorted: datasets in another order are no other board.
@@ -395,13 +407,15 @@ def board_history_key(run: RunData) -> tuple[str, ...]:
 def board_title(run: RunData) -> str:
     """A board's title.
 
-    >>> run_title("sage", ["scifact", "sumpubmed", "sts-b", "quora", "yelp"])
+    >>> title_run_by_datasets("sage", ["scifact", "sumpubmed", "sts-b", "quora", "yelp"])
     'SAGE on scifact, sumpubmed, sts-b and 2 more'
     """
-    return run_title(run.kind, [str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()])
+    return title_run_by_datasets(
+        run.kind, [str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()]
+    )
 
 
-def run_title(kind: str, datasets: list[str]) -> str:
+def title_run_by_datasets(kind: str, datasets: list[str]) -> str:
     """The same from the names of its datasets."""
     shown = datasets[:_SHOWN]
     more = len(datasets) - len(shown)

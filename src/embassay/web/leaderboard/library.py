@@ -13,49 +13,57 @@ from threading import Event, Lock, RLock
 from typing import Any
 
 from embassay.errors import DataError, EmbassayError, UsageError
-from embassay.protocols.compare import Contrast, compare_manifests, compare_systems
+from embassay.protocols.compare import SystemContrast, compare_manifests, compare_systems
 from embassay.protocols.kernel.comparisons import ALPHA
-from embassay.protocols.kernel.tables import Unit
-from embassay.records import finite_or_none
+from embassay.protocols.kernel.tables import MeasureFormat
+from embassay.records import convert_nonfinite_to_none
 from embassay.web.leaderboard.board import (
     BoardSurroundings,
     ColumnTests,
     MadeBoard,
+    build_leaderboard,
     hash_record,
-    make_board,
     make_board_line,
     round_cell,
 )
-from embassay.web.leaderboard.checks import last_checks
+from embassay.web.leaderboard.checks import find_last_checks
 from embassay.web.leaderboard.contract import (
-    Board,
     BoardCell,
     BoardColumn,
-    Boards,
-    Broken,
+    BoardList,
+    BrokenRunFolder,
+    ColumnStanding,
     ContrastRow,
-    Elsewhere,
-    Stand,
+    Leaderboard,
+    OtherBoardStanding,
     Status,
     SystemComparison,
     SystemProfile,
 )
 from embassay.web.leaderboard.folders import (
     BOARD_KINDS,
-    Folder,
     Place,
     RunData,
+    ScannedFolder,
     board_history_key,
-    board_version,
-    find_folders,
-    read_run,
-    without_paths,
+    digest_board_version,
+    find_run_folders,
+    read_leaderboard_run,
+    strip_absolute_paths,
 )
-from embassay.web.leaderboard.ranking import Replicates, load_values
-from embassay.web.leaderboard.table import Member, VersionRuns, join_runs, make_cell, place_of
+from embassay.web.leaderboard.ranking import ReplicateCache, load_run_values
+from embassay.web.leaderboard.table import (
+    BoardMember,
+    VersionRuns,
+    find_column_place,
+    join_version_runs,
+    make_board_cell,
+)
 
 
-def make_card(library: Library, view: FolderView, made: MadeBoard, name: str) -> SystemProfile | None:
+def make_system_profile(
+    library: RunLibrary, view: FolderView, made: MadeBoard, name: str
+) -> SystemProfile | None:
     """The card of the system called `name`; None where the board has none of that name."""
     board = made.board
     row = next((system for system in board.systems if system.name == name), None)
@@ -65,12 +73,14 @@ def make_card(library: Library, view: FolderView, made: MadeBoard, name: str) ->
         stand
         for column in board.columns
         if not column.parts
-        and (stand := _make_stand(made, row.index, column, _exact_cell(made, row.index, column))).cell.state
+        and (
+            stand := _make_column_standing(made, row.index, column, _exact_cell(made, row.index, column))
+        ).cell.state
         != "none"
     )
     ranked = [stand for stand in stands if stand.rank is not None and stand.of > 1]
-    elsewhere = tuple(_other_boards(library, view, board.id, name))
-    identity = without_paths(str(made.members[row.index].entrant.described.get("identity") or ""))
+    elsewhere = tuple(_find_on_other_boards(library, view, board.id, name))
+    identity = strip_absolute_paths(str(made.members[row.index].entrant.described.get("identity") or ""))
     return SystemProfile(
         board.id, board.title, hash_record((board.stamp, elsewhere)), row, identity, stands,
         tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] == 1),
@@ -82,15 +92,21 @@ def make_card(library: Library, view: FolderView, made: MadeBoard, name: str) ->
 def _exact_cell(made: MadeBoard, index: int, column: BoardColumn) -> BoardCell:
     """As the board has it, with the interval of its replicates; as the run has it where the board shows it later."""
     shown = made.board.cells.get(column.key)
-    return shown[index] if shown is not None else round_cell(make_cell(made.members[index].entrant, column))
+    return (
+        shown[index]
+        if shown is not None
+        else round_cell(make_board_cell(made.members[index].entrant, column))
+    )
 
 
-def _make_stand(made: MadeBoard, index: int, column: BoardColumn, cell: BoardCell) -> Stand:
+def _make_column_standing(
+    made: MadeBoard, index: int, column: BoardColumn, cell: BoardCell
+) -> ColumnStanding:
     board = made.board
     rank = board.ranks[column.key][index] if column.key in board.ranks else None
     best = board.best[column.key][index] if column.key in board.best else None
     of = _count_ranked(made, column, index) if rank is not None else 0
-    return Stand(column, cell, rank, of, best, board.ranked(column.key))
+    return ColumnStanding(column, cell, rank, of, best, board.ranked(column.key))
 
 
 def _count_ranked(made: MadeBoard, column: BoardColumn, index: int) -> int:
@@ -103,7 +119,9 @@ def _count_ranked(made: MadeBoard, column: BoardColumn, index: int) -> int:
     )
 
 
-def _other_boards(library: Library, view: FolderView, here: str, name: str) -> Iterator[Elsewhere]:
+def _find_on_other_boards(
+    library: RunLibrary, view: FolderView, here: str, name: str
+) -> Iterator[OtherBoardStanding]:
     """Its leading value on the other boards, newest first."""
     for line in view.boards.boards:
         if line.id == here or not any(name in run.systems for run in view.joined[line.id].runs):
@@ -113,8 +131,8 @@ def _other_boards(library: Library, view: FolderView, here: str, name: str) -> I
         if made is None or row is None or made.joined.lead is None:
             continue
         column = next(column for column in made.board.columns if column.key == made.board.lead)
-        stand = _make_stand(made, row.index, column, made.board.cells[column.key][row.index])
-        yield Elsewhere(line.id, line.title, line.version, column, stand.cell, stand.rank, stand.of)
+        stand = _make_column_standing(made, row.index, column, made.board.cells[column.key][row.index])
+        yield OtherBoardStanding(line.id, line.title, line.version, column, stand.cell, stand.rank, stand.of)
 
 
 def compare_members(made: MadeBoard, a: str, b: str) -> SystemComparison | None:
@@ -122,12 +140,12 @@ def compare_members(made: MadeBoard, a: str, b: str) -> SystemComparison | None:
     members = {member.name: member for member in made.members}
     if a not in members or b not in members or a == b:
         return None
-    contrasts, paired, reason = _place_contrasts(members[a], members[b])
+    contrasts, paired, reason = _compute_contrasts_by_place(members[a], members[b])
     rows = []
     for column in (column for column in made.board.columns if not column.parts):
-        cells = make_cell(members[a].entrant, column), make_cell(members[b].entrant, column)
+        cells = make_board_cell(members[a].entrant, column), make_board_cell(members[b].entrant, column)
         if any(cell.value is not None for cell in cells):
-            contrast = _contrast_at(contrasts, place_of(column), (members[a], members[b]))
+            contrast = _contrast_at(contrasts, find_column_place(column), (members[a], members[b]))
             rows.append(_contrast_row(column, cells, contrast, reason))
     labels = {system.name: system.label for system in made.board.systems}
     return SystemComparison(
@@ -135,15 +153,17 @@ def compare_members(made: MadeBoard, a: str, b: str) -> SystemComparison | None:
     )
 
 
-def _place_contrasts(a: Member, b: Member) -> tuple[Mapping[Place, Contrast], bool, str]:
+def _compute_contrasts_by_place(
+    a: BoardMember, b: BoardMember
+) -> tuple[Mapping[Place, SystemContrast], bool, str]:
     """Contrasts by place; none, with the reason, where the runs keep nothing to test."""
     first, second = a.entrant.run, b.entrant.run
-    if first.running or second.running:
+    if first.is_running or second.is_running:
         return {}, False, "the run is still going on; tests follow when it ends"
     try:
-        other = None if first is second else load_values(second)
+        other = None if first is second else load_run_values(second)
         pair_of_systems = compare_systems(
-            load_values(first), first.name_of(a.name), second.name_of(b.name), other
+            load_run_values(first), first.find_original_name(a.name), second.find_original_name(b.name), other
         )
     except (EmbassayError, OSError, ValueError):
         return {}, False, "no stored values to compare the two by"
@@ -155,16 +175,16 @@ def _place_contrasts(a: Member, b: Member) -> tuple[Mapping[Place, Contrast], bo
 
 
 def _contrast_at(
-    contrasts: Mapping[Place, Contrast], place: Place, pair: tuple[Member, Member]
-) -> Contrast | None:
+    contrasts: Mapping[Place, SystemContrast], place: Place, pair: tuple[BoardMember, BoardMember]
+) -> SystemContrast | None:
     """The contrast at a place; on the only dataset of a task that of the task, which is kept once."""
     task, dataset, measure = place
-    datasets = {work.dataset for member in pair for work in member.entrant.work if work.task == task}
+    datasets = {work.dataset for member in pair for work in member.entrant.own_cells if work.task == task}
     return contrasts.get(place) or (contrasts.get((task, "", measure)) if datasets == {dataset} else None)
 
 
 def _contrast_row(
-    column: BoardColumn, cells: tuple[BoardCell, BoardCell], contrast: Contrast | None, reason: str
+    column: BoardColumn, cells: tuple[BoardCell, BoardCell], contrast: SystemContrast | None, reason: str
 ) -> ContrastRow:
     values = cells[0].value, cells[1].value
     difference = None if values[0] is None or values[1] is None else values[0] - values[1]
@@ -173,13 +193,13 @@ def _contrast_row(
         why = why or reason or "no test: no stored values to resample"
         low = high = p = adjusted = smallest = None
     else:
-        why = why or without_paths(contrast.reason)
+        why = why or strip_absolute_paths(contrast.reason)
         low, high, smallest = (
-            finite_or_none(contrast.low),
-            finite_or_none(contrast.high),
-            finite_or_none(contrast.smallest),
+            convert_nonfinite_to_none(contrast.low),
+            convert_nonfinite_to_none(contrast.high),
+            convert_nonfinite_to_none(contrast.smallest),
         )
-        p, adjusted = finite_or_none(contrast.p), finite_or_none(contrast.p_adjusted)
+        p, adjusted = convert_nonfinite_to_none(contrast.p), convert_nonfinite_to_none(contrast.p_adjusted)
     return ContrastRow(
         column.key, column.title, column.task, column.dataset, column.measure, column.unit, column.factor,
         column.decimals, column.higher_is_better, *values, difference, low, high, p, adjusted, smallest,
@@ -199,8 +219,8 @@ def _comparison_title(a: str, b: str, rows: Sequence[ContrastRow], lead: str) ->
         return f"{a} cannot be told apart from {b}{on}"
     better = (row.difference > 0) == row.higher_is_better
     first, second = (a, b) if better else (b, a)
-    unit = Unit(row.factor, row.decimals, 1 if row.unit == "points" else row.decimals)
-    return f"{first} beats {second} by {unit.write_value(abs(row.difference))}{on}"
+    unit = MeasureFormat(row.factor, row.decimals, 1 if row.unit == "points" else row.decimals)
+    return f"{first} beats {second} by {unit.format_value_in_text(abs(row.difference))}{on}"
 
 
 _MANY = 60
@@ -214,9 +234,9 @@ class FolderView:
     """The folder at one moment. `read` are all run folders by name, with the run or why it cannot be read; `stamp` is
     another when anything about the list of boards is."""
 
-    boards: Boards
+    boards: BoardList
     stamp: str
-    read: Mapping[str, tuple[Folder, RunData | str]]
+    read: Mapping[str, tuple[ScannedFolder, RunData | str]]
     joined: Mapping[str, VersionRuns]
     around: Mapping[str, BoardSurroundings]
     watched: Mapping[str, str] = field(default_factory=dict)
@@ -228,7 +248,7 @@ class FolderView:
         return folder.path / "report.html" if folder is not None and folder.has_report else None
 
 
-class Library:
+class RunLibrary:
     """A folder of runs. `refresh` looks for changes; everything else answers from what was read last.
 
     A run that says it goes on, and of which nothing was heard for `stale_after` seconds, is stale.
@@ -238,15 +258,15 @@ class Library:
         self, root: Path, *, stale_after: float = 900.0, clock: Callable[[], float] = time.time
     ) -> None:
         self.root, self._stale_after, self._clock = root, stale_after, clock
-        self._replicates, self.tests = Replicates(), ColumnTests()
+        self._replicates, self.tests = ReplicateCache(), ColumnTests()
         self._view: FolderView | None = None
         self._ready, self._refreshing, self._building = Event(), Lock(), RLock()
-        self._earlier: dict[str, OrderedDict[str, Board]] = {}
+        self._earlier: dict[str, OrderedDict[str, Leaderboard]] = {}
         self.wake = Event()
         """Set when there is something to do before the next look at the folder."""
 
     @property
-    def replicates(self) -> Replicates:
+    def replicates(self) -> ReplicateCache:
         """What keeps the replicates of runs."""
         return self._replicates
 
@@ -262,18 +282,20 @@ class Library:
         nobody waits for them."""
         with self._refreshing:
             before = self._view
-            read = {folder.name: _read_changed(folder, before) for folder in find_folders(self.root)}
-            watched = last_checks(self.root)
-            is_same = before is not None and _all_same(before.read, read) and before.watched == watched
-            if before is not None and is_same and not self._aged(before):
-                return self._complete(before)
-            made = self._look(read, before, watched)
+            read = {folder.name: _read_changed_run(folder, before) for folder in find_run_folders(self.root)}
+            watched = find_last_checks(self.root)
+            is_same = (
+                before is not None and _has_nothing_changed(before.read, read) and before.watched == watched
+            )
+            if before is not None and is_same and not self._has_status_aged(before):
+                return self._run_postponed_tests(before)
+            made = self._build_view(read, before, watched)
             for name in before.made if before is not None else ():
                 if name in made.joined:
                     self.board(name, made)
             self._view = made
             self._ready.set()
-            self._complete(made)
+            self._run_postponed_tests(made)
             return True
 
     def board(self, name: str, view: FolderView | None = None) -> MadeBoard | None:
@@ -285,58 +307,60 @@ class Library:
             with self._building:
                 # Another request may have made it while this one waited.
                 if name not in now.made:
-                    now.made[name] = self._make(name, now)
+                    now.made[name] = self._build_board(name, now)
                     if not now.made[name].whole:
                         self.wake.set()
         return now.made[name]
 
-    def earlier(self, name: str, stamp: str) -> Board | None:
+    def find_earlier_board(self, name: str, stamp: str) -> Leaderboard | None:
         """The board as it was when it had this stamp; None where nobody knows any more."""
         return self._earlier.get(name, OrderedDict()).get(stamp)
 
-    def _complete(self, view: FolderView) -> bool:
+    def _run_postponed_tests(self, view: FolderView) -> bool:
         """Test what was left for later; whether there was anything."""
         waiting = [name for name, made in list(view.made.items()) if not made.whole]
         for name in waiting:
-            made = make_board(view.joined[name], view.around[name], self._replicates, self.tests)
-            self._remember(made.board)
+            made = build_leaderboard(view.joined[name], view.around[name], self._replicates, self.tests)
+            self._remember_board(made.board)
             view.made[name] = made
         return bool(waiting)
 
-    def _make(self, name: str, view: FolderView) -> MadeBoard:
+    def _build_board(self, name: str, view: FolderView) -> MadeBoard:
         last = self._view
         before = last.made.get(name) if last is not None and last is not view else None
-        if last is not None and before is not None and _is_unchanged(name, last, view):
+        if last is not None and before is not None and _is_board_unchanged(name, last, view):
             return before
         later = len(view.joined[name].entrants) >= _MANY
-        made = make_board(view.joined[name], view.around[name], self._replicates, self.tests, later=later)
-        self._remember(made.board)
+        made = build_leaderboard(
+            view.joined[name], view.around[name], self._replicates, self.tests, later=later
+        )
+        self._remember_board(made.board)
         return made
 
-    def _remember(self, board: Board) -> None:
+    def _remember_board(self, board: Leaderboard) -> None:
         boards = self._earlier.setdefault(board.id, OrderedDict())
         boards[board.stamp] = board
         while len(boards) > _REMEMBERED:
             boards.popitem(last=False)
 
-    def _aged(self, view: FolderView) -> bool:
+    def _has_status_aged(self, view: FolderView) -> bool:
         """Whether time alone has changed the state of a run."""
         return any(
-            self._status(run) != around.statuses[run.name]
+            self._find_run_status(run) != around.statuses[run.name]
             for name, around in view.around.items()
             for run in view.joined[name].runs
         )
 
-    def _look(
+    def _build_view(
         self,
-        read: Mapping[str, tuple[Folder, RunData | str]],
+        read: Mapping[str, tuple[ScannedFolder, RunData | str]],
         before: FolderView | None,
         watched: Mapping[str, str],
     ) -> FolderView:
         runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in BOARD_KINDS]
-        broken = tuple(Broken(name, run) for name, (_, run) in read.items() if isinstance(run, str))
+        broken = tuple(BrokenRunFolder(name, run) for name, (_, run) in read.items() if isinstance(run, str))
         boards = _join_boards(runs, before)
-        statuses = {run.name: self._status(run) for run in runs}
+        statuses = {run.name: self._find_run_status(run) for run in runs}
         around = {
             name: replace(each, watched=watched)
             for name, each in _board_surroundings(boards, statuses, len(broken)).items()
@@ -347,29 +371,31 @@ class Library:
             reverse=True,
         )
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-        listed = Boards(self.root.name, now, tuple(lines), broken)
+        listed = BoardList(self.root.name, now, tuple(lines), broken)
         return FolderView(listed, hash_record(listed), read, boards, around, watched=watched)
 
-    def _status(self, run: RunData) -> Status:
-        if not run.running:
+    def _find_run_status(self, run: RunData) -> Status:
+        if not run.is_running:
             return "done"
         return "stale" if self._clock() - run.folder.touched > self._stale_after else "live"
 
 
-def _is_unchanged(name: str, before: FolderView, now: FolderView) -> bool:
+def _is_board_unchanged(name: str, before: FolderView, now: FolderView) -> bool:
     return before.joined[name] is now.joined[name] and before.around[name] == now.around[name]
 
 
-def _read_changed(folder: Folder, before: FolderView | None) -> tuple[Folder, RunData | str]:
+def _read_changed_run(
+    folder: ScannedFolder, before: FolderView | None
+) -> tuple[ScannedFolder, RunData | str]:
     """A run, read only where its files are not what they were; or why it cannot be shown."""
     if before is not None and folder.name in before.read:
         pair = before.read[folder.name]
         if pair[0].stamp == folder.stamp:
             return pair
     try:
-        run = read_run(folder)
+        run = read_leaderboard_run(folder)
         if run.kind in BOARD_KINDS:
-            _try_board(run)
+            _check_run_displays(run)
     except DataError as error:
         return folder, error.what
     except Exception as error:  # whatever a file may hold, it must not end the other runs' boards
@@ -377,30 +403,34 @@ def _read_changed(folder: Folder, before: FolderView | None) -> tuple[Folder, Ru
     return folder, run
 
 
-def _try_board(run: RunData) -> None:
+def _check_run_displays(run: RunData) -> None:
     """Show the run alone, without tests: what fails here would fail on its board."""
-    alone = join_runs([run])
+    alone = join_version_runs([run])
     board_history_key(run)
-    make_board(alone, BoardSurroundings({run.name: "done"}), Replicates(), ColumnTests(), values_only=True)
+    build_leaderboard(
+        alone, BoardSurroundings({run.name: "done"}), ReplicateCache(), ColumnTests(), values_only=True
+    )
 
 
 def _join_boards(runs: Iterable[RunData], before: FolderView | None) -> dict[str, VersionRuns]:
     """Boards by id; one whose runs are the same stays the same object, with all that it has worked out."""
     versions: dict[str, list[RunData]] = {}
     for run in runs:
-        versions.setdefault(board_version(run), []).append(run)
+        versions.setdefault(digest_board_version(run), []).append(run)
     boards = {}
     for group in versions.values():
-        board = join_runs(group)
+        board = join_version_runs(group)
         old = before.joined.get(board.id) if before is not None else None
         same = (
-            old is not None and len(old.runs) == len(board.runs) and all(map(_is_same, old.runs, board.runs))
+            old is not None
+            and len(old.runs) == len(board.runs)
+            and all(map(_is_same_object, old.runs, board.runs))
         )
         boards[board.id] = old if same and old is not None else board
     return boards
 
 
-def _is_same(first: object, second: object) -> bool:
+def _is_same_object(first: object, second: object) -> bool:
     return first is second
 
 
@@ -429,11 +459,12 @@ def _version_difference(board: VersionRuns, newest: VersionRuns) -> str:
     if board is newest:
         return ""
     why = compare_manifests(board.runs[0].manifest, newest.runs[0].manifest).reason
-    return without_paths(why) or "options of the run differ"
+    return strip_absolute_paths(why) or "options of the run differ"
 
 
-def _all_same(
-    before: Mapping[str, tuple[Folder, RunData | str]], now: Mapping[str, tuple[Folder, RunData | str]]
+def _has_nothing_changed(
+    before: Mapping[str, tuple[ScannedFolder, RunData | str]],
+    now: Mapping[str, tuple[ScannedFolder, RunData | str]],
 ) -> bool:
     """Whether nothing was read anew, and nothing has gone."""
     return before.keys() == now.keys() and all(before[name] is now[name] for name in now)
@@ -442,7 +473,7 @@ def _all_same(
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 
 
-def check_folder(folder: Path) -> Path:
+def resolve_served_folder(folder: Path) -> Path:
     """The folder with its links resolved. UsageError for what is none, or cannot be listed."""
     if not folder.exists():
         raise UsageError(
@@ -460,10 +491,10 @@ def check_folder(folder: Path) -> Path:
     return folder.resolve()
 
 
-def check_prefix(path: str) -> str:
+def normalise_url_prefix(path: str) -> str:
     """A prefix without its last stroke.
 
-    >>> check_prefix("/team/boards/"), check_prefix("")
+    >>> normalise_url_prefix("/team/boards/"), normalise_url_prefix("")
     ('/team/boards', '')
     """
     path = path.rstrip("/")
@@ -472,9 +503,11 @@ def check_prefix(path: str) -> str:
     return path
 
 
-def make_app(root: Path, *, hosts: tuple[str, ...], root_path: str, stale_after: float, every: float) -> Any:
+def make_folder_app(
+    root: Path, *, hosts: tuple[str, ...], root_path: str, stale_after: float, every: float
+) -> Any:
     """The app that serves `root`. ImportError where the extra `web` is missing."""
-    from embassay.web.leaderboard.routes import LeaderboardOptions, make_app
+    from embassay.web.leaderboard.routes import LeaderboardOptions, make_library_app
 
     options = LeaderboardOptions(hosts, root_path, every)
-    return make_app(Library(root, stale_after=stale_after), options)
+    return make_library_app(RunLibrary(root, stale_after=stale_after), options)

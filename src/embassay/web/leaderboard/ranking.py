@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import EmbassayError
-from embassay.protocols.compare import RunValues, read_values, shared_draws
+from embassay.protocols.compare import RunValues, read_run_values, stack_shared_replicates
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     REFERENCE,
-    Headline,
     Standing,
+    SystemHeadline,
     average_components,
     explain_missing_verdict,
     read_standings,
 )
 from embassay.records import Stratum
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
-from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
-from embassay.stats.ranks import correct_pairs, p_of_signs
-from embassay.web.leaderboard.folders import HEADLINES, Place, RunData, shown_name
+from embassay.stats.intervals import ROUNDING, degrees_of_all_differences, freedom_of_all_differences
+from embassay.stats.ranks import correct_tested_p_values, p_of_equal_signs
+from embassay.web.leaderboard.folders import HEADLINES, Place, RunData, display_system_name
 
 METHOD = (
     "Ranks are ranges: a system counts as better where a paired bootstrap test says so, with Holm's correction over "
@@ -96,7 +96,8 @@ def compare_standings(
     if why := _explain_no_verdict(standings):
         return TestedColumn(reason=why)
     parts = [
-        _test_group(members, higher, origins or {}, known, group) for group, members in sorted(groups.items())
+        _test_rank_group(members, higher, origins or {}, known, group)
+        for group, members in sorted(groups.items())
     ]
     return TestedColumn(
         {name: rank for part in parts for name, rank in part.ranks.items()},
@@ -118,7 +119,7 @@ def _explain_no_verdict(standings: Sequence[Standing]) -> str:
     return explain_missing_verdict(standings[0].task, sides[0], sides[1])
 
 
-def _test_group(
+def _test_rank_group(
     standings: Sequence[Standing],
     higher: bool,
     origins: Mapping[str, Hashable],
@@ -129,19 +130,19 @@ def _test_group(
     ordered = sorted(
         standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
     )
-    draws, reason = shared_draws(ordered)
+    draws, reason = stack_shared_replicates(ordered)
     if reason:
         return TestedColumn(reason=reason)
     values = np.array([standing.headline.value for standing in ordered], dtype=np.float64)
     those = _RankedSystems(
-        ordered, sign * draws, sign * values, [standing.headline.resampled for standing in ordered]
+        ordered, sign * draws, sign * values, [standing.headline.resampled_strata for standing in ordered]
     )
     before = cache.get(group, PairTests()) if cache is not None else PairTests()
     who = tuple((standing.system, origins.get(standing.system), draws.shape[1]) for standing in ordered)
     pairs = PairTests(who, _pair_tests(those, who, before))
     if cache is not None:
         cache[group] = pairs
-    return _rank_tested(those, pairs.tests)
+    return _rank_from_tests(those, pairs.tests)
 
 
 @dataclass(frozen=True)
@@ -175,34 +176,34 @@ def _pair_tests(those: _RankedSystems, who: Sequence[Hashable], before: PairTest
     return table
 
 
-def _p_values(
+def _compute_p_values(
     those: _RankedSystems, tests: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """p of every pair, alone and adjusted: as `compare_replicates` has them."""
     count = len(those.standings)
     upper = np.triu_indices(count, 1)
-    shared = shared_degrees(those.strata)
+    shared = degrees_of_all_differences(those.strata)
     scores, alone, most = tests[upper].T
     degrees = alone if shared is None else np.minimum(most, shared)
     tested = ~np.isnan(scores)
     sizes = np.where(tested, np.abs(scores), 0.0)
-    p = [_sign_p(size, df) for size, df in zip(sizes.tolist(), degrees.tolist(), strict=True)]
+    p = [_p_of_statistic(size, df) for size, df in zip(sizes.tolist(), degrees.tolist(), strict=True)]
     values = np.ones((2, count, count))
-    values[:, *upper] = p, correct_pairs(p, tested.tolist())
+    values[:, *upper] = p, correct_tested_p_values(p, tested.tolist())
     # The lower triangle still has 1 everywhere: it takes the values of the upper one.
     values = np.minimum(values, values.transpose(0, 2, 1))
     return values[0], values[1]
 
 
-def _sign_p(size: float, df: float) -> float:
-    return p_of_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
+def _p_of_statistic(size: float, df: float) -> float:
+    return p_of_equal_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
 
 
-def _rank_tested(those: _RankedSystems, tests: NDArray[np.float64]) -> TestedColumn:
+def _rank_from_tests(those: _RankedSystems, tests: NDArray[np.float64]) -> TestedColumn:
     """Ranks and who cannot be told apart, from p adjusted by Holm over all pairs."""
     names = [standing.system for standing in those.standings]
     count = len(names)
-    p, adjusted = _p_values(those, tests)
+    p, adjusted = _compute_p_values(those, tests)
     apart = adjusted < ALPHA
     better = apart & (those.values[:, None] > those.values[None, :])
     ranks = {
@@ -212,8 +213,10 @@ def _rank_tested(those: _RankedSystems, tests: NDArray[np.float64]) -> TestedCol
         name: tuple(names[j] for j in range(count) if j != i and not apart[i, j])
         for i, name in enumerate(names)
     }
-    shared = shared_freedom(those.strata)
-    free = freedom_of_difference(those.strata[0], those.strata[1], most=shared_degrees(those.strata))
+    shared = freedom_of_all_differences(those.strata)
+    free = freedom_of_difference(
+        those.strata[0], those.strata[1], most=degrees_of_all_differences(those.strata)
+    )
     difference = float(those.values[0] - those.values[1])
     reach = t_quantile(0.975, free.df) * free.error(those.draws[0] - those.draws[1])
     gap = LeaderGap(
@@ -229,9 +232,9 @@ def mean_standing(place: Place, parts: Sequence[Standing]) -> Standing:
     system, group = parts[0].system, parts[0].group
     missing = [part.headline for part in parts if part.headline.value is None]
     if missing:
-        return Standing(*place, Headline.none(system, missing[0].reason), group)
+        return Standing(*place, SystemHeadline.none(system, missing[0].reason), group)
     mean = average_components([part.headline.component for part in parts])
-    return Standing(*place, Headline.of(system, mean, f"mean over {len(parts)} datasets"), group)
+    return Standing(*place, SystemHeadline.of(system, mean, f"mean over {len(parts)} datasets"), group)
 
 
 _ITEMS = ("score", "names", "noise")
@@ -240,7 +243,7 @@ At = Mapping[tuple[Place, str], Standing]
 """Standings by place and system."""
 
 
-class Replicates:
+class ReplicateCache:
     """Standings of runs at some places. `most_bytes` bounds what is kept; those asked for last stay."""
 
     def __init__(self, most_bytes: int = 256 * 2**20) -> None:
@@ -257,24 +260,26 @@ class Replicates:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         standings = {
-            (place, standing.system): standing for place, standing in _place_standings(run) if place in wanted
+            (place, standing.system): standing
+            for place, standing in _list_standings_by_place(run)
+            if place in wanted
         }
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = standings
-                self._size += _count_bytes(standings)
+                self._size += _count_replicate_bytes(standings)
             # The last one stays even where it alone is too large: it is about to be used.
             while self._size > self._most and len(self._kept) > 1:
-                self._size -= _count_bytes(self._kept.popitem(last=False)[1])
+                self._size -= _count_replicate_bytes(self._kept.popitem(last=False)[1])
         return standings
 
 
-def _place_standings(run: RunData) -> Iterator[tuple[Place, Standing]]:
+def _list_standings_by_place(run: RunData) -> Iterator[tuple[Place, Standing]]:
     """Standings by place. A task of one dataset has its value under both; the file keeps it once."""
     datasets: dict[str, set[str]] = {}
     for work in run.work:
         datasets.setdefault(work.task, set()).add(work.dataset)
-    every = [_shown_standing(standing) for standing in load_standings(run)]
+    every = [_mask_standing_name(standing) for standing in load_standings(run)]
     places = {standing.place for standing in every}
     for standing in every:
         yield standing.place, standing
@@ -285,8 +290,8 @@ def _place_standings(run: RunData) -> Iterator[tuple[Place, Standing]]:
                 yield place, standing
 
 
-def _shown_standing(standing: Standing) -> Standing:
-    name = shown_name(standing.system)
+def _mask_standing_name(standing: Standing) -> Standing:
+    name = display_system_name(standing.system)
     return (
         standing
         if name == standing.system
@@ -296,22 +301,22 @@ def _shown_standing(standing: Standing) -> Standing:
 
 def load_standings(run: RunData) -> tuple[Standing, ...]:
     """All standings of a run that has ended. A damaged file has none: the board shows values without ranks."""
-    if run.running:
+    if run.is_running:
         return ()
     try:
         if (run.folder.path / HEADLINES).is_symlink():
             return ()
         if run.kind in _ITEMS:
-            return read_values(run.folder.path).standings
+            return read_run_values(run.folder.path).standings
         return read_standings(run.folder.path)
     except (EmbassayError, OSError, ValueError):
         return ()
 
 
-def load_values(run: RunData) -> RunValues:
+def load_run_values(run: RunData) -> RunValues:
     """The same with items, for a comparison of two systems. DataError where there is nothing to compare."""
-    return read_values(run.folder.path)
+    return read_run_values(run.folder.path)
 
 
-def _count_bytes(standings: Mapping[tuple[Place, str], Standing]) -> int:
+def _count_replicate_bytes(standings: Mapping[tuple[Place, str], Standing]) -> int:
     return sum(standing.headline.replicates.nbytes + 200 for standing in standings.values())

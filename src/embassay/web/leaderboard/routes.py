@@ -22,15 +22,28 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from embassay.data.rows import escape_formula
-from embassay.interchange.papers import value_with_interval
+from embassay.interchange.papers import format_value_with_interval
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import SCORE, Unit, escape_latex, format_csv_row
-from embassay.web.leaderboard.board import MadeBoard, make_part
-from embassay.web.leaderboard.contract import Board, BoardCell, BoardColumn, Changes, SystemRow, as_plain
-from embassay.web.leaderboard.library import FolderView, Library, compare_members, make_card
-from embassay.web.leaderboard.page import page_files, render_board, render_card, render_error, render_overview
-from embassay.web.leaderboard.table import Member, make_cell
-from embassay.web.server import HEADERS, RateLimit, Receive, RequestGuard, Send, address_key
+from embassay.protocols.kernel.tables import SCORE, MeasureFormat, escape_latex, format_csv_row
+from embassay.web.leaderboard.board import MadeBoard, make_board_part
+from embassay.web.leaderboard.contract import (
+    BoardCell,
+    BoardChanges,
+    BoardColumn,
+    Leaderboard,
+    SystemRow,
+    convert_to_plain,
+)
+from embassay.web.leaderboard.library import FolderView, RunLibrary, compare_members, make_system_profile
+from embassay.web.leaderboard.page import (
+    read_static_files,
+    render_board,
+    render_card,
+    render_error,
+    render_overview,
+)
+from embassay.web.leaderboard.table import BoardMember, make_board_cell
+from embassay.web.server import HEADERS, RateLimit, Receive, RequestGuard, Send, mask_client_address
 
 _FIELDS_IN_WORDS = """
     system kind group run task dataset lang measure value ci_low ci_high n rank_low rank_high state reason
@@ -38,11 +51,11 @@ _FIELDS_IN_WORDS = """
 FIELDS = tuple(_FIELDS_IN_WORDS.split())
 
 
-def as_csv(made: MadeBoard) -> str:
+def write_board_csv(made: MadeBoard) -> str:
     """One line per system and column; empty where there is no value, with the state and the reason. A text that a
     spreadsheet would take for a formula begins with an apostrophe."""
     lines = [format_csv_row(FIELDS)]
-    for index, member, column, cell in _table_entries(made):
+    for index, member, column, cell in _iterate_board_cells(made):
         names = (member.name, member.kind, member.group, member.entrant.run.name)
         where = (column.task, column.dataset, column.lang, column.measure)
         figures = (
@@ -50,7 +63,7 @@ def as_csv(made: MadeBoard) -> str:
             _exact_number(cell.low),
             _exact_number(cell.high),
             cell.n,
-            *_rank_ends(made, index, column),
+            *_find_rank_range(made, index, column),
         )
         lines.append(
             format_csv_row(
@@ -60,11 +73,11 @@ def as_csv(made: MadeBoard) -> str:
     return "".join(lines)
 
 
-def as_json(made: MadeBoard) -> str:
+def write_board_json(made: MadeBoard) -> str:
     """The board's record with the cells of all columns, by system."""
-    plain: dict[str, Any] = as_plain(made.board)
+    plain: dict[str, Any] = convert_to_plain(made.board)
     cells: dict[str, dict[str, Any]] = {}
-    for _, member, column, cell in _table_entries(made):
+    for _, member, column, cell in _iterate_board_cells(made):
         cells.setdefault(column.key, {})[member.name] = dict(zip(BoardCell._fields, cell, strict=True))
     names = [member.name for member in made.members]
     for name in ("ranks", "best"):
@@ -73,7 +86,7 @@ def as_json(made: MadeBoard) -> str:
     return json.dumps({**plain, "cells": cells}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def as_tex(made: MadeBoard) -> str:
+def write_board_latex(made: MadeBoard) -> str:
     """A table of what is shown first, to be read with `\\input`: ranks, values with intervals; bold is the first of a
     column and all that no test tells apart from it."""
     board = made.board
@@ -86,23 +99,23 @@ def as_tex(made: MadeBoard) -> str:
     ]  # fmt: skip
     for row in board.systems:
         rank = board.ranks[board.lead][row.index] if board.lead in board.ranks else None
-        values = [_exact_value(made, column, row.index) for column in shown]
+        values = [_format_latex_value(made, column, row.index) for column in shown]
         placed = escape_latex(numbers.format_rank(*rank)) if rank else ""
         lines.append(" & ".join([placed, escape_latex(row.name), *values]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
-def _exact_value(made: MadeBoard, column: BoardColumn, index: int) -> str:
+def _format_latex_value(made: MadeBoard, column: BoardColumn, index: int) -> str:
     cell = made.board.cells[column.key][index]
     if cell.value is None:
         return escape_latex({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
-    unit = Unit(column.factor, column.decimals, column.decimals) if column.factor != 1 else SCORE
-    return value_with_interval(
+    unit = MeasureFormat(column.factor, column.decimals, column.decimals) if column.factor != 1 else SCORE
+    return format_value_with_interval(
         cell.value, cell.low, cell.high, unit, bold=index in made.board.top[column.key]
     )
 
 
-def _table_entries(made: MadeBoard) -> Iterator[tuple[int, Member, BoardColumn, BoardCell]]:
+def _iterate_board_cells(made: MadeBoard) -> Iterator[tuple[int, BoardMember, BoardColumn, BoardCell]]:
     for index, member in enumerate(made.members):
         for column in made.board.columns:
             yield index, member, column, _exact_cell(made, index, column)
@@ -110,14 +123,14 @@ def _table_entries(made: MadeBoard) -> Iterator[tuple[int, Member, BoardColumn, 
 
 def _exact_cell(made: MadeBoard, index: int, column: BoardColumn) -> BoardCell:
     """All digits of the value; the interval where the row was written without one is the board's."""
-    cell = make_cell(made.members[index].entrant, column)
+    cell = make_board_cell(made.members[index].entrant, column)
     if cell.low is not None or column.key not in made.board.cells:
         return cell
     shown = made.board.cells[column.key][index]
     return cell._replace(low=shown.low, high=shown.high)
 
 
-def _rank_ends(made: MadeBoard, index: int, column: BoardColumn) -> tuple[int | str, int | str]:
+def _find_rank_range(made: MadeBoard, index: int, column: BoardColumn) -> tuple[int | str, int | str]:
     ranks = made.board.ranks.get(column.key)
     return (ranks[index] if ranks is not None else None) or ("", "")
 
@@ -150,10 +163,10 @@ def pack_body(body: str | bytes, media: str) -> PackedBody:
     return PackedBody(media, data, zipped if zipped is not None and len(zipped) < len(data) else None, etag)
 
 
-def is_known(etag: str, asked: str | None) -> bool:
+def is_etag_known(etag: str, asked: str | None) -> bool:
     """Whether an If-None-Match header names this tag.
 
-    >>> is_known('W/"a"', '"b", W/"a"'), is_known('W/"a"', '"a"'), is_known('W/"a"', None)
+    >>> is_etag_known('W/"a"', '"b", W/"a"'), is_etag_known('W/"a"', '"a"'), is_etag_known('W/"a"', None)
     (True, True, False)
     """
     names = {tag.strip().removeprefix("W/") for tag in (asked or "").split(",")}
@@ -172,7 +185,7 @@ class PageCache:
 
     def get(self, key: Hashable, make: Callable[[], PackedBody]) -> PackedBody:
         """The answer for `key`, made where it is not there."""
-        packed = self._find_page(key)
+        packed = self._find_kept_answer(key)
         if packed is not None:
             return packed
         # A lock for each page: two pages are made at the same time, one page only once.
@@ -180,21 +193,21 @@ class PageCache:
             making = self._making.setdefault(key, Lock())
         with making:
             # Whoever had the lock before may have made it.
-            packed = self._find_page(key)
+            packed = self._find_kept_answer(key)
             if packed is None:
                 packed = make()
-                self._keep(key, packed)
+                self._keep_within_limit(key, packed)
             with self._lock:
                 self._making.pop(key, None)
         return packed
 
-    def _find_page(self, key: Hashable) -> PackedBody | None:
+    def _find_kept_answer(self, key: Hashable) -> PackedBody | None:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep(self, key: Hashable, packed: PackedBody) -> None:
+    def _keep_within_limit(self, key: Hashable, packed: PackedBody) -> None:
         with self._lock:
             self._kept[key] = packed
             self._size += _packed_size(packed)
@@ -211,45 +224,48 @@ MOST_BYTES = 12 * 1024
 T = TypeVar("T")
 
 
-def find_changes(old: Board | None, new: Board, since: str) -> Changes:
+def find_board_changes(old: Leaderboard | None, new: Leaderboard, since: str) -> BoardChanges:
     """The update from `old` (None: unknown) to `new`; `whole` where it would be too large."""
     if old is None:
-        return Changes(since, new.stamp, True, new.status, new.updated)
+        return BoardChanges(since, new.stamp, True, new.status, new.updated)
     if old.stamp == new.stamp:
-        return Changes(since, new.stamp, False, new.status, new.updated)
+        return BoardChanges(since, new.stamp, False, new.status, new.updated)
     changed = _board_difference(old, new, since)
-    size = len(gzip.compress(json.dumps(as_plain(changed), ensure_ascii=False).encode("utf-8", "replace"), 6))
-    return changed if size <= MOST_BYTES else Changes(since, new.stamp, True, new.status, new.updated)
+    size = len(
+        gzip.compress(json.dumps(convert_to_plain(changed), ensure_ascii=False).encode("utf-8", "replace"), 6)
+    )
+    return changed if size <= MOST_BYTES else BoardChanges(since, new.stamp, True, new.status, new.updated)
 
 
-def _board_difference(old: Board, new: Board, since: str) -> Changes:
+def _board_difference(old: Leaderboard, new: Leaderboard, since: str) -> BoardChanges:
     order = tuple(system.name for system in new.systems)
-    return Changes(
+    return BoardChanges(
         since, new.stamp, False, new.status, new.updated,
         None if old.verdict == new.verdict else new.verdict,
         None if old.care == new.care else new.care,
         None if order == tuple(system.name for system in old.systems) else order,
         None if old.columns == new.columns else tuple(column for column in new.columns if column.overview),
         None if old.runs == new.runs else new.runs,
-        tuple(_changed_rows(old, new)),
-        _by_name(old, new, old.cells, new.cells),
-        _by_name(old, new, old.ranks, new.ranks),
-        _by_name(old, new, old.best, new.best),
-        _top_names(old, new)
+        tuple(_list_changed_rows(old, new)),
+        _changed_entries_by_column(old, new, old.cells, new.cells),
+        _changed_entries_by_column(old, new, old.ranks, new.ranks),
+        _changed_entries_by_column(old, new, old.best, new.best),
+        _changed_top_systems(old, new)
     )  # fmt: skip
 
 
-def _changed_rows(old: Board, new: Board) -> list[SystemRow]:
+def _list_changed_rows(old: Leaderboard, new: Leaderboard) -> list[SystemRow]:
     """Rows that say something else, their place apart: the order tells that."""
     earlier = {system.name: system for system in old.systems}
     return [
         row for row in new.systems
-        if row.name not in earlier or as_plain(earlier[row.name]) | {"index": 0} != as_plain(row) | {"index": 0}
+        if row.name not in earlier
+        or convert_to_plain(earlier[row.name]) | {"index": 0} != convert_to_plain(row) | {"index": 0}
     ]  # fmt: skip
 
 
-def _by_name(
-    old: Board, new: Board, before: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]
+def _changed_entries_by_column(
+    old: Leaderboard, new: Leaderboard, before: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]
 ) -> dict[str, dict[str, Any]]:
     """Per column the systems whose entry differs."""
     by_key: dict[str, dict[str, Any]] = {}
@@ -265,12 +281,14 @@ def _by_name(
     return by_key
 
 
-def _top_names(old: Board, new: Board) -> dict[str, tuple[str, ...]]:
-    def names(board: Board, key: str) -> tuple[str, ...]:
+def _changed_top_systems(old: Leaderboard, new: Leaderboard) -> dict[str, tuple[str, ...]]:
+    def list_top_names(board: Leaderboard, key: str) -> tuple[str, ...]:
         return tuple(board.systems[i].name for i in board.top.get(key, ()))
 
     return {
-        key: names(new, key) for key in new.top if key not in old.top or names(old, key) != names(new, key)
+        key: list_top_names(new, key)
+        for key in new.top
+        if key not in old.top or list_top_names(old, key) != list_top_names(new, key)
     }
 
 
@@ -279,17 +297,17 @@ MOST_COLUMNS = 40
 MOST_BOARDS = 30
 """Boards whose leaders the overview names; all are in its list."""
 _FILES: dict[str, tuple[Callable[[MadeBoard], str], str]] = {
-    "csv": (as_csv, "text/csv; charset=utf-8"),
-    "tex": (as_tex, "text/x-tex; charset=utf-8"),
-    "json": (as_json, JSON),
+    "csv": (write_board_csv, "text/csv; charset=utf-8"),
+    "tex": (write_board_latex, "text/x-tex; charset=utf-8"),
+    "json": (write_board_json, JSON),
 }
 
 
 @dataclass(frozen=True)
-class Service:
+class LeaderboardService:
     """A folder that is served. Every method gives an answer, or None where there is nothing of that name."""
 
-    library: Library
+    library: RunLibrary
     kept: PageCache = field(default_factory=PageCache)
 
     def page(self, name: str | None) -> PackedBody | None:
@@ -297,7 +315,7 @@ class Service:
         view = self.library.view()
         newest = [line.id for line in view.boards.boards if line.newer is None]
         if name is None and len(newest) > 1:
-            return self._overview(newest[:MOST_BOARDS], view)
+            return self._build_overview(newest[:MOST_BOARDS], view)
         base = "" if name is None else BELOW
         name = name or (view.boards.boards[0].id if view.boards.boards else None)
         made = None if name is None else self.library.board(name, view)
@@ -307,7 +325,7 @@ class Service:
         key = ("page", board.stamp if board is not None else "", base, view.stamp)
         return self.kept.get(key, lambda: pack_body(render_board(board, view.boards, base=base), HTML))
 
-    def _overview(self, names: Sequence[str], view: FolderView) -> PackedBody:
+    def _build_overview(self, names: Sequence[str], view: FolderView) -> PackedBody:
         boards = [made.board for name in names if (made := self.library.board(name, view)) is not None]
         key = ("overview", *(board.stamp for board in boards), view.stamp)
         return self.kept.get(key, lambda: pack_body(render_overview(boards, view.boards, base=""), HTML))
@@ -336,17 +354,17 @@ class Service:
         ):
             return None
         wanted = tuple(dict.fromkeys(keys))
-        return self.kept.get(("cells", made.board.stamp, wanted), lambda: self._cells(made, wanted))
+        return self.kept.get(("cells", made.board.stamp, wanted), lambda: self._pack_cells(made, wanted))
 
     def changes(self, name: str, since: str) -> PackedBody | None:
         """What is new on a board."""
         made = self.library.board(name)
         if made is None:
             return None
-        old = self.library.earlier(name, since)
+        old = self.library.find_earlier_board(name, since)
         base = since if old is not None else ""
         return self.kept.get(
-            ("changes", made.board.stamp, base), lambda: _pack_json(find_changes(old, made.board, base))
+            ("changes", made.board.stamp, base), lambda: _pack_json(find_board_changes(old, made.board, base))
         )
 
     def compare(self, name: str, a: str, b: str) -> PackedBody | None:
@@ -359,18 +377,18 @@ class Service:
             ("compare", made.board.stamp, a, b), lambda: _pack_json(compare_members(made, a, b))
         )
 
-    def card(self, name: str, system: str) -> PackedBody | None:
+    def build_card(self, name: str, system: str) -> PackedBody | None:
         """The record of one system."""
-        return self._card(name, system, "card", lambda card, _: _pack_json(card))
+        return self._pack_card(name, system, "card", lambda card, _: _pack_json(card))
 
-    def card_page(self, name: str, system: str) -> PackedBody | None:
+    def build_card_page(self, name: str, system: str) -> PackedBody | None:
         """The page of one system."""
-        return self._card(
+        return self._pack_card(
             name, system, "card page",
             lambda card, view: pack_body(render_card(card, view.boards, base=BELOW), HTML)
         )  # fmt: skip
 
-    def download(self, name: str, kind: str) -> PackedBody | None:
+    def build_download(self, name: str, kind: str) -> PackedBody | None:
         """A board as a file."""
         made = self.library.board(name)
         if made is None or kind not in _FILES:
@@ -386,14 +404,16 @@ class Service:
             return None
         stamp = view.read[run][0].stamp[-1]
         try:
-            return self.kept.get(("report", run, stamp), lambda: pack_body(_open_file(path), HTML))
+            return self.kept.get(
+                ("report", run, stamp), lambda: pack_body(_read_file_without_links(path), HTML)
+            )
         except OSError:
             return None
 
-    def _cells(self, made: MadeBoard, wanted: Sequence[str]) -> PackedBody:
+    def _pack_cells(self, made: MadeBoard, wanted: Sequence[str]) -> PackedBody:
         columns = [column for column in made.joined.columns if column.key in wanted]
         standings = made.joined.standings(self.library.replicates, columns)
-        part, _ = make_part(
+        part, _ = make_board_part(
             made.joined,
             made.members,
             columns,
@@ -404,7 +424,7 @@ class Service:
         )
         return _pack_json(part)
 
-    def _card(
+    def _pack_card(
         self, name: str, system: str, what: str, make: Callable[[Any, FolderView], PackedBody]
     ) -> PackedBody | None:
         view = self.library.view()
@@ -412,16 +432,16 @@ class Service:
         if made is None or system not in {member.name for member in made.members}:
             return None
         key = (what, system, made.board.stamp, view.stamp)
-        return self.kept.get(key, lambda: make(make_card(self.library, view, made, system), view))
+        return self.kept.get(key, lambda: make(make_system_profile(self.library, view, made, system), view))
 
 
 def _pack_json(record: Any) -> PackedBody:
     return pack_body(
-        json.dumps(as_plain(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")), JSON
+        json.dumps(convert_to_plain(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")), JSON
     )
 
 
-def _open_file(path: Any) -> bytes:
+def _read_file_without_links(path: Any) -> bytes:
     """A file of a run, never through a link: what that leads to may lie elsewhere."""
     import os
 
@@ -436,85 +456,85 @@ _BURST, _PER_SECOND = 40, 4.0
 _NOTHING = "There is nothing here", "The board, system or report may be gone, or the address is incomplete."
 
 
-class Routes:
+class LeaderboardRoutes:
     """The routes of a service."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: LeaderboardService) -> None:
         self._service = service
         self._limit = RateLimit(_BURST, _PER_SECOND)
 
-    def add_to(self, app: FastAPI) -> None:
+    def add_routes(self, app: FastAPI) -> None:
         """Add every address, and how errors are answered."""
-        for path, answer in self._paths.items():
+        for path, answer in self._routes_by_path.items():
             app.add_api_route(path, answer, methods=["GET", "HEAD"], response_model=None)
-        app.add_exception_handler(HTTPException, _answer_missing)
-        app.add_exception_handler(RequestValidationError, _answer_unreadable)
-        app.add_exception_handler(Exception, _answer_mistake)
+        app.add_exception_handler(HTTPException, _answer_not_found)
+        app.add_exception_handler(RequestValidationError, _answer_invalid_address)
+        app.add_exception_handler(Exception, _answer_internal_error)
 
     @cached_property
-    def _paths(self) -> Mapping[str, Callable[..., Response]]:
+    def _routes_by_path(self) -> Mapping[str, Callable[..., Response]]:
         return {
-            "/": self._home,
-            "/b/{board}": self._to_page,
-            "/b/{board}/": self._page,
-            "/b/{board}/system": self._card_page,
+            "/": self._send_home,
+            "/b/{board}": self._redirect_to_board,
+            "/b/{board}/": self._send_board_page,
+            "/b/{board}/system": self._send_card_page,
             "/static/{name}": _send_static,
-            "/runs/{run:path}/report.html": self._report,
-            "/api/boards": self._boards,
-            "/api/boards/{board}": self._board,
-            "/api/boards/{board}/cells": self._cells,
-            "/api/boards/{board}/changes": self._changes,
-            "/api/boards/{board}/compare": self._compare,
-            "/api/boards/{board}/system": self._card,
-            "/api/boards/{board}/download.{kind}": self._download,
-            "/health": self._health,
-            "/favicon.ico": _no_icon,
+            "/runs/{run:path}/report.html": self._send_report,
+            "/api/boards": self._send_board_list,
+            "/api/boards/{board}": self._send_board_record,
+            "/api/boards/{board}/cells": self._send_cells,
+            "/api/boards/{board}/changes": self._send_changes,
+            "/api/boards/{board}/compare": self._send_comparison,
+            "/api/boards/{board}/system": self._send_card,
+            "/api/boards/{board}/download.{kind}": self._send_download,
+            "/health": self._send_health,
+            "/favicon.ico": _answer_missing_icon,
         }
 
-    def _home(self, request: Request) -> Response:
+    def _send_home(self, request: Request) -> Response:
         return _send_packed(request, self._service.page(None))
 
-    def _to_page(self, board: str) -> Response:
+    def _redirect_to_board(self, board: str) -> Response:
         if self._service.board(board) is None:
             raise HTTPException(404)
         return Response(status_code=308, headers={"location": f"{board}/"})
 
-    def _page(self, request: Request, board: str) -> Response:
+    def _send_board_page(self, request: Request, board: str) -> Response:
         return _send_packed(request, self._service.page(board))
 
-    def _card_page(self, request: Request, board: str, name: str) -> Response:
-        return _send_packed(request, self._service.card_page(board, name))
+    def _send_card_page(self, request: Request, board: str, name: str) -> Response:
+        return _send_packed(request, self._service.build_card_page(board, name))
 
-    def _report(self, request: Request, run: str) -> Response:
+    def _send_report(self, request: Request, run: str) -> Response:
         return _send_packed(request, self._service.report(run))
 
-    def _boards(self, request: Request) -> Response:
+    def _send_board_list(self, request: Request) -> Response:
         return _send_packed(request, self._service.boards())
 
-    def _board(self, request: Request, board: str) -> Response:
+    def _send_board_record(self, request: Request, board: str) -> Response:
         return _send_packed(request, self._service.board(board))
 
-    def _cells(self, request: Request, board: str, column: list[str] = Query()) -> Response:  # noqa: B008
+    def _send_cells(self, request: Request, board: str, column: list[str] = Query()) -> Response:  # noqa: B008
         return _send_packed(request, self._service.cells(board, column))
 
-    def _changes(self, request: Request, board: str, since: str = "") -> Response:
+    def _send_changes(self, request: Request, board: str, since: str = "") -> Response:
         return _send_packed(request, self._service.changes(board, since))
 
-    def _compare(self, request: Request, board: str, a: str, b: str) -> Response:
+    def _send_comparison(self, request: Request, board: str, a: str, b: str) -> Response:
         client = request.client.host if request.client is not None else None
-        if not self._limit.allows(address_key(client)):
-            return _answer_error(429, "Too many comparisons at once. Try again in a few seconds.")
+        if not self._limit.can_take_request(mask_client_address(client)):
+            return _answer_json_error(429, "Too many comparisons at once. Try again in a few seconds.")
         return _send_packed(request, self._service.compare(board, a, b))
 
-    def _card(self, request: Request, board: str, name: str) -> Response:
-        return _send_packed(request, self._service.card(board, name))
+    def _send_card(self, request: Request, board: str, name: str) -> Response:
+        return _send_packed(request, self._service.build_card(board, name))
 
-    def _download(self, request: Request, board: str, kind: str) -> Response:
-        packed = self._service.download(board, kind)
+    def _send_download(self, request: Request, board: str, kind: str) -> Response:
+        packed = self._service.build_download(board, kind)
         more = {"content-disposition": f'attachment; filename="{board}.{kind}"'} if packed is not None else {}
         return _send_packed(request, packed, more)
 
-    def _health(self, request: Request) -> Response:
+    def _send_health(self, request: Request) -> Response:
         return _send_packed(request, pack_body('{"status":"ok"}', JSON))
 
 
@@ -526,7 +546,7 @@ def _send_packed(
         raise HTTPException(404)
     # A cache must keep the zipped form and the plain one apart.
     headers = {"etag": packed.etag, "vary": "Accept-Encoding", **(more or {})}
-    if is_known(packed.etag, request.headers.get("if-none-match")):
+    if is_etag_known(packed.etag, request.headers.get("if-none-match")):
         return Response(status_code=304, headers=headers)
     if packed.zipped is not None and _takes_gzip(request.headers.get("accept-encoding", "")):
         return Response(
@@ -549,12 +569,12 @@ def _takes_gzip(accepted: str) -> bool:
 
 def _send_static(request: Request, name: str) -> Response:
     """A file of the pages, by its name among those that are there."""
-    return _send_packed(request, _packed_files().get(name))
+    return _send_packed(request, _pack_static_files().get(name))
 
 
 @lru_cache(maxsize=1)
-def _packed_files() -> Mapping[str, PackedBody]:
-    return {name: _pack_file(name, body) for name, body in page_files().items()}
+def _pack_static_files() -> Mapping[str, PackedBody]:
+    return {name: _pack_file(name, body) for name, body in read_static_files().items()}
 
 
 def _pack_file(name: str, body: bytes) -> PackedBody:
@@ -562,35 +582,35 @@ def _pack_file(name: str, body: bytes) -> PackedBody:
     return pack_body(body, "text/javascript" if name.endswith(".js") else kind)
 
 
-def _no_icon() -> Response:
+def _answer_missing_icon() -> Response:
     """Browsers ask for one; an error in their console would look like one of ours."""
     return Response(status_code=204)
 
 
-def _answer_missing(request: Request, error: Any) -> Response:
+def _answer_not_found(request: Request, error: Any) -> Response:
     """What is not there, in words to a person and as JSON to a program."""
     if error.status_code != 404:
-        return _answer_error(
+        return _answer_json_error(
             error.status_code, "This server only answers GET and HEAD." if error.status_code == 405 else "No."
         )
     path = request.scope["path"]  # its `url` would decode the query too, which may be no text
     if "/api/" in path or "text/html" not in request.headers.get("accept", ""):
-        return _answer_error(404, f"{_NOTHING[0]}.")
+        return _answer_json_error(404, f"{_NOTHING[0]}.")
     depth = request.scope["path"].strip("/").count("/") + request.scope["path"].endswith("/")
     base = "../" * depth if depth else ""
     return Response(render_error(404, *_NOTHING, base=base or ""), 404, media_type=HTML)
 
 
-def _answer_unreadable(_: Request, error: Any) -> Response:  # noqa: ARG001
-    return _answer_error(400, "The address is incomplete.")
+def _answer_invalid_address(_: Request, error: Any) -> Response:  # noqa: ARG001
+    return _answer_json_error(400, "The address is incomplete.")
 
 
-def _answer_mistake(_: Request, error: Any) -> Response:  # noqa: ARG001
+def _answer_internal_error(_: Request, error: Any) -> Response:  # noqa: ARG001
     """A mistake of ours: its traceback goes to the log of the server."""
-    return _answer_error(500, "Something went wrong on the server.")
+    return _answer_json_error(500, "Something went wrong on the server.")
 
 
-def _answer_error(status: int, sentence: str) -> Response:
+def _answer_json_error(status: int, sentence: str) -> Response:
     packed = pack_body(f'{{"error":"{sentence}"}}', JSON)
     return Response(packed.body, status, media_type=JSON)
 
@@ -619,14 +639,14 @@ class LeaderboardOptions:
     body_seconds: float = 10.0
 
 
-def make_app(library: Library, options: LeaderboardOptions) -> PrefixStripper:
+def make_library_app(library: RunLibrary, options: LeaderboardOptions) -> PrefixStripper:
     """The app that serves a folder. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False,
         lifespan=partial(_watch_folder, library, options.every)
     )  # fmt: skip
-    Routes(Service(library)).add_to(app)
-    return PrefixStripper(RequestGuard(app, options, headers_at), options.root_path)
+    LeaderboardRoutes(LeaderboardService(library)).add_routes(app)
+    return PrefixStripper(RequestGuard(app, options, choose_headers_for_path), options.root_path)
 
 
 class PrefixStripper:
@@ -647,7 +667,7 @@ class PrefixStripper:
         await self._app(scope, receive, send)
 
 
-def headers_at(path: str) -> Mapping[str, str]:
+def choose_headers_for_path(path: str) -> Mapping[str, str]:
     """The headers of the answer at a path. Answers may be kept, but are asked after each time."""
     policy = _REPORT_POLICY if path.startswith(_REPORTS) else HEADERS["content-security-policy"]
     return {**HEADERS, "content-security-policy": policy, "cache-control": "no-cache"}
@@ -660,7 +680,7 @@ async def _send_redirect(send: Send, to: str) -> None:
 
 
 @asynccontextmanager
-async def _watch_folder(library: Library, every: float, _: FastAPI) -> AsyncIterator[None]:
+async def _watch_folder(library: RunLibrary, every: float, _: FastAPI) -> AsyncIterator[None]:
     """The folder is looked at while the app runs, beside the requests."""
     ended = threading.Event()
     watching = threading.Thread(
@@ -674,7 +694,7 @@ async def _watch_folder(library: Library, every: float, _: FastAPI) -> AsyncIter
         library.wake.set()
 
 
-def _refresh_library(library: Library, every: float, ended: threading.Event) -> None:
+def _refresh_library(library: RunLibrary, every: float, ended: threading.Event) -> None:
     while not ended.is_set():
         began = time.monotonic()
         try:

@@ -12,7 +12,7 @@ from typing import Any
 from embassay.protocols.compare import higher_is_better
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import CLASSICAL, OVERALL, REFERENCE
-from embassay.protocols.kernel.tables import POINTS, choose_unit
+from embassay.protocols.kernel.tables import POINTS, choose_measure_format
 from embassay.report.board import PLACES
 from embassay.web.leaderboard.contract import BoardCell, BoardColumn, State
 from embassay.web.leaderboard.folders import (
@@ -20,14 +20,14 @@ from embassay.web.leaderboard.folders import (
     Place,
     RunData,
     Score,
-    board_version,
     dataset_language,
+    digest_board_version,
 )
-from embassay.web.leaderboard.ranking import At, Replicates, mean_standing
+from embassay.web.leaderboard.ranking import At, ReplicateCache, mean_standing
 
 
 @dataclass(frozen=True)
-class Entrant:
+class BoardEntrant:
     """A system and the run that speaks for it; `others` are further runs that have it, newest first. `finished`: the
     run has ended for it and no cell of it is missing."""
 
@@ -42,16 +42,16 @@ class Entrant:
         return self.run.described.get(self.name, {})
 
     @property
-    def work(self) -> tuple[FolderCell, ...]:
+    def own_cells(self) -> tuple[FolderCell, ...]:
         """Its cells."""
-        return self.run.work_of.get(self.name, ())
+        return self.run.cells_by_system.get(self.name, ())
 
     def score(self, place: Place) -> Score | None:
         """Its row at a place, None where there is none."""
         return self.run.scores.get(place, {}).get(self.name)
 
 
-def find_entrants(runs: Sequence[RunData]) -> tuple[Entrant, ...]:
+def find_board_entrants(runs: Sequence[RunData]) -> tuple[BoardEntrant, ...]:
     """Every system of the runs, once. The newest run in which it is finished counts, else the newest."""
     newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
     having: dict[str, list[RunData]] = {}
@@ -61,14 +61,14 @@ def find_entrants(runs: Sequence[RunData]) -> tuple[Entrant, ...]:
     return tuple(_make_entrant(name, scores) for name, scores in having.items())
 
 
-def _make_entrant(name: str, runs: Sequence[RunData]) -> Entrant:
-    done = [run for run in runs if _is_finished(run, name)]
+def _make_entrant(name: str, runs: Sequence[RunData]) -> BoardEntrant:
+    done = [run for run in runs if _is_system_finished(run, name)]
     chosen = done[0] if done else runs[0]
-    return Entrant(name, chosen, tuple(run for run in runs if run is not chosen), bool(done))
+    return BoardEntrant(name, chosen, tuple(run for run in runs if run is not chosen), bool(done))
 
 
-def _is_finished(run: RunData, name: str) -> bool:
-    return not run.running and all(work.status == "done" for work in run.work_of.get(name, ()))
+def _is_system_finished(run: RunData, name: str) -> bool:
+    return not run.is_running and all(work.status == "done" for work in run.cells_by_system.get(name, ()))
 
 
 MOST_SHOWN = 9
@@ -79,11 +79,11 @@ _COMMANDS = ("score", "sweep", "names", "noise")
 _PARTIAL = "mean_of_present"
 
 
-def make_columns(kind: str, runs: Sequence[RunData]) -> tuple[BoardColumn, ...]:
+def make_board_columns(kind: str, runs: Sequence[RunData]) -> tuple[BoardColumn, ...]:
     """Every place of the runs as a column: overall, tasks, then datasets and further measures; `overview` marks those
     shown first."""
-    places = [place for place in _list_places(runs) if place[2] != _PARTIAL]
-    keys = _place_keys(kind, places)
+    places = [place for place in _list_score_places(runs) if place[2] != _PARTIAL]
+    keys = _make_place_keys(kind, places)
     langs = {
         str(dataset["name"]): dataset_language(run, dataset)
         for run in reversed(runs)
@@ -96,21 +96,23 @@ def make_columns(kind: str, runs: Sequence[RunData]) -> tuple[BoardColumn, ...]:
         for place in places
         for words, trust in (people.get(place[1], ("", "")),)
     ]
-    shown = {column.key for column in _overview_columns(kind, columns, _with_interval(runs))}
+    shown = {column.key for column in _pick_overview_columns(kind, columns, _find_places_with_interval(runs))}
     ordered = sorted(columns, key=lambda column: (column.key not in shown, column.task != OVERALL))
     marked = [replace(column, overview=column.key in shown) for column in ordered]
     first, rest = ([column for column in marked if column.overview is yes] for yes in (True, False))
-    return (*first, *_share_columns(marked, runs), *rest, *_agreed_columns(columns))
+    return (*first, *_percent_of_people_columns(marked, runs), *rest, *_agreed_datasets_columns(columns))
 
 
 HUMAN, SHARE = "Human", "percent_of_human"
 """The row of people in a study's results, and the measure of the columns that hold scores as a share of theirs."""
 
 
-def _share_columns(columns: Sequence[BoardColumn], runs: Sequence[RunData]) -> Iterator[BoardColumn]:
+def _percent_of_people_columns(
+    columns: Sequence[BoardColumn], runs: Sequence[RunData]
+) -> Iterator[BoardColumn]:
     """Scores as percent of people's, overall and for every dataset that people have a score on; overall comes first."""
     for column in columns:
-        if any(HUMAN in run.scores.get(place_of(column), {}) for run in runs):
+        if any(HUMAN in run.scores.get(find_column_place(column), {}) for run in runs):
             title = "% of people" if column.task == OVERALL else f"{column.title}, % of people"
             yield replace(
                 column,
@@ -131,7 +133,7 @@ AGREED = "high_agreement"
 """The key of the means over what people agree on, and their measure."""
 
 
-def _agreed_columns(columns: Sequence[BoardColumn]) -> Iterator[BoardColumn]:
+def _agreed_datasets_columns(columns: Sequence[BoardColumn]) -> Iterator[BoardColumn]:
     """The overall score and the tasks' once more, as means over the datasets alone on which people agree well."""
     headlines = {
         column.task: column
@@ -141,10 +143,10 @@ def _agreed_columns(columns: Sequence[BoardColumn]) -> Iterator[BoardColumn]:
     agreed = [
         column
         for column in columns
-        if column.trust == "high" and column.measure == _headline_of(headlines, column)
+        if column.trust == "high" and column.measure == _find_headline_measure(headlines, column)
     ]
     for task, whole in headlines.items():
-        parts = tuple(place_of(column) for column in agreed if task in (OVERALL, column.task))
+        parts = tuple(find_column_place(column) for column in agreed if task in (OVERALL, column.task))
         if parts:
             yield replace(
                 whole, key=AGREED if task == OVERALL else f"{AGREED}/{task}", title=f"{whole.title}, high agreement",
@@ -152,43 +154,47 @@ def _agreed_columns(columns: Sequence[BoardColumn]) -> Iterator[BoardColumn]:
             )  # fmt: skip
 
 
-def _headline_of(headlines: Mapping[str, BoardColumn], column: BoardColumn) -> str:
+def _find_headline_measure(headlines: Mapping[str, BoardColumn], column: BoardColumn) -> str:
     """The measure of a task's mean over its datasets; of a task without one any measure."""
     return headlines[column.task].measure if column.task in headlines else column.measure
 
 
-def place_of(column: BoardColumn) -> Place:
+def find_column_place(column: BoardColumn) -> Place:
     """Where the values of a column are."""
     return column.task, column.dataset, column.measure
 
 
 @lru_cache(maxsize=8)
-def task_names(kind: str) -> Mapping[str, tuple[str, str]]:
+def list_task_names(kind: str) -> Mapping[str, tuple[str, str]]:
     """By task, in their order: what a column is called, and the task's headline measure; empty where no list is."""
     if kind not in PLACES:
         return {}
     return {task.name: (task.short, task.headline) for task in import_module(PLACES[kind]).TASKS}
 
 
-def _list_places(runs: Sequence[RunData]) -> list[Place]:
+def _list_score_places(runs: Sequence[RunData]) -> list[Place]:
     """All places, tasks in their order, those over datasets before the datasets'. A task of one dataset has its values
     on that until the run ends; its column is there from the beginning."""
     places = dict.fromkeys(place for run in runs for place in run.scores)
     for run in runs:
-        names = task_names(run.kind)
+        names = list_task_names(run.kind)
         tasks = dict.fromkeys(work.task for work in run.work if work.task in names)
         places |= dict.fromkeys((task, "", names[task][1]) for task in tasks)
         if len(tasks) == len(names) > 0:
             places[OVERALL, "", OVERALL] = None
     order = {
-        task: place for place, task in enumerate([OVERALL, *(n for r in runs for n in task_names(r.kind))])
+        task: place
+        for place, task in enumerate([OVERALL, *(n for r in runs for n in list_task_names(r.kind))])
     }
     return sorted(places, key=lambda place: (order.get(place[0], len(order)), place[1] != ""))
 
 
-def _place_keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
+def _make_place_keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
     """Short addresses: the measure is named only where it is not the task's headline and others are at its place."""
-    headlines = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
+    headlines = {
+        OVERALL: OVERALL,
+        **{task: headline for task, (_, headline) in list_task_names(kind).items()},
+    }
     shared = Counter((task, dataset) for task, dataset, _ in places)
 
     def has_other_measure(place: Place) -> bool:
@@ -201,7 +207,7 @@ def _place_keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
     }
 
 
-def _with_interval(runs: Sequence[RunData]) -> frozenset[Place]:
+def _find_places_with_interval(runs: Sequence[RunData]) -> frozenset[Place]:
     return frozenset(
         place
         for run in runs
@@ -210,11 +216,11 @@ def _with_interval(runs: Sequence[RunData]) -> frozenset[Place]:
     )
 
 
-def _overview_columns(
+def _pick_overview_columns(
     kind: str, columns: Sequence[BoardColumn], sure: Collection[Place]
 ) -> Sequence[BoardColumn]:
     """Overall and the tasks' headlines; where there are none, the first measures that have an interval, as written."""
-    names = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
+    names = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in list_task_names(kind).items()}}
     over = [
         column
         for column in columns
@@ -232,13 +238,13 @@ def _overview_columns(
     if any(column.task != OVERALL for column in chosen):
         return chosen[:MOST_SHOWN]
     rest = [column for column in columns if column.dataset and not column.measure.startswith(_DERIVED)]
-    certain = [column for column in rest if place_of(column) in sure]
+    certain = [column for column in rest if find_column_place(column) in sure]
     return [*chosen, *(certain or rest)][:MOST_SHOWN]
 
 
 def _make_column(kind: str, place: Place, key: str, langs: Mapping[str, str], *, alone: bool) -> BoardColumn:
     task, dataset, measure = place
-    unit = choose_unit(kind)
+    unit = choose_measure_format(kind)
     return BoardColumn(
         key, _column_title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
         "points" if unit is POINTS else "", unit.factor, unit.decimals, _more_is_better(measure), 0, False
@@ -259,40 +265,40 @@ def _column_title(kind: str, place: Place, key: str, alone: bool) -> str:
         return {OVERALL: "Overall", "delta": "Change"}.get(measure, f"Overall · {measure}")
     if kind in _COMMANDS:
         return " · ".join((measure, *([dataset] if dataset and not alone else ())))
-    short, headline = task_names(kind).get(task, (_task_word(task), ""))
+    short, headline = list_task_names(kind).get(task, (_title_task(task), ""))
     named = key.endswith(f"/{measure}") and measure != headline
     return " · ".join((short, *([dataset] if dataset else ()), *([measure] if named else ())))
 
 
-def _task_word(task: str) -> str:
+def _title_task(task: str) -> str:
     return task.upper() if task == "sts" else task.replace("_", " ").capitalize()
 
 
-def make_cell(entrant: Entrant, column: BoardColumn) -> BoardCell:
+def make_board_cell(entrant: BoardEntrant, column: BoardColumn) -> BoardCell:
     """The cell of a system in a column."""
     if column.parts:
         return _mean_cell(entrant, column)
     if column.of:
-        return _share_of(entrant, column)
-    place = place_of(column)
+        return _percent_of_people_cell(entrant, column)
+    place = find_column_place(column)
     score = entrant.score(place) or _find_only_dataset_score(entrant, place)
     if score is not None:
         value, low, high, n, reason = score
         if value is not None:
             return BoardCell(value, low, high, n, "done", "")
-        if not _waiting_work(_cells_behind(entrant, place)) and not _failed_work(
-            _cells_behind(entrant, place)
+        if not _list_waiting_cells(_find_cells_behind_value(entrant, place)) and not _list_failed_cells(
+            _find_cells_behind_value(entrant, place)
         ):
             return BoardCell(None, None, None, n, "undefined", reason or "no value was recorded")
-    return _missing_cell(entrant, _cells_behind(entrant, place), place)
+    return _missing_cell(entrant, _find_cells_behind_value(entrant, place), place)
 
 
-def _share_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
+def _percent_of_people_cell(entrant: BoardEntrant, column: BoardColumn) -> BoardCell:
     """The score as a share of people's in the same run; none where people scored 0 or below, of which nothing is a
     share."""
     place = column.task, column.dataset, column.of
     whole, people = (
-        make_cell(entrant, replace(column, measure=column.of, of="")),
+        make_board_cell(entrant, replace(column, measure=column.of, of="")),
         entrant.run.scores.get(place, {}),
     )
     if whole.value is None:
@@ -303,59 +309,60 @@ def _share_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
     return BoardCell(whole.value / theirs, None, None, whole.n, "done", "")
 
 
-def _mean_cell(entrant: Entrant, column: BoardColumn) -> BoardCell:
+def _mean_cell(entrant: BoardEntrant, column: BoardColumn) -> BoardCell:
     """The mean over the parts; none where one of them has no value."""
     scores = [entrant.score(part) for part in column.parts]
     pairs = [(score[0], score[3]) for score in scores if score is not None and score[0] is not None]
     if len(pairs) < len(scores):
-        state: State = "running" if entrant.run.running else "partial" if pairs else "none"
-        return _empty_cell(state, f"{len(pairs)} of {numbers.format_counted(len(scores), 'dataset')}")
+        state: State = "running" if entrant.run.is_running else "partial" if pairs else "none"
+        return _empty_cell(state, f"{len(pairs)} of {numbers.format_count_with_noun(len(scores), 'dataset')}")
     return BoardCell(
         sum(value for value, _ in pairs) / len(pairs), None, None, sum(n for _, n in pairs), "done", ""
     )
 
 
-def _find_only_dataset_score(entrant: Entrant, place: Place) -> Score | None:
+def _find_only_dataset_score(entrant: BoardEntrant, place: Place) -> Score | None:
     """While a run goes on, a task of one dataset has its value there: a mean of one."""
     task, dataset, measure = place
-    if dataset or task == OVERALL or not entrant.run.running:
+    if dataset or task == OVERALL or not entrant.run.is_running:
         return None
-    only = {work.dataset for work in entrant.work if work.task == task}
+    only = {work.dataset for work in entrant.own_cells if work.task == task}
     return entrant.score((task, only.pop(), measure)) if len(only) == 1 else None
 
 
-def _cells_behind(entrant: Entrant, place: Place) -> Sequence[FolderCell]:
+def _find_cells_behind_value(entrant: BoardEntrant, place: Place) -> Sequence[FolderCell]:
     """The cells of the run that the value is made of."""
     task, dataset, _ = place
     return [
         work
-        for work in entrant.work
+        for work in entrant.own_cells
         if (task == OVERALL or work.task == task) and (not dataset or work.dataset == dataset)
     ]
 
 
-def _waiting_work(work: Sequence[FolderCell]) -> list[FolderCell]:
+def _list_waiting_cells(work: Sequence[FolderCell]) -> list[FolderCell]:
     return [part for part in work if part.status == "not run"]
 
 
-def _failed_work(work: Sequence[FolderCell]) -> list[FolderCell]:
+def _list_failed_cells(work: Sequence[FolderCell]) -> list[FolderCell]:
     return [part for part in work if part.status == "failed"]
 
 
-def _missing_cell(entrant: Entrant, work: Sequence[FolderCell], place: Place) -> BoardCell:
+def _missing_cell(entrant: BoardEntrant, work: Sequence[FolderCell], place: Place) -> BoardCell:
     """Why there is no value: a failed cell first, then one not done, then that there is nothing to be."""
-    failed, waiting = _failed_work(work), _waiting_work(work)
+    failed, waiting = _list_failed_cells(work), _list_waiting_cells(work)
     if failed:
         where = f"{failed[0].task}, {failed[0].dataset}: " if len(work) > 1 else ""
         return _empty_cell("failed", where + (failed[0].reason or "no reason was recorded"))
     if waiting:
         done = (
-            f"{numbers.format_count(len(work) - len(waiting))} of {numbers.format_counted(len(work), 'cell')}"
+            f"{numbers.format_count(len(work) - len(waiting))} of "
+            f"{numbers.format_count_with_noun(len(work), 'cell')}"
         )
-        if entrant.run.running:
+        if entrant.run.is_running:
             return _empty_cell("running", done)
         return _empty_cell("partial" if len(waiting) < len(work) else "not run", done)
-    if work and entrant.run.running:
+    if work and entrant.run.is_running:
         return _empty_cell("running", "its cells are done; the mean is made when the run ends")
     if work and place[0] == OVERALL:
         return _empty_cell("undefined", "no mean over all tasks")
@@ -372,10 +379,10 @@ _INCOMPLETE = 3
 
 
 @dataclass(frozen=True)
-class Member:
+class BoardMember:
     """A system in its place: its group, its cells in the overview columns (by key), whether it is complete."""
 
-    entrant: Entrant
+    entrant: BoardEntrant
     group: str
     kind: str
     cells: Mapping[str, BoardCell]
@@ -399,7 +406,7 @@ class VersionRuns:
     @cached_property
     def columns(self) -> tuple[BoardColumn, ...]:
         """All columns, those of the overview first."""
-        return make_columns(self.kind, self.runs)
+        return make_board_columns(self.kind, self.runs)
 
     @cached_property
     def overview(self) -> tuple[BoardColumn, ...]:
@@ -407,9 +414,9 @@ class VersionRuns:
         return tuple(column for column in self.columns if column.overview)
 
     @cached_property
-    def entrants(self) -> tuple[Entrant, ...]:
+    def entrants(self) -> tuple[BoardEntrant, ...]:
         """Every system once."""
-        return find_entrants(self.runs)
+        return find_board_entrants(self.runs)
 
     @cached_property
     def lead(self) -> BoardColumn | None:
@@ -418,13 +425,15 @@ class VersionRuns:
         valued = (
             column
             for column in self.overview
-            if any(make_cell(entrant, column).value is not None for entrant in self.entrants)
+            if any(make_board_cell(entrant, column).value is not None for entrant in self.entrants)
         )
         return next(valued, self.overview[0] if self.overview else None)
 
-    def standings(self, replicates: Replicates, columns: Sequence[BoardColumn]) -> At:
+    def standings(self, replicates: ReplicateCache, columns: Sequence[BoardColumn]) -> At:
         """Standings at some columns, each system's from the run that speaks for it."""
-        places = frozenset(place for column in columns for place in column.parts or (place_of(column),))
+        places = frozenset(
+            place for column in columns for place in column.parts or (find_column_place(column),)
+        )
         speaking: dict[str, set[str]] = {}
         for entrant in self.entrants:
             speaking.setdefault(entrant.run.name, set()).add(entrant.name)
@@ -436,23 +445,23 @@ class VersionRuns:
             if system in speaking[run.name]
         }
         return plain | {
-            (place_of(column), entrant.name): mean_standing(
-                place_of(column), [plain[part, entrant.name] for part in column.parts]
+            (find_column_place(column), entrant.name): mean_standing(
+                find_column_place(column), [plain[part, entrant.name] for part in column.parts]
             )
             for column in columns
             for entrant in self.entrants
             if column.parts and all((part, entrant.name) in plain for part in column.parts)
         }
 
-    def members(self, standings: At) -> tuple[Member, ...]:
+    def order_members(self, standings: At) -> tuple[BoardMember, ...]:
         """The systems in their order: ranked ones best first, those ranked apart, people, incomplete ones,
         references."""
         groups = {system: standing.group for (_, system), standing in standings.items()}
-        members = [self._member(entrant, groups.get(entrant.name)) for entrant in self.entrants]
-        return tuple(sorted(members, key=self._order))
+        members = [self._make_member(entrant, groups.get(entrant.name)) for entrant in self.entrants]
+        return tuple(sorted(members, key=self._member_sort_key))
 
-    def _member(self, entrant: Entrant, group: str | None) -> Member:
-        cells = {column.key: make_cell(entrant, column) for column in self.overview}
+    def _make_member(self, entrant: BoardEntrant, group: str | None) -> BoardMember:
+        cells = {column.key: make_board_cell(entrant, column) for column in self.overview}
         kind = str(entrant.described.get("kind") or ("person" if self.kind == "hume" else "stack"))
         if kind == "reference":
             group = REFERENCE
@@ -460,17 +469,17 @@ class VersionRuns:
             group = PEOPLE
         leads = self.lead is not None and cells[self.lead.key].value is not None
         whole = all(cell.state in ("done", "undefined", "none") for cell in cells.values())
-        return Member(entrant, group or "", kind, cells, leads and whole)
+        return BoardMember(entrant, group or "", kind, cells, leads and whole)
 
-    def _order(self, member: Member) -> tuple[int, bool, float, str]:
+    def _member_sort_key(self, member: BoardMember) -> tuple[int, bool, float, str]:
         value = member.cells[self.lead.key].value if self.lead is not None else None
         place = _ORDER[member.group] if member.complete or member.group == REFERENCE else _INCOMPLETE
         sign = 1.0 if self.lead is not None and self.lead.higher_is_better else -1.0
         return place, value is None, -sign * (value or 0.0), member.name
 
 
-def join_runs(runs: Sequence[RunData]) -> VersionRuns:
+def join_version_runs(runs: Sequence[RunData]) -> VersionRuns:
     """The runs of one version as one board."""
     newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
-    version, kind = board_version(newest[0]), newest[0].kind
+    version, kind = digest_board_version(newest[0]), newest[0].kind
     return VersionRuns(f"{kind}-{version}", kind, version, tuple(newest))

@@ -47,7 +47,7 @@ def test_read_back_to_the_same_numbers(study, rows, tmp_path):
         renamed = {"mrr_at_10": "mrr@10", "ndcg_at_10": "ndcg@10"}
         scores = {renamed.get(key, key): value for key, value in people.scores().items()}
         assert one.metrics == {**scores, "n_items": people.items}
-        assert list(one.per_experiment) == people.per_annotator()
+        assert list(one.main_scores_per_annotator) == people.main_score_per_annotator()
         assert one.headline_agreement == agreement.value
         assert one.agreement["n_annotators"] == 2
         assert one.agreement["total_annotations"] == agreement.annotations
@@ -88,14 +88,14 @@ def test_one_annotator_has_both_lists_too(study, tmp_path):
 
 def test_languages_of_a_dataset_share_a_file(tmp_path):
     """With a subset and the script of each."""
-    from embassay.protocols.hume.study import GoldRow, ItemRow, read_rows, write_study
+    from embassay.protocols.hume.study import GoldRow, ItemRow, read_jsonl_rows, write_study
     from hume_exchange_answers import answers
 
     source = small_study(tmp_path / "one", 6, families=("sts",))
     folder = read_study(source)
     (task,) = folder.study.tasks
-    items = [row for _, row in read_rows(source / "items.jsonl", ItemRow)]
-    gold = [row for _, row in read_rows(source / "gold.jsonl", GoldRow)]
+    items = [row for _, row in read_jsonl_rows(source / "items.jsonl", ItemRow)]
+    gold = [row for _, row in read_jsonl_rows(source / "gold.jsonl", GoldRow)]
     tasks = [task.model_copy(update={"name": f"pairs-{lang}", "lang": lang}) for lang in ("eng", "ara")]
     both = [
         row.model_copy(update={"id": f"{one.lang}-{row.id}", "task": one.name})
@@ -138,7 +138,7 @@ def test_mteb_reads_it(study, rows, tmp_path):
             continue
         found = results.TaskResult.from_disk(path)
         entry = json.loads(path.read_text())["scores"]["test"][0]
-        assert found.task_name == path.stem
+        assert found.format_task_name == path.stem
         assert found.languages == ["eng"]
         assert found.get_score() == entry["main_score"]
         assert found.hf_subsets == ["default"]

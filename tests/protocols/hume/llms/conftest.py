@@ -17,7 +17,7 @@ def known_of(path):
         if task.family == "clustering":
             continue
         gold = folder.gold(task.name)
-        for item in folder.items_of(task.name):
+        for item in folder.select_task_items(task.name):
             payload = item.payload
             if task.family == "reranking":
                 texts = (payload["query"], *(one["text"] for one in payload["documents"]))

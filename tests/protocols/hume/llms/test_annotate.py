@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import accuracy_score, average_precision_score
 
 from embassay.errors import BudgetExceeded, ModelError, UsageError
-from embassay.protocols.hume.llms.annotator import show_item
+from embassay.protocols.hume.llms.annotator import format_item_for_llm
 from embassay.protocols.hume.llms.answers import read_llm_answers, score_llm
 from embassay.protocols.hume.llms.protocol import annotate
 from embassay.protocols.hume.options import AnnotateRequest
@@ -48,7 +48,7 @@ def direct(study, task, mode="ranking"):
     """The score of the stub's noise without any model, by other libraries."""
     folder = read_study(study)
     spec, gold = folder.study.task(task), folder.gold(task)
-    items = {item.id: show_item(spec, item.payload) for item in folder.items_of(task)}
+    items = {item.id: format_item_for_llm(spec, item.payload) for item in folder.select_task_items(task)}
     if task == "mood":
         said = [noisy_label(NAMES[gold[key]], NAMES, item, NOISE["wrong"]) for key, item in items.items()]
         return accuracy_score([NAMES[gold[key]] for key in items], said)

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.protocols.hume import score
-from embassay.protocols.hume.llms.answers import LlmRow, answer_file
+from embassay.protocols.hume.llms.answers import LlmAnswerRow, answer_file
 from embassay.protocols.hume.llms.protocol import (
+    convert_to_divided_record,
     decide_owners,
-    decide_task,
-    divided_record,
-    join_answers,
-    study_hybrid,
-    write_hybrid,
+    divide_study_tasks,
+    divide_task_items,
+    pool_item_answers,
+    write_hybrid_answers,
 )
 from embassay.protocols.hume.options import HybridOptions
-from embassay.protocols.hume.record import read_divided, write_divided
+from embassay.protocols.hume.record import read_divided_tasks, write_divided_tasks
 from embassay.protocols.hume.study import read_study
-from embassay.report.hume.conclusions import divided_view, owners_view
+from embassay.report.hume.conclusions import divided_items_view, task_owners_view
 from hume_scored import PEOPLE, scored_study
 
 ALL = HybridOptions(check=0.0)
@@ -39,7 +39,9 @@ def _items(n: int, wrong: int = 0) -> tuple[dict[str, list[str]], dict[str, str]
 
 def test_draws_that_disagree_are_peoples() -> None:
     """Equal draws stand, others wait for people, and what could not be read does."""
-    found = decide_task("t", "classification", {"x": ["a", "a"], "y": ["a", "b"], "z": ["a", None]}, {}, ALL)
+    found = divide_task_items(
+        "t", "classification", {"x": ["a", "a"], "y": ["a", "b"], "z": ["a", None]}, {}, ALL
+    )
     assert found.why == {"x": "agreed", "y": "disagree", "z": "unread"}
     assert found.values == {"x": "a"}
     assert found.open == ("y", "z")
@@ -48,7 +50,7 @@ def test_draws_that_disagree_are_peoples() -> None:
 
 def test_ratings_may_differ_a_little() -> None:
     """Within the tolerance they are equal, and the value is their mean."""
-    found = decide_task("t", "sts", {"x": [3, 4], "y": [1, 4]}, {}, ALL)
+    found = divide_task_items("t", "sts", {"x": [3, 4], "y": [1, 4]}, {}, ALL)
     assert found.why == {"x": "agreed", "y": "disagree"}
     assert found.values == {"x": 3.5}
 
@@ -56,8 +58,8 @@ def test_ratings_may_differ_a_little() -> None:
 def test_a_good_model_saves_all_but_the_sample() -> None:
     """One hundred equal items: twenty are checked, the rest stand."""
     draws, people = _items(100)
-    found = decide_task("t", "classification", draws, people)
-    assert found.saved == 80
+    found = divide_task_items("t", "classification", draws, people)
+    assert found.items_saved_for_people == 80
     assert found.contradicted is not None
     assert (found.contradicted.n, found.contradicted.value) == (20, 0.0)
     assert not found.biased
@@ -66,16 +68,16 @@ def test_a_good_model_saves_all_but_the_sample() -> None:
 def test_a_biased_model_is_not_believed() -> None:
     """People contradict the sample: nothing of the model stands, whatever its draws agree on."""
     draws, people = _items(100, wrong=100)
-    found = decide_task("t", "classification", draws, people)
+    found = divide_task_items("t", "classification", draws, people)
     assert found.biased
-    assert found.saved == 0
+    assert found.items_saved_for_people == 0
     assert set(found.values.values()) == {"b"}
 
 
 def test_before_people_have_answered() -> None:
     """The sample waits, and nothing is said of bias."""
     draws, _ = _items(50)
-    found = decide_task("t", "classification", draws, {})
+    found = divide_task_items("t", "classification", draws, {})
     assert found.contradicted is None
     assert len(found.open) == 10
     assert not found.biased
@@ -83,19 +85,19 @@ def test_before_people_have_answered() -> None:
 
 def test_peoples_answers_always_stand() -> None:
     """Also where the model agrees with itself."""
-    found = decide_task("t", "classification", {"x": ["a", "a"]}, {"x": "b", "other": "c"}, ALL)
+    found = divide_task_items("t", "classification", {"x": ["a", "a"]}, {"x": "b", "other": "c"}, ALL)
     assert found.values == {"x": "b"}
 
 
 def test_the_sample_depends_on_nothing_but_the_seed() -> None:
     """Not on what people said, nor on the order of items."""
     draws, people = _items(60, wrong=2)
-    first = decide_task("t", "classification", draws, {}).why
-    turned = decide_task("t", "classification", dict(reversed(draws.items())), people).why
+    first = divide_task_items("t", "classification", draws, {}).why
+    turned = divide_task_items("t", "classification", dict(reversed(draws.items())), people).why
     assert {item for item, why in first.items() if why == "check"} == {
         item for item, why in turned.items() if why == "check"
     }
-    other = decide_task("t", "classification", draws, {}, HybridOptions(seed=7)).why
+    other = divide_task_items("t", "classification", draws, {}, HybridOptions(seed=7)).why
     assert other != first
 
 
@@ -106,28 +108,28 @@ def test_the_sample_depends_on_nothing_but_the_seed() -> None:
 def test_every_item_is_somebodys(draws: list[list[str]], check: float) -> None:
     """Each has one reason; a value or a place in the queue, never both; people's share is of all items."""
     named = {f"i{place}": own for place, own in enumerate(draws)}
-    found = decide_task("t", "classification", named, {}, HybridOptions(check=check, least=1))
+    found = divide_task_items("t", "classification", named, {}, HybridOptions(check=check, least=1))
     assert set(found.why) == set(named)
     assert set(found.values).isdisjoint(found.open)
     assert set(found.values) | set(found.open) == set(named)
-    assert found.saved == sum(why == "agreed" for why in found.why.values())
+    assert found.items_saved_for_people == sum(why == "agreed" for why in found.why.values())
     assert 0 <= found.share_of_people <= 1
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=9))
 def test_one_answer_of_several(values: list[str]) -> None:
     """The most frequent, of equals the smallest, whatever the order."""
-    best = join_answers("classification", values)
+    best = pool_item_answers("classification", values)
     assert all((-values.count(best), best) <= (-values.count(one), one) for one in values)
-    assert join_answers("classification", values[::-1]) == best
+    assert pool_item_answers("classification", values[::-1]) == best
 
 
 def test_what_cannot_be_done() -> None:
     """One draw cannot disagree; groups and lists have no single answer; shares are shares."""
     with pytest.raises(UsageError, match="one answer cannot disagree"):
-        decide_task("t", "classification", {"x": ["a"]}, {})
+        divide_task_items("t", "classification", {"x": ["a"]}, {})
     with pytest.raises(UsageError, match="clustering"):
-        decide_task("t", "clustering", {}, {})
+        divide_task_items("t", "clustering", {}, {})
     with pytest.raises(UsageError, match="check is"):
         HybridOptions(check=1.5)
     with pytest.raises(UsageError, match="tolerance"):
@@ -145,32 +147,34 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     items = [item.id for item in folder.items]
     other = next(value for value in gold.values() if value != gold[items[0]])
     rows = [
-        LlmRow(model="stub", item_id=item, task=task.name, run=run, mode="ranking", status="ok",
+        LlmAnswerRow(model="stub", item_id=item, task=task.name, run=run, mode="ranking", status="ok",
                value=other if run and item == items[0] else gold[item])
         for run in range(2) for item in items
     ]  # fmt: skip
     file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
-    (found,) = study_hybrid(folder)
+    (found,) = divide_study_tasks(folder)
     assert found.why[items[0]] == "disagree"
-    assert found.saved + sum(why in ("check", "disagree") for why in found.why.values()) == len(items)
+    assert found.items_saved_for_people + sum(
+        why in ("check", "disagree") for why in found.why.values()
+    ) == len(items)
     assert found.contradicted is not None
-    write_hybrid(tmp_path / "hybrid.jsonl", [found])
+    write_hybrid_answers(tmp_path / "hybrid.jsonl", [found])
     assert len((tmp_path / "hybrid.jsonl").read_text("utf-8").splitlines()) == len(items)
     assert found.scripts == ()
     # The same answers of scripts are nobody's: they may have read the gold.
     simulated = scored_study(tmp_path / "simulated", families=("classification",), kind="simulated")
     shutil.copytree(file.parent, simulated / file.parent.name)
-    (alone,) = study_hybrid(read_study(simulated))
+    (alone,) = divide_study_tasks(read_study(simulated))
     assert alone.contradicted is None
-    assert len(alone.open) == len(items) - alone.saved
-    assert alone.scripts == divided_record([alone])[0].scripts == tuple(sorted(PEOPLE))
-    told = " ".join(str(block) for block in divided_view(divided_record([alone])))
+    assert len(alone.open) == len(items) - alone.items_saved_for_people
+    assert alone.scripts == convert_to_divided_record([alone])[0].scripts == tuple(sorted(PEOPLE))
+    told = " ".join(str(block) for block in divided_items_view(convert_to_divided_record([alone])))
     assert all(name in told for name in PEOPLE), "it is said whose answers do not count"
     with pytest.raises(UsageError, match="'other'"):
-        study_hybrid(folder, "other")
+        divide_study_tasks(folder, "other")
     # The record of it is that of the terminal, and with a scoring comes to the run's page.
-    write_divided(path, divided_record([found]))
-    (row,) = read_divided(path)
+    write_divided_tasks(path, convert_to_divided_record([found]))
+    (row,) = read_divided_tasks(path)
     assert (row.llm, row.items, row.open, sum(row.counts.values())) == (
         "stub",
         len(items),
@@ -179,7 +183,7 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     )
     assert row.contradicted.value == found.contradicted.value
     run = score(path, out=tmp_path / "run", tokenizer="words", resamples=20)
-    assert read_divided(run.path) == (row,)
+    assert read_divided_tasks(run.path) == (row,)
 
 
 def _let_answer(path: Path, task: str) -> None:
@@ -189,7 +193,7 @@ def _let_answer(path: Path, task: str) -> None:
     file = answer_file(path, "stub", "ranking")
     file.parent.mkdir(parents=True, exist_ok=True)
     rows = [
-        LlmRow(model="stub", item_id=item, task=task, run=0, mode="ranking", status="ok", value=value)
+        LlmAnswerRow(model="stub", item_id=item, task=task, run=0, mode="ranking", status="ok", value=value)
         for item, value in gold.items()
     ]
     file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
@@ -207,7 +211,7 @@ def test_people_keep_the_tasks_on_which_they_agree(tmp_path: Path) -> None:
     assert {name for name, task in apart.items() if task.owner == "model"} == {"topic"}
     assert all(task.trust != "high" for task in apart.values())
     assert apart["pairs"].reason.endswith("no model has answered")
-    told = " ".join(str(block) for block in owners_view(list(apart.values())))
+    told = " ".join(str(block) for block in task_owners_view(list(apart.values())))
     assert f"People keep {len(apart) - 1} of {len(apart)} tasks" in told
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embassay.protocols.hume.llms.annotator import (
     DocumentOrder,
-    Unread,
+    UnreadableLlmAnswer,
     answer_form,
     item_messages,
     read_label,
@@ -52,7 +52,7 @@ def test_labels(text):
 )
 def test_no_labels(text):
     """Nothing is guessed."""
-    with pytest.raises(Unread):
+    with pytest.raises(UnreadableLlmAnswer):
         read_label(text, LABELS)
 
 
@@ -85,7 +85,7 @@ def test_ratings(text, value):
     ],
 )
 def test_no_ratings(text):
-    with pytest.raises(Unread):
+    with pytest.raises(UnreadableLlmAnswer):
         read_rating(text, Scale())
 
 
@@ -102,7 +102,7 @@ def test_orders():
         "{",
         '{"ranking": [1, 2]}',
     ):
-        with pytest.raises(Unread):
+        with pytest.raises(UnreadableLlmAnswer):
             read_order(text, ABC)
 
 
@@ -111,7 +111,7 @@ def test_marks():
     assert read_marks('{"relevant": []}', ABC) == (0, 0, 0)
     assert read_marks('["b", "a"]', ABC) == (1, 1, 0)
     for text in ('{"relevant": ["Z"]}', "", "none", '{"relevant": null}'):
-        with pytest.raises(Unread):
+        with pytest.raises(UnreadableLlmAnswer):
             read_marks(text, ABC)
 
 
@@ -126,7 +126,7 @@ def test_any_text_is_read_or_unread(text):
     ):
         try:
             value = read()
-        except Unread:
+        except UnreadableLlmAnswer:
             continue
         assert good(value)
 
@@ -162,7 +162,7 @@ def test_servers_hear_which_answers_there_are(folder):
     """The names of labels, the ends of the scale, the letters of the documents."""
     told = {
         name: answer_form(
-            folder.study.task(name), "ranking", folder.items_of(name)[0].payload
+            folder.study.task(name), "ranking", folder.select_task_items(name)[0].payload
         ).schema.model_json_schema()
         for name in ("mood", "pairs", "search")
     }

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import accuracy_score, average_precision_score
 
-from embassay.protocols.hume.llms.annotator import show_item
+from embassay.protocols.hume.llms.annotator import format_item_for_llm
 from embassay.protocols.hume.llms.answers import read_llm_answers, score_llm
 from embassay.protocols.hume.llms.protocol import annotate
 from embassay.protocols.hume.options import AnnotateRequest
@@ -39,7 +39,7 @@ def gold_by_texts(folder):
     known = {}
     for task in folder.study.tasks:
         names, gold = {label.value: label.name for label in task.labels}, folder.gold(task.name)
-        for item in folder.items_of(task.name):
+        for item in folder.select_task_items(task.name):
             texts = tuple(item.payload.values())
             if task.family == "reranking":
                 texts = (item.payload["query"], *(one["text"] for one in item.payload["documents"]))
@@ -50,7 +50,7 @@ def gold_by_texts(folder):
 def direct(folder, task, mode):
     """The score of the stub's errors by other libraries, without a model."""
     gold = folder.gold(task.name)
-    items = {item.id: show_item(task, item.payload) for item in folder.items_of(task.name)}
+    items = {item.id: format_item_for_llm(task, item.payload) for item in folder.select_task_items(task.name)}
     if task.family == "classification":
         names, true = [one.name for one in task.labels], {one.value: one.name for one in task.labels}
         said = [noisy_label(true[gold[key]], names, item, 0.25) for key, item in items.items()]
@@ -86,5 +86,5 @@ def test_scores_equal_a_direct_computation(study, mode, monkeypatch):
         task = folder.study.task(name)
         found = score_llm(task.spec, folder.gold(name), answers.of(name))
         assert found.score == pytest.approx(direct(folder, task, mode), abs=1e-12)
-        assert found.items == len(folder.items_of(name)) == found.statuses["ok"]
+        assert found.items == len(folder.select_task_items(name)) == found.statuses["ok"]
         print(mode, name, round(found.score, 6))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.llms.answers import LlmRow, score_llm
+from embassay.protocols.hume.llms.answers import LlmAnswerRow, score_llm
 from embassay.protocols.hume.scoring import score_people
 from embassay.protocols.hume.study import TaskSpec
 
@@ -20,7 +20,7 @@ SEARCH = TaskSpec("search", "reranking", "eng")
 
 
 def row(item, value=None, status="ok", run=0, mode="ranking"):
-    return LlmRow(model="m", item_id=item, task="t", run=run, mode=mode, status=status, value=value)
+    return LlmAnswerRow(model="m", item_id=item, task="t", run=run, mode=mode, status=status, value=value)
 
 
 def test_unread_labels_are_wrong_and_are_no_label():

@@ -17,15 +17,15 @@ from embassay.protocols.hume import models
 from embassay.protocols.hume.models import (
     OTHERS,
     EvaluationSettings,
+    build_family_data,
     draw_training_rows,
     find_training_rows,
-    make_family_data,
     paper_texts_per_label,
 )
-from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
+from embassay.protocols.hume.sampling.options import SampleRequest, TaskSampleRequest
 from embassay.protocols.hume.sampling.protocol import draw_study
 from embassay.protocols.hume.study import Item, StudyFolder, read_study
-from embassay.protocols.kernel.inputs import describe
+from embassay.protocols.kernel.inputs import open_uncached_system
 from embassay.records import TaskOutcome
 from embassay.text import open_tokenizer
 from hume_scored import N, scored_study
@@ -53,7 +53,7 @@ def evaluated(folder: StudyFolder, task: str, system: str, **settings: Any) -> T
 
 
 def vectors(texts: list[str]) -> np.ndarray[Any, Any]:
-    encoder: Any = describe("wordllama", open_tokenizer("words"), 1337)
+    encoder: Any = open_uncached_system("wordllama", open_tokenizer("words"), 1337)
     return np.asarray(encoder.encoder.encode(texts), dtype=np.float64)
 
 
@@ -68,7 +68,7 @@ def column(found: TaskOutcome, measure: str) -> dict[str, float]:
 
 def test_sts_is_the_spearman_of_cosines(folder: StudyFolder) -> None:
     found = evaluated(folder, "pairs", "wordllama")
-    items, gold = folder.items_of("pairs"), folder.gold("pairs")
+    items, gold = folder.select_task_items("pairs"), folder.gold("pairs")
     first, second = (unit(vectors([item.payload[name] for item in items])) for name in ("text1", "text2"))
     expected = spearmanr((first * second).sum(axis=1), [gold[item.id] for item in items]).statistic
     assert found.scores[0].value == pytest.approx(expected)
@@ -79,7 +79,7 @@ def test_reranking_is_the_map_over_all_candidates(folder: StudyFolder) -> None:
     """Graded gold: what is above 0 is relevant. Every document's similarity is kept."""
     found = evaluated(folder, "search", "wordllama")
     gold, values = folder.gold("search"), []
-    for item in folder.items_of("search"):
+    for item in folder.select_task_items("search"):
         documents = [one["text"] for one in item.payload["documents"]]
         cosines = unit(vectors(documents)) @ unit(vectors([item.payload["query"]]))[0]
         relevant = (np.array(gold[item.id]) > 0)[np.argsort(-cosines, kind="stable")]
@@ -99,7 +99,7 @@ def test_equal_similarities_put_the_irrelevant_first(folder: StudyFolder) -> Non
 
 def test_clustering_is_k_means_with_as_many_clusters_as_gold(folder: StudyFolder) -> None:
     found = evaluated(folder, "groups", "wordllama")
-    items, gold = folder.items_of("groups"), folder.gold("groups")
+    items, gold = folder.select_task_items("groups"), folder.gold("groups")
     texts = [item.payload["text"] for item in items]
     model = MiniBatchKMeans(3, batch_size=500, n_init="auto", random_state=1337)
     clusters = model.fit_predict(vectors(texts).astype(np.float32))
@@ -111,7 +111,7 @@ def test_clustering_is_k_means_with_as_many_clusters_as_gold(folder: StudyFolder
 
 def test_classification_is_the_mean_of_ten_draws(folder: StudyFolder) -> None:
     found = evaluated(folder, "topic", "wordllama")
-    items, gold = folder.items_of("topic"), folder.gold("topic")
+    items, gold = folder.select_task_items("topic"), folder.gold("topic")
     training = find_training_rows(folder.task("topic"), items, None)
     asked, right = vectors([item.payload["text"] for item in items]).astype(np.float32), []
     for repeat in range(10):
@@ -139,7 +139,7 @@ def test_a_metric_classifies_by_the_nearest_of_the_same_draws(folder: StudyFolde
 
 
 def test_draws_are_equal_per_label_and_differ(folder: StudyFolder) -> None:
-    training = find_training_rows(folder.task("topic"), folder.items_of("topic"), 4)
+    training = find_training_rows(folder.task("topic"), folder.select_task_items("topic"), 4)
     draws = [draw_training_rows(training, repeat, 1, "topic") for repeat in range(3)]
     for rows in draws:
         labels = [training.rows.labels[row] for row in rows]
@@ -152,7 +152,7 @@ def test_draws_are_equal_per_label_and_differ(folder: StudyFolder) -> None:
 
 def test_no_item_is_trained_on(folder: StudyFolder) -> None:
     """Nor one that differs in case and blanks only; nor a label that the task has not."""
-    task, items = folder.task("topic"), folder.items_of("topic")
+    task, items = folder.task("topic"), folder.select_task_items("topic")
     whole = find_training_rows(task, (), None)
     text = whole.rows.texts[0]
     twin = Item("x", "topic", "eng", {"text": f"  {text.upper()} "})
@@ -185,7 +185,7 @@ def test_a_source_that_is_gone(folder: StudyFolder) -> None:
 
 def test_a_sampled_task_finds_its_source_as_it_was() -> None:
     """Of a dataset with several languages: the rows of the task's own, with the fingerprint that sampling kept."""
-    request = TaskRequest(data="sample", family=["classification"], lang=["fra"], n=12)
+    request = TaskSampleRequest(data="sample", family=["classification"], lang=["fra"], n=12)
     drawn = draw_study(SampleRequest(tasks=[request]))
     (task,) = drawn.study.tasks
     items = [Item(one.id, one.task, "fra", one.payload) for one in drawn.items]
@@ -212,6 +212,6 @@ def test_a_changed_source_is_noted(folder: StudyFolder) -> None:
 def test_items_that_lack_a_text(folder: StudyFolder, task: str, payload: dict[str, Any], what: str) -> None:
     gold: dict[str, Any] = {"pairs": 1.0, "topic": "food", "search": (1, 0)}
     with pytest.raises(DataError, match=what):
-        make_family_data(
+        build_family_data(
             folder.task(task), [Item("1", task, "eng", payload)], {"1": gold[task]}, EvaluationSettings()
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embassay.protocols.hume.models import FewLabelled, Training, need_of
+from embassay.protocols.hume.models import FewLabelledTexts, TrainingRows, estimate_cell_memory
 from embassay.records import LabelledTexts, ScoredPairs
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -27,18 +27,18 @@ def test_it_grows_with_the_items_of_every_kind():
         return ScoredPairs(own.ids, own.texts, own.texts, np.zeros(n))
 
     def few(n):
-        return FewLabelled(labelled(n), Training(labelled(n), 8, ""), ("0", "1"), 10, "task")
+        return FewLabelledTexts(labelled(n), TrainingRows(labelled(n), 8, ""), ("0", "1"), 10, "task")
 
     for made in (labelled, pairs, few):
         for system in SYSTEMS.values():
-            small, large = (need_of(system, made(n), 100) for n in (500, 20_000))
+            small, large = (estimate_cell_memory(system, made(n), 100) for n in (500, 20_000))
             assert large.bytes > small.bytes
             assert "--task" in large.mend
 
 
 def test_clustering_by_words_takes_its_distances_and_a_classifier_its_vectors():
     """What grows fastest has a part of its own."""
-    found = need_of(SYSTEMS["bm25"], labelled(3000), 100)
+    found = estimate_cell_memory(SYSTEMS["bm25"], labelled(3000), 100)
     assert found.parts["the distances of 3,000 texts"] == 2 * 3000 * 2999
-    few = FewLabelled(labelled(400), Training(labelled(400), 8, ""), ("0", "1"), 10, "task")
-    assert need_of(SYSTEMS["wordllama"], few, 100).parts["the classifier"] > 0
+    few = FewLabelledTexts(labelled(400), TrainingRows(labelled(400), 8, ""), ("0", "1"), 10, "task")
+    assert estimate_cell_memory(SYSTEMS["wordllama"], few, 100).parts["the classifier"] > 0

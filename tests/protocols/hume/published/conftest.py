@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.hume.published.paper import (
-    Evaluation,
-    Model,
+    EmbeddingModel,
     PaperDataset,
     PaperPair,
+    PublishedEvaluation,
     PublishedStudy,
     read_results,
 )
@@ -28,7 +28,7 @@ def reference(root: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def published(reference: Path) -> tuple[Evaluation, ...]:
+def published(reference: Path) -> tuple[PublishedEvaluation, ...]:
     """The public results of all systems."""
     return read_results(reference / "results.json.gz")
 
@@ -48,7 +48,7 @@ def small_study() -> PublishedStudy:
             PaperDataset("Topics", "HUMETopics", "clustering", ("V-measure",), topics),
             PaperDataset("Likeness", "HUMELikeness", "sts", ("Spearman",), likeness),
         ),
-        models=(Model("one/alpha", 10), Model("two/beta")),
+        models=(EmbeddingModel("one/alpha", 10), EmbeddingModel("two/beta")),
         human="baseline/Human",
         human_revision="first",
         source="made for tests",
@@ -107,6 +107,6 @@ def _entry(system: str, key: tuple[str, str], value: float) -> dict[str, object]
 
 
 @pytest.fixture
-def small(small_folder: Path, small_study: PublishedStudy) -> tuple[Evaluation, ...]:
+def small(small_folder: Path, small_study: PublishedStudy) -> tuple[PublishedEvaluation, ...]:
     """The small study's results."""
     return read_results(small_folder, small_study)

@@ -10,7 +10,7 @@ from embassay.errors import DataError
 from embassay.protocols.hume.published.standings import ScoreMatrix, correlate_series
 from embassay.protocols.hume.published.tables import (
     best_embedding,
-    compare_difficulty,
+    correlate_llm_difficulty,
     difficulty_table,
     family_table,
     pair_score_table,
@@ -51,7 +51,7 @@ def test_the_average_is_over_pairs_not_families(scores: ScoreMatrix) -> None:
 
 def test_same_difficulty(scores: ScoreMatrix) -> None:
     """`second` scores the same everywhere: no correlation, and not 0."""
-    first, second, average = compare_difficulty(scores)
+    first, second, average = correlate_llm_difficulty(scores)
     assert first.correlation.rho == pytest.approx(1)
     assert (second.correlation.rho, second.correlation.p) == (None, None)
     assert average.correlation.rho == pytest.approx(1)

@@ -11,34 +11,38 @@ import pytest
 from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
-    Evaluation,
+    PublishedEvaluation,
     long_frame,
     paper_study,
-    round_once,
+    round_to_points_once,
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     ScoreMatrix,
-    other_systems,
+    list_systems_outside_study,
     people_ranks,
-    rank_places,
+    rank_by_mean_score,
     score_matrix,
     win_rates,
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     LLM_TABLES,
-    column_groups,
-    compare_difficulty,
+    build_all_paper_tables,
+    correlate_llm_difficulty,
     dataset_table,
-    every_table,
     family_table,
+    group_pairs_by_column,
     main_table,
     pair_score_table,
     read_llm_scores,
 )
 from embassay.protocols.hume.record import By, PairRecord
-from embassay.protocols.hume.results.conclusions import Contender, correlate_agreement_with_gap, make_matrix
+from embassay.protocols.hume.results.conclusions import (
+    Contender,
+    build_human_score_matrix,
+    correlate_agreement_with_gap,
+)
 from embassay.protocols.hume.study import Family
 from embassay.protocols.hume.tables import printed_people_table
 from embassay.protocols.kernel.tables import ColumnTable
@@ -51,12 +55,12 @@ STS22 = (38.1, 45.2, 51.6, 57.9, 53.0, 62.7, 57.9, 61.6, 57.3, 44.5, 58.7, 51.8,
 
 
 @pytest.fixture(scope="module")
-def matrix(published: tuple[Evaluation, ...]) -> ScoreMatrix:
+def matrix(published: tuple[PublishedEvaluation, ...]) -> ScoreMatrix:
     return score_matrix(published)
 
 
 @pytest.fixture(scope="module")
-def records(published: tuple[Evaluation, ...]) -> tuple[PairRecord, ...]:
+def records(published: tuple[PublishedEvaluation, ...]) -> tuple[PairRecord, ...]:
     return published_pairs(published, paper_study())
 
 
@@ -73,7 +77,10 @@ def printed(reference: Path, number: int) -> list[dict[str, str]]:
 def written(table: ColumnTable) -> list[dict[str, str]]:
     """The table as people read it."""
     return [
-        {column.name: column.written(value) for column, value in zip(table.columns, row, strict=True)}
+        {
+            column.name: column.format_value_for_people(value)
+            for column, value in zip(table.columns, row, strict=True)
+        }
         for row in table.rows
     ]
 
@@ -91,7 +98,9 @@ def test_table1_has_all_210_cells(matrix: ScoreMatrix, reference: Path) -> None:
     assert [pair for pair in both if pair[0] != pair[1]] == []
 
 
-def test_tables_4_to_7_have_all_224_cells(published: tuple[Evaluation, ...], reference: Path) -> None:
+def test_tables_4_to_7_have_all_224_cells(
+    published: tuple[PublishedEvaluation, ...], reference: Path
+) -> None:
     tables = {number: dataset_table(f, published, every_subset=True) for f, number in DATASET_TABLES.items()}
     both = [
         pair
@@ -102,7 +111,9 @@ def test_tables_4_to_7_have_all_224_cells(published: tuple[Evaluation, ...], ref
     assert [pair for pair in both if pair[0] != pair[1]] == []
 
 
-def test_corrected_tables_differ_in_24_cells(published: tuple[Evaluation, ...], reference: Path) -> None:
+def test_corrected_tables_differ_in_24_cells(
+    published: tuple[PublishedEvaluation, ...], reference: Path
+) -> None:
     """Without French: two datasets, of the twelve models whose files have it."""
     differ = []
     for family, number in DATASET_TABLES.items():
@@ -118,7 +129,7 @@ def test_corrected_tables_differ_in_24_cells(published: tuple[Evaluation, ...], 
     ("clustering", "SIB200ClusteringS2S", SIB200), ("sts", "STS22", STS22),
 ])  # fmt: skip
 def test_corrected_values(
-    published: tuple[Evaluation, ...], family: Family, dataset: str, expected: tuple[float, ...]
+    published: tuple[PublishedEvaluation, ...], family: Family, dataset: str, expected: tuple[float, ...]
 ) -> None:
     ours = written(dataset_table(family, published, every_subset=False))
     assert tuple(float(row[dataset]) for row in ours) == expected
@@ -141,7 +152,10 @@ def test_table8_has_all_26_rows_and_14_stars(
 
 
 def test_people_are_fourth(matrix: ScoreMatrix) -> None:
-    first = [(place.system, round_once(place.overall), place.rank) for place in rank_places(matrix)[:5]]
+    first = [
+        (place.system, round_to_points_once(place.overall), place.rank)
+        for place in rank_by_mean_score(matrix)[:5]
+    ]
     assert first == [
         ("jasper_en_vision_language_v1", 80.1, 1), ("SFR-Embedding-Mistral", 78.3, 2),
         ("e5-mistral-7b-instruct", 78.2, 3), (HUMAN, 77.6, 4), ("gte-Qwen2-1.5B-instruct", 77.5, 5),
@@ -173,7 +187,9 @@ def test_wins(matrix: ScoreMatrix) -> None:
 def test_people_lead_four_columns(matrix: ScoreMatrix) -> None:
     """The caption of table 1 says five; its figures give four."""
     means = {
-        name: matrix.means(wanted) for name, wanted in column_groups(matrix).items() if name != "overall"
+        name: matrix.means(wanted)
+        for name, wanted in group_pairs_by_column(matrix).items()
+        if name != "overall"
     }
     ahead = [
         name for name, mean in means.items() if all(mean[HUMAN] > mean[model] for model in matrix.models)
@@ -183,13 +199,15 @@ def test_people_lead_four_columns(matrix: ScoreMatrix) -> None:
 
 def test_gaps_ranks_and_ranges(matrix: ScoreMatrix) -> None:
     at = {(one.pair.dataset, one.pair.lang): one for one in people_ranks(matrix)}
-    assert [round_once(at[key].gap()) for key in (("STS22", "ara"), ("ArxivClusteringP2P", "eng"))] == [
+    assert [
+        round_to_points_once(at[key].gap()) for key in (("STS22", "ara"), ("ArxivClusteringP2P", "eng"))
+    ] == [
         26.7,
         -35.4,
     ]
-    assert round_once(at["SIB200ClusteringS2S", "ara"].gap("median")) == 40.1
-    assert round_once(at["SIB200ClusteringS2S", "ara"].spread) == 59.6
-    assert round_once(at["News21Instruction", "eng"].spread) == 8.6
+    assert round_to_points_once(at["SIB200ClusteringS2S", "ara"].gap("median")) == 40.1
+    assert round_to_points_once(at["SIB200ClusteringS2S", "ara"].spread) == 59.6
+    assert round_to_points_once(at["News21Instruction", "eng"].spread) == 8.6
     assert sum(one.rank == 1 for one in at.values()) == 4
     last = {"Core17Instruction": 13, "News21Instruction": 13, "Robust04Instruction": 14, "SICK-R": 13}
     assert {name: at[name, "eng"].rank for name in last} == last
@@ -206,14 +224,14 @@ def test_low_agreement_goes_with_models_above_people(
     records: tuple[PairRecord, ...], matrix: ScoreMatrix
 ) -> None:
     found = correlate_agreement_with_gap(
-        make_matrix(records, [Contender(name, "embedding") for name in matrix.models])
+        build_human_score_matrix(records, [Contender(name, "embedding") for name in matrix.models])
     )
     assert (found.n, round(found.rho or 0, 4), round(found.p or 0, 5)) == (16, -0.7353, 0.00117)
 
 
-def test_every_table(published: tuple[Evaluation, ...], llms: ScoreMatrix) -> None:
+def test_every_table(published: tuple[PublishedEvaluation, ...], llms: ScoreMatrix) -> None:
     """All of the paper's thirteen, four of them corrected, and four of ours; each can be written both ways."""
-    tables = list(every_table(published, llms))
+    tables = list(build_all_paper_tables(published, llms))
     names = [table.name for table in tables]
     assert len(set(names)) == len(names)
     assert set(names) == {
@@ -247,13 +265,13 @@ def test_low_and_high_agreement(records: tuple[PairRecord, ...]) -> None:
     assert [pair.name for pair in records if pair.superhuman_on_noise] == names["low"]
 
 
-def test_other_systems_take_no_part(published: tuple[Evaluation, ...], matrix: ScoreMatrix) -> None:
-    assert len(other_systems(published)) == 6
+def test_other_systems_take_no_part(published: tuple[PublishedEvaluation, ...], matrix: ScoreMatrix) -> None:
+    assert len(list_systems_outside_study(published)) == 6
     assert matrix.values.shape == (13, 26)
     assert set(matrix.models) == {model.short for model in paper_study().models}
 
 
-def test_the_long_frame_holds_annotators_and_agreement(published: tuple[Evaluation, ...]) -> None:
+def test_the_long_frame_holds_annotators_and_agreement(published: tuple[PublishedEvaluation, ...]) -> None:
     frame = long_frame(published).filter(system="baseline/Human", revision="2025_09_25", dataset="SICK-R")
     assert frame.filter(kind="experiment", metric="spearman")["value"].round(6).to_list() == [
         0.855095,
@@ -272,9 +290,12 @@ def test_tables_10_to_12(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path
         assert [mine[name] for name in theirs][1:] == list(theirs.values())[1:]
     for name in list(paper[0])[2:]:
         assert float(ours[-1][name]) == pytest.approx(float(paper[-1][name]), abs=0.1001)
-    exact = {pair: round_once(value) for pair, value in zip(matrix.pairs, matrix.human.tolist(), strict=True)}
+    exact = {
+        pair: round_to_points_once(value)
+        for pair, value in zip(matrix.pairs, matrix.human.tolist(), strict=True)
+    }
     for pair, value in zip(llms.pairs, llms.human.tolist(), strict=True):
-        assert round_once(value) == exact[pair]
+        assert round_to_points_once(value) == exact[pair]
 
 
 def test_table2(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path) -> None:
@@ -287,7 +308,7 @@ def test_table2(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path) -> None
             assert mine[name] == pytest.approx(float(theirs[name]), abs=0.1), (theirs["category"], name)
         assert (mine["best_embedding_model"] or "") == theirs["best_embedding_model"]
         if theirs["best_embedding_score"]:
-            assert float(theirs["best_embedding_score"]) == round_once(
+            assert float(theirs["best_embedding_score"]) == round_to_points_once(
                 float(mine["best_embedding_score"] or 0) / 100
             )
     assert [round(float(value or 0), 2) for value in table.rows[-1][1:11]] == [
@@ -297,7 +318,7 @@ def test_table2(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path) -> None
 
 def test_table13(llms: ScoreMatrix, reference: Path) -> None:
     """Nine of ten rows; Gemini's differs by a tie of two scores that rounding made equal."""
-    ours, paper = compare_difficulty(llms), printed(reference, 13)
+    ours, paper = correlate_llm_difficulty(llms), printed(reference, 13)
     wrong = [
         theirs["llm"]
         for mine, theirs in zip(ours, paper, strict=True)

@@ -17,32 +17,32 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
-    Evaluation,
     PaperPair,
+    PublishedEvaluation,
     PublishedStudy,
-    iso_639_3,
+    convert_to_iso_639_3,
     long_frame,
     paper_study,
     read_results,
     round_fraction_first,
-    round_once,
     round_percent_first,
+    round_to_points_once,
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     ScoreMatrix,
-    other_systems,
+    list_systems_outside_study,
     people_ranks,
     percent_of_human,
-    rank_places,
+    rank_by_mean_score,
     score_matrix,
     trust_level,
     win_rates,
 )
 from embassay.protocols.hume.published.tables import (
+    build_all_paper_tables,
     dataset_table,
     datasets_table,
-    every_table,
     main_table,
     models_table,
 )
@@ -56,10 +56,10 @@ def test_codes_of_languages() -> None:
         "de": "deu", "zh-Hant": "zho", "cmn": "zho", "sh": "hbs", "tl": "tgl", "iw": "heb", "nb": "nob", "nn": "nno",
         "swa": "swa", "mul": "mul", "und": "und", "xx": "xx", "Klingon": "klingon", "c++": "c++", "": "",
     }  # fmt: skip
-    assert {code: iso_639_3(code) for code in codes} == codes
+    assert {code: convert_to_iso_639_3(code) for code in codes} == codes
 
 
-def test_folders_of_results(small: tuple[Evaluation, ...]) -> None:
+def test_folders_of_results(small: tuple[PublishedEvaluation, ...]) -> None:
     """System and revision are of the folders, the dataset is the study's, languages are ISO 639-3."""
     assert {(one.system, one.revision) for one in small} == {
         ("one/alpha", "first"), ("two/beta", "first"), ("baseline/Human", "first")
@@ -67,11 +67,11 @@ def test_folders_of_results(small: tuple[Evaluation, ...]) -> None:
     assert {one.dataset for one in small} == {"Feelings", "Topics", "Likeness"}
     assert {one.lang for one in small} == {"eng", "dan", "ara", "fra"}
     human = next(one for one in small if (one.short, one.dataset, one.lang) == ("Human", "Likeness", "eng"))
-    assert (human.per_experiment, human.headline_agreement) == ((0.7, 0.6), 0.65)
+    assert (human.main_scores_per_annotator, human.headline_agreement) == ((0.7, 0.6), 0.65)
 
 
 def test_a_folder_below_reads_the_same(
-    small_folder: Path, small_study: PublishedStudy, small: tuple[Evaluation, ...]
+    small_folder: Path, small_study: PublishedStudy, small: tuple[PublishedEvaluation, ...]
 ) -> None:
     """The model's folder, its revision's and a single file know their system as the whole does."""
     for path in (small_folder / "one__alpha", small_folder / "one__alpha" / "first"):
@@ -123,7 +123,7 @@ def test_broken_and_missing_files(tmp_path: Path) -> None:
             read_results(tmp_path / name)
 
 
-def test_the_matrix(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_the_matrix(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     matrix = score_matrix(small, small_study)
     assert matrix.models == ("alpha", "beta")
     assert matrix.values.tolist() == [[0.9, 0.4, 0.6, 0.1, 0.8], [0.7, 0.2, 0.5, 0.3, 0.8]]
@@ -132,7 +132,7 @@ def test_the_matrix(small: tuple[Evaluation, ...], small_study: PublishedStudy) 
 
 
 def test_a_missing_or_double_pair_is_refused(
-    small: tuple[Evaluation, ...], small_study: PublishedStudy
+    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
 ) -> None:
     """A mean over fewer pairs, or over two revisions, would not compare; other systems may lack any."""
     alpha = [one for one in small if one.system == "one/alpha" and one.dataset == "Feelings"]
@@ -148,10 +148,10 @@ def test_a_missing_or_double_pair_is_refused(
         score_matrix(small, replace(small_study, human_revision="other"))
     added = [*small, replace(alpha[0], system="three/gamma")]
     assert score_matrix(added, small_study).models == ("alpha", "beta")
-    assert other_systems(added, small_study) == ["three/gamma"]
+    assert list_systems_outside_study(added, small_study) == ["three/gamma"]
 
 
-def test_standings_by_eye(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_standings_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """A tie is no win and no worse rank."""
     every = people_ranks(score_matrix(small, small_study))
     assert [one.rank for one in every] == [2, 1, 2, 1, 1]
@@ -169,21 +169,23 @@ def test_standings_by_eye(small: tuple[Evaluation, ...], small_study: PublishedS
     assert [one.difficulty for one in every] == ["easy", "moderate", "moderate", "moderate", "easy"]
 
 
-def test_datasets_may_weigh_the_same(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_datasets_may_weigh_the_same(
+    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
+) -> None:
     """Feelings 80, Topics 50, Likeness 70."""
-    found = {one.system: one for one in rank_places(score_matrix(small, small_study), "datasets")}
+    found = {one.system: one for one in rank_by_mean_score(score_matrix(small, small_study), "datasets")}
     assert found[HUMAN].overall == pytest.approx(2 / 3)
     assert found["alpha"].overall == pytest.approx((0.9 + 0.5 + 0.45) / 3)
 
 
-def test_places_share_a_rank(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
-    assert [(one.system, one.rank) for one in rank_places(score_matrix(small, small_study))] == [
+def test_places_share_a_rank(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
+    assert [(one.system, one.rank) for one in rank_by_mean_score(score_matrix(small, small_study))] == [
         (HUMAN, 1), ("alpha", 2), ("beta", 3)
     ]  # fmt: skip
     level = ScoreMatrix(
         (PaperPair("a", "eng", "sts", 9, 1),), ("x", "y"), np.array([[0.5], [0.4]]), np.array([0.5])
     )
-    assert [(one.system, one.rank) for one in rank_places(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
+    assert [(one.system, one.rank) for one in rank_by_mean_score(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
 
 
 def test_equal_scores_are_never_a_win() -> None:
@@ -235,7 +237,9 @@ def test_percent_of_human() -> None:
     assert percent_of_human(0.5, -0.1) is None
 
 
-def test_too_few_items_have_no_interval(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_too_few_items_have_no_interval(
+    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
+) -> None:
     """Three rated items: no interval, so nothing is inside or outside it."""
     datasets = tuple(
         replace(one, pairs=tuple(replace(pair, n_items=3) for pair in one.pairs))
@@ -252,10 +256,10 @@ def test_too_few_items_have_no_interval(small: tuple[Evaluation, ...], small_stu
     (0.8125, (81.2, 81.2, 81.3)), (-0.0012, (-0.1, -0.1, -0.1)), (1.0, (100.0, 100.0, 100.0)),
 ])  # fmt: skip
 def test_three_ways_to_round(score: float, expected: tuple[float, float, float]) -> None:
-    assert (round_once(score), round_fraction_first(score), round_percent_first(score)) == expected
+    assert (round_to_points_once(score), round_fraction_first(score), round_percent_first(score)) == expected
 
 
-def test_table1_by_eye(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_table1_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     matrix = score_matrix(small, small_study)
     table = main_table(matrix)
     assert [column.name for column in table.columns] == [
@@ -273,7 +277,9 @@ def test_table1_by_eye(small: tuple[Evaluation, ...], small_study: PublishedStud
     assert ahead == ["clustering_dan", "sts_ara"]
 
 
-def test_french_counts_only_as_printed(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_french_counts_only_as_printed(
+    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
+) -> None:
     """alpha's file holds French: 40, 60 and 80; people annotated none."""
     as_printed = dataset_table("clustering", small, small_study, every_subset=True)
     corrected = dataset_table("clustering", small, small_study, every_subset=False)
@@ -286,7 +292,7 @@ def test_french_counts_only_as_printed(small: tuple[Evaluation, ...], small_stud
                       small_study, every_subset=True)  # fmt: skip
 
 
-def test_table8_by_eye(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_table8_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     every = published_pairs(small, small_study)
     assert [pair.human.method for pair in every] == [
         "95% Wilson", "95% Wilson", "range of 2 annotators", "95% Fisher z", "95% Fisher z"
@@ -302,9 +308,11 @@ def test_table8_by_eye(small: tuple[Evaluation, ...], small_study: PublishedStud
     )
 
 
-def test_tables_without_language_models(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_tables_without_language_models(
+    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
+) -> None:
     """The same tables on other data, less those of language models; what does not exist is empty, not 0."""
-    tables = {table.name: table for table in every_table(small, study=small_study)}
+    tables = {table.name: table for table in build_all_paper_tables(small, study=small_study)}
     assert not {"hume_table2", "hume_table10", "hume_table13"} & set(tables)
     pairs = tables["hume_pairs"]
     names = [column.name for column in pairs.columns]
@@ -316,12 +324,14 @@ def test_tables_without_language_models(small: tuple[Evaluation, ...], small_stu
     assert ("language", "ara", "best", 1, 1, 100.0) in tables["hume_win_rates"].rows
 
 
-def test_own_systems_of_some_datasets(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_own_systems_of_some_datasets(
+    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
+) -> None:
     """A row where a dataset is whole, empty cells for the others, and none in the main table."""
     pairs = {dataset.name: [pair.lang for pair in dataset.pairs] for dataset in small_study.datasets}
-    own = [Evaluation("mine", "", "Likeness", lang, lang, 0.5, {}) for lang in pairs["Likeness"]]
-    own += [Evaluation("half", "", "Topics", pairs["Topics"][0], pairs["Topics"][0], 0.5, {})]
-    tables = {table.name: table for table in every_table(small, study=small_study, own=own)}
+    own = [PublishedEvaluation("mine", "", "Likeness", lang, lang, 0.5, {}) for lang in pairs["Likeness"]]
+    own += [PublishedEvaluation("half", "", "Topics", pairs["Topics"][0], pairs["Topics"][0], 0.5, {})]
+    tables = {table.name: table for table in build_all_paper_tables(small, study=small_study, own=own)}
     rows = {row[0]: row[1:] for row in tables["hume_table7"].rows}
     assert rows["mine"] == pytest.approx((50.0,))
     assert "half" not in {row[0] for row in tables["hume_table4"].rows}
@@ -329,7 +339,7 @@ def test_own_systems_of_some_datasets(small: tuple[Evaluation, ...], small_study
     assert list(rows)[-1] == HUMAN
 
 
-def test_quality(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
+def test_quality(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """Topics (eng): agreement 0.2 and a model above everybody."""
     found = published_pairs(small, small_study)
     assert [one.trust for one in found] == ["medium", None, "low", None, "medium"]

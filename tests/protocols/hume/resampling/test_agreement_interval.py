@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from embassay.protocols.hume.resampling import ALIKE, Draws, agreement_intervals
+from embassay.protocols.hume.resampling import ALIKE, ResamplingSettings, agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.randomness import make_generator
@@ -34,7 +34,7 @@ def test_values_are_those_without_interval(family: Family, annotators: int, gaps
     given = answers(family, annotators=annotators, gaps=gaps)
     plain = people_agreement(family, given, min_shared=4)
     expected = {plain.coefficient: plain.value, **plain.extras}
-    found = agreement_intervals(family, given, Draws(400), min_shared=4)
+    found = agreement_intervals(family, given, ResamplingSettings(400), min_shared=4)
     assert expected.keys() - found.keys() <= {"dropped", "spearman_sd", "comparisons", "skipped"}
     for name, one in found.items():
         assert one.value == pytest.approx(expected[name], abs=1e-12), name
@@ -81,6 +81,8 @@ def test_intervals_stay_in_range(family: Family) -> None:
         other = dict(own)
         moved = ids[int(rng.integers(8))]
         other[moved] = own[ids[study % 8]]
-        for name, one in agreement_intervals(family, {"a": own, "b": other}, Draws(200, seed=study)).items():
+        for name, one in agreement_intervals(
+            family, {"a": own, "b": other}, ResamplingSettings(200, seed=study)
+        ).items():
             assert not one.ends[1] > 1 or name == "absolute_difference", name
             assert not one.ends[0] < (0 if name in ("percent_agreement", "absolute_difference") else -1), name

@@ -12,8 +12,8 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import ceiling as paired
 from embassay.protocols.hume.ceiling import compare_with_people, items_needed
 from embassay.protocols.hume.options import Aggregation
-from embassay.protocols.hume.resampling import Draws, People, people_score
-from embassay.protocols.hume.scoring import marked_ap, score_people
+from embassay.protocols.hume.resampling import PeopleAnswers, ResamplingSettings, score_people_per_resample
+from embassay.protocols.hume.scoring import average_precision_of_marks, score_people
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import make_generator
 from embassay.stats import paired_bootstrap
@@ -21,7 +21,7 @@ from embassay.stats import paired_bootstrap
 CONVENTIONS: list[Aggregation] = ["paper", "pooled", "mean", "first"]
 
 
-def study(family: Family, n: int = 24, *, gaps: bool = False, annotators: int = 3) -> People:
+def study(family: Family, n: int = 24, *, gaps: bool = False, annotators: int = 3) -> PeopleAnswers:
     """Noisy annotators of one family."""
     rng = make_generator(11, family)
     ids = [f"{i:03}" for i in range(n)]
@@ -42,10 +42,10 @@ def study(family: Family, n: int = 24, *, gaps: bool = False, annotators: int = 
                 "classification": noisy, "clustering": str(noisy), "sts": round(i / 4 + rng.normal(0, 2)),
                 "reranking": tuple(int(rng.random() < share) for share in (0.9, 0.8, 0.2, 0.2)),
             }[family]  # fmt: skip
-    return People(TaskSpec("t", family, "eng"), gold, answers)
+    return PeopleAnswers(TaskSpec("t", family, "eng"), gold, answers)
 
 
-def values(people: People, seed: int) -> dict[str, Any]:
+def values(people: PeopleAnswers, seed: int) -> dict[str, Any]:
     """A system's values for every item."""
     rng, family = make_generator(seed, "system"), people.task.family
     if family == "clustering":
@@ -61,12 +61,12 @@ def values(people: People, seed: int) -> dict[str, Any]:
 def test_people_score_as_they_do_alone(family: Family, gaps: bool, aggregation: Aggregation) -> None:
     """The score of people on all items is that of `score_people`, by every convention and with gaps."""
     people = study(family, gaps=gaps)
-    people = People(people.task, people.gold, people.answers, aggregation)
+    people = PeopleAnswers(people.task, people.gold, people.answers, aggregation)
     if (family, aggregation) == ("clustering", "pooled"):
         with pytest.raises(UsageError, match="pooled"):
             compare_with_people(people, {"m": values(people, 1)})
         return
-    found = compare_with_people(people, {"m": values(people, 1)}, Draws(50))["m"]
+    found = compare_with_people(people, {"m": values(people, 1)}, ResamplingSettings(50))["m"]
     expected = score_people(people.task, people.gold, people.answers).score(aggregation)
     assert found.people == pytest.approx(expected, abs=1e-12)
     assert found.difference.value == pytest.approx(found.system - found.people, abs=1e-12)
@@ -75,9 +75,9 @@ def test_people_score_as_they_do_alone(family: Family, gaps: bool, aggregation: 
 def test_classification_is_the_paired_bootstrap() -> None:
     """Without bias and skew to mend it is the plain one of `stats` item by item."""
     people = study("classification", 200)
-    people = People(people.task, people.gold, people.answers, "mean")
+    people = PeopleAnswers(people.task, people.gold, people.answers, "mean")
     system = values(people, 2)
-    found = compare_with_people(people, {"m": system}, Draws(10_000, kind="percentile"))["m"]
+    found = compare_with_people(people, {"m": system}, ResamplingSettings(10_000, kind="percentile"))["m"]
     human = [
         np.mean([own[item] == gold for own in people.answers.values()]) for item, gold in people.gold.items()
     ]
@@ -90,10 +90,12 @@ def test_classification_is_the_paired_bootstrap() -> None:
 def test_reranking_modes() -> None:
     """People's AP is made by the mode asked for."""
     people = study("reranking")
-    system = {item: marked_ap(gold, (1, 0, 0, 0)) for item, gold in people.gold.items()}
+    system = {item: average_precision_of_marks(gold, (1, 0, 0, 0)) for item, gold in people.gold.items()}
     scores = {
         mode: compare_with_people(
-            People(people.task, people.gold, people.answers, human_ap_mode=mode), {"m": system}, Draws(50)
+            PeopleAnswers(people.task, people.gold, people.answers, human_ap_mode=mode),
+            {"m": system},
+            ResamplingSettings(50),
         )["m"].people
         for mode in ("tie_aware", "display_order", "expected")
     }
@@ -115,10 +117,10 @@ def test_failed_items_are_left_out_on_both_sides() -> None:
     whole, part = values(people, 4), values(people, 5)
     for item in list(part)[:10]:
         del part[item]
-    found = compare_with_people(people, {"part": part, "whole": whole}, Draws(200))
+    found = compare_with_people(people, {"part": part, "whole": whole}, ResamplingSettings(200))
     assert {name: one.difference.n for name, one in found.items()} == {"part": 14, "whole": 24}
     assert list(found) == ["part", "whole"]
-    again = compare_with_people(people, {"whole": whole}, Draws(200))
+    again = compare_with_people(people, {"whole": whole}, ResamplingSettings(200))
     assert again["whole"] == found["whole"]
     with pytest.raises(DataError, match="no item of t"):
         compare_with_people(people, {"none": {"elsewhere": 1.0}})
@@ -127,10 +129,10 @@ def test_failed_items_are_left_out_on_both_sides() -> None:
 def test_first_annotator_has_own_items() -> None:
     """Where only the first one counts, a system meets that one's items and no others."""
     people = study("classification", gaps=True)
-    first = People(people.task, people.gold, people.answers, "first")
+    first = PeopleAnswers(people.task, people.gold, people.answers, "first")
     system = values(people, 6)
     own = people.answers["ann 0"]
-    found = compare_with_people(first, {"m": system}, Draws(50))["m"]
+    found = compare_with_people(first, {"m": system}, ResamplingSettings(50))["m"]
     assert found.difference.n == len(own) < len(people.items)
     assert found.system == pytest.approx(np.mean([system[item] for item in own]))
     assert items_needed(first, system).n == len(own)
@@ -148,15 +150,15 @@ def test_constant_system() -> None:
 def test_systems_share_the_resamples(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty systems with the same items are scored on the same resamples at once, and people once for all."""
     drawn: list[int] = []
-    scored = people_score
+    scored = score_people_per_resample
 
     def counted(task: TaskSpec, laid: Any, counts: Any) -> Any:
         drawn.append(len(counts))
         return scored(task, laid, counts)
 
-    monkeypatch.setattr(paired, "people_score", counted)
+    monkeypatch.setattr(paired, "score_people_per_resample", counted)
     people = study(family, 40)
-    compare_with_people(people, {f"s{k}": values(people, k) for k in range(20)}, Draws(200))
+    compare_with_people(people, {f"s{k}": values(people, k) for k in range(20)}, ResamplingSettings(200))
     alone, drawn[:] = sum(drawn), []
-    compare_with_people(people, {"s0": values(people, 0)}, Draws(200))
+    compare_with_people(people, {"s0": values(people, 0)}, ResamplingSettings(200))
     assert alone == sum(drawn) < 2 * 200

@@ -9,25 +9,25 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.ceiling import (
-    Components,
-    Correlations,
+    PeopleSystemCorrelations,
+    VarianceComponents,
     compare_with_people,
+    compute_test_quantiles,
     count_annotators_by_correlation,
     count_annotators_by_variance,
     items_needed,
-    reach_of,
     variance_components,
 )
-from embassay.protocols.hume.resampling import Draws, People
+from embassay.protocols.hume.resampling import PeopleAnswers, ResamplingSettings
 from embassay.protocols.hume.study import TaskSpec
 from embassay.randomness import make_generator
 
-REACH = reach_of(0.8, 0.05)
+REACH = compute_test_quantiles(0.8, 0.05)
 
 
 def right_or_wrong(
     n: int, annotators: int, seed: int, system: float = 0.9
-) -> tuple[People, dict[str, float]]:
+) -> tuple[PeopleAnswers, dict[str, float]]:
     """Annotators right on seven items of ten, a system on more; gold is always 1."""
     rng = make_generator(seed, "power", str(n))
     ids = [f"{i:04}" for i in range(n)]
@@ -36,10 +36,12 @@ def right_or_wrong(
         for k in range(annotators)
     }
     values = dict(zip(ids, (rng.random(n) < system).astype(float).tolist(), strict=True))
-    return People(TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"), values
+    return PeopleAnswers(
+        TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
+    ), values
 
 
-def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[People, dict[str, float]]:
+def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[PeopleAnswers, dict[str, float]]:
     """Annotators who see gold with noise of one deviation, and a system with less."""
     rng = make_generator(seed, "ratings", str(n))
     gold, ids = rng.normal(size=n), [f"{i:04}" for i in range(n)]
@@ -48,7 +50,9 @@ def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[Peo
         for k in range(annotators)
     }
     values = dict(zip(ids, (gold + rng.normal(0, system, n)).tolist(), strict=True))
-    return People(TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers), values
+    return PeopleAnswers(
+        TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
+    ), values
 
 
 def test_items_of_a_mean() -> None:
@@ -75,7 +79,7 @@ def test_components() -> None:
     assert found.annotators == pytest.approx(0.25, rel=0.5)
     assert variance_components(table[:1]) is None
     # Two who differ by one throughout: all between them. The reverse of each other: all residual, none negative.
-    assert variance_components(np.array([[0.0, 1, 2], [1, 2, 3]])) == Components(1.5, 1.0, 0.5, 0.0)
+    assert variance_components(np.array([[0.0, 1, 2], [1, 2, 3]])) == VarianceComponents(1.5, 1.0, 0.5, 0.0)
     reverse = variance_components(np.array([[0.0, 1, 2], [2, 1, 0]]))
     assert reverse is not None
     assert (reverse.items, reverse.annotators, reverse.residual) == (0.0, 0.0, 2.0)
@@ -105,29 +109,35 @@ def test_components_with_gaps() -> None:
 def test_annotators_help_until_items_set_the_limit() -> None:
     """The least number that does, none where items alone vary too much, and none below those there are."""
     n = 40 + REACH.test**2 / 2
-    few = Components(mean=0.2, items=0.05, annotators=0.0, residual=0.4)
+    few = VarianceComponents(mean=0.2, items=0.05, annotators=0.0, residual=0.4)
     k = count_annotators_by_variance(few, round(n), 1, REACH)
     assert k is not None
 
     def reached(count: int) -> bool:
-        return REACH.both * math.sqrt((0.05 + 0.4 / count) / (round(n) - REACH.test**2 / 2)) <= 0.2
+        return (
+            REACH.test_and_power_quantile * math.sqrt((0.05 + 0.4 / count) / (round(n) - REACH.test**2 / 2))
+            <= 0.2
+        )
 
     assert reached(k)
     assert not reached(k - 1)
     assert count_annotators_by_variance(few, round(n), k + 3, REACH) == k + 3
-    assert count_annotators_by_variance(Components(0.2, 0.3, 0.0, 0.4), round(n), 1, REACH) is None
-    apart = count_annotators_by_variance(Components(0.2, 0.05, 0.05, 0.4), round(n), 1, REACH)
+    assert count_annotators_by_variance(VarianceComponents(0.2, 0.3, 0.0, 0.4), round(n), 1, REACH) is None
+    apart = count_annotators_by_variance(VarianceComponents(0.2, 0.05, 0.05, 0.4), round(n), 1, REACH)
     assert apart is not None
     assert apart > k
 
 
 def test_ratings_become_more_reliable() -> None:
     """Spearman and Brown: two annotators with .5 between them have .667, four .8."""
-    two = Correlations(people=0.6, system=0.9, shared=0.5, between=0.5, k=2)
+    two = PeopleSystemCorrelations(people=0.6, system=0.9, shared=0.5, between=0.5, k=2)
     four = two.with_annotators(4)
     assert four.people == pytest.approx(0.6 * math.sqrt(0.8 / (2 / 3)))
     assert four.with_annotators(2).people == pytest.approx(0.6)
-    assert count_annotators_by_correlation(Correlations(0.6, 0.9, 0.5, None, 1), 40, 1, REACH) is None
+    assert (
+        count_annotators_by_correlation(PeopleSystemCorrelations(0.6, 0.9, 0.5, None, 1), 40, 1, REACH)
+        is None
+    )
 
 
 def test_spread_of_two_correlations() -> None:
@@ -139,10 +149,12 @@ def test_spread_of_two_correlations() -> None:
         one, other = gold + rng.normal(0, 0.8, n), gold + rng.normal(0, 1.1, n)
         r, s = (np.corrcoef(gold, x)[0, 1] for x in (one, other))
         gaps.append(math.atanh(s) - math.atanh(r))
-    at = Correlations(1 / math.sqrt(1.64), 1 / math.sqrt(2.21), 1 / math.sqrt(1.64 * 2.21), None, 1)
+    at = PeopleSystemCorrelations(
+        1 / math.sqrt(1.64), 1 / math.sqrt(2.21), 1 / math.sqrt(1.64 * 2.21), None, 1
+    )
     # Bonett and Wright's variance of ranks is 1 + r^2 / 2 times that of values, here by about a seventh in deviation.
     assert 1.0 < at.spread / (float(np.std(gaps)) * math.sqrt(n - 3)) < 1.3
-    assert Correlations(0.7, 0.7, 0.9999, None, 1).spread < 0.05
+    assert PeopleSystemCorrelations(0.7, 0.7, 0.9999, None, 1).spread < 0.05
 
 
 @pytest.mark.parametrize(
@@ -155,7 +167,8 @@ def test_planted_difference_is_found(of: object, studies: int, least: float, mos
     items = items_needed(*make(2500, 2, 1)).items
     assert items is not None
     found = [
-        compare_with_people(people, {"m": values}, Draws(300, seed=seed))["m"].difference.p < 0.05
+        compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
+        < 0.05
         for seed in range(studies)
         for people, values in (make(items, 2, seed + 2),)
     ]
@@ -170,7 +183,8 @@ def test_smallest_difference_is_found() -> None:
     for seed in range(150):
         people, values = right_or_wrong(60, 2, seed, 0.7 + smallest)
         found.append(
-            compare_with_people(people, {"m": values}, Draws(300, seed=seed))["m"].difference.p < 0.05
+            compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
+            < 0.05
         )
     assert 0.68 <= float(np.mean(found)) <= 0.92
 
@@ -178,11 +192,11 @@ def test_smallest_difference_is_found() -> None:
 def test_what_has_no_number() -> None:
     """Clusters, few items, no difference, one annotator, a constant system: None and why."""
     people, values = right_or_wrong(40, 2, 7)
-    groups = People(TaskSpec("t", "clustering", "eng"), people.gold, people.answers)
+    groups = PeopleAnswers(TaskSpec("t", "clustering", "eng"), people.gold, people.answers)
     assert "no test" in items_needed(groups, dict.fromkeys(values, "x")).note
     assert "Fewer than 5" in items_needed(people, {"0001": 1.0}).note
     own = people.answers["ann 0"]
-    alone = People(people.task, people.gold, {"ann 0": own}, "mean")
+    alone = PeopleAnswers(people.task, people.gold, {"ann 0": own}, "mean")
     same = items_needed(alone, {item: float(value) for item, value in own.items()})
     assert (same.items, same.smallest, same.note) == (None, None, "The difference is the same on every item.")
     assert "One annotator" in items_needed(alone, values).note
@@ -201,7 +215,7 @@ def test_what_has_no_number() -> None:
 def test_ratings_by_mean_of_annotators() -> None:
     """Where scores are averaged, more annotators change nothing that is known."""
     people, values = rated(40, 3, 9)
-    averaged = People(people.task, people.gold, people.answers, "mean")
+    averaged = PeopleAnswers(people.task, people.gold, people.answers, "mean")
     assert items_needed(averaged, values).annotators is None
     assert "more annotators would change" in items_needed(averaged, values).note
     assert items_needed(people, values).annotators is not None
@@ -210,8 +224,10 @@ def test_ratings_by_mean_of_annotators() -> None:
 def test_first_annotator_alone() -> None:
     """Where only the first one counts, the others say nothing of more annotators."""
     people, values = right_or_wrong(40, 3, 10)
-    first = items_needed(People(people.task, people.gold, people.answers, "first"), values)
-    alone = items_needed(People(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values)
+    first = items_needed(PeopleAnswers(people.task, people.gold, people.answers, "first"), values)
+    alone = items_needed(
+        PeopleAnswers(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values
+    )
     assert first == alone
     assert "One annotator" in first.note
 
@@ -219,7 +235,7 @@ def test_first_annotator_alone() -> None:
 def test_vote_and_mean_on_either_side() -> None:
     """A vote of three is better than the system and their mean worse: more annotators are left open."""
     people, values = right_or_wrong(60, 3, 11, 0.76)
-    vote = People(people.task, people.gold, people.answers)
+    vote = PeopleAnswers(people.task, people.gold, people.answers)
     found = items_needed(vote, values)
     assert found.annotators is None
     assert "more annotators would change" in found.note

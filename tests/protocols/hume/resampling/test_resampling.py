@@ -12,18 +12,18 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.resampling import (
     ALIKE,
     SHARE,
-    Draws,
     Kind,
-    Resampled,
+    ResampledEstimate,
+    ResamplingSettings,
     resample_statistics,
     resampled_mean,
 )
 from embassay.randomness import make_generator
 
-DEFAULT = Draws()
+DEFAULT = ResamplingSettings()
 
 
-def mean_of(x: np.ndarray, draws: Draws = DEFAULT) -> Resampled:
+def mean_of(x: np.ndarray, draws: ResamplingSettings = DEFAULT) -> ResampledEstimate:
     """The mean with its interval."""
     return resample_statistics(
         lambda counts: resampled_mean(counts, x), len(x), draws, within=((-9.0, 9.0),)
@@ -33,7 +33,7 @@ def mean_of(x: np.ndarray, draws: Draws = DEFAULT) -> Resampled:
 def test_bca_is_scipys() -> None:
     """Skewed values: Efron's BCa as scipy makes it, but for the expansion of few items and other draws."""
     x = make_generator(1, "skewed").exponential(size=200)
-    found = mean_of(x, Draws(20_000))
+    found = mean_of(x, ResamplingSettings(20_000))
     other = bootstrap(
         (x,), np.mean, n_resamples=20_000, method="BCa", random_state=make_generator(2, "scipy")
     )
@@ -43,7 +43,7 @@ def test_bca_is_scipys() -> None:
 def test_expanded_is_a_t_interval() -> None:
     """Of symmetric values it is the t interval of a mean."""
     x = make_generator(3, "normal").normal(size=12)
-    found = mean_of(x, Draws(40_000, kind="expanded"))
+    found = mean_of(x, ResamplingSettings(40_000, kind="expanded"))
     half = float(t.ppf(0.975, 11)) * x.std(ddof=1) / math.sqrt(12)
     assert (found.low, found.high) == pytest.approx((x.mean() - half, x.mean() + half), abs=0.06)
 
@@ -54,7 +54,7 @@ def test_p_agrees_with_the_interval(kind: Kind) -> None:
     x = make_generator(4, "p").gumbel(size=40)
     seen = set()
     for shift in np.linspace(-0.9, 0.9, 37):
-        found = mean_of(x - x.mean() + shift, Draws(4000, kind=kind))
+        found = mean_of(x - x.mean() + shift, ResamplingSettings(4000, kind=kind))
         outside = not found.low <= 0 <= found.high
         if abs(found.p - 0.05) > 0.004:
             assert (found.p < 0.05) == outside
@@ -65,17 +65,17 @@ def test_p_agrees_with_the_interval(kind: Kind) -> None:
 def test_same_seed_same_numbers() -> None:
     """And another seed gives others."""
     x = make_generator(5, "seed").normal(size=30)
-    assert mean_of(x, Draws(seed=1)) == mean_of(x, Draws(seed=1))
-    assert mean_of(x, Draws(seed=1)).low != mean_of(x, Draws(seed=2)).low
+    assert mean_of(x, ResamplingSettings(seed=1)) == mean_of(x, ResamplingSettings(seed=1))
+    assert mean_of(x, ResamplingSettings(seed=1)).low != mean_of(x, ResamplingSettings(seed=2)).low
 
 
 def test_undefined() -> None:
     """Resamples without a value are counted; over 5% there is no interval, and few items have none."""
     x = np.r_[np.full(3, np.nan), 1.0, 2.0, 3.0]
-    found = mean_of(x, Draws(1000))
+    found = mean_of(x, ResamplingSettings(1000))
     assert 0 < found.undefined < 50
     assert found.low < 2 < found.high
-    rare = mean_of(np.r_[np.full(5, np.nan), 1.0], Draws(1000))
+    rare = mean_of(np.r_[np.full(5, np.nan), 1.0], ResamplingSettings(1000))
     assert rare.undefined == pytest.approx(1000 * (5 / 6) ** 6, abs=60)
     assert rare.low is None
     assert "of 1000 resamples" in rare.reason
@@ -95,17 +95,20 @@ def test_no_variation() -> None:
 
 def test_many_items() -> None:
     """Leaving out every one of 3,000 items takes blocks, not a table of nine million."""
-    assert mean_of(make_generator(6, "many").normal(size=3000), Draws(50)).n == 3000
+    assert mean_of(make_generator(6, "many").normal(size=3000), ResamplingSettings(50)).n == 3000
 
 
 def test_within() -> None:
     """A widened interval ends where the statistic does."""
     x = np.r_[np.ones(7), 0.0]
     free = resample_statistics(
-        lambda counts: resampled_mean(counts, x), 8, Draws(kind="expanded"), within=((-9.0, 9.0),)
+        lambda counts: resampled_mean(counts, x),
+        8,
+        ResamplingSettings(kind="expanded"),
+        within=((-9.0, 9.0),),
     )[0]
     held = resample_statistics(
-        lambda counts: resampled_mean(counts, x), 8, Draws(kind="expanded"), within=(SHARE,)
+        lambda counts: resampled_mean(counts, x), 8, ResamplingSettings(kind="expanded"), within=(SHARE,)
     )[0]
     assert free.high > 1
     assert (held.high, held.low, held.p) == (1.0, free.low, free.p)

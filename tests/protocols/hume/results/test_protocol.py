@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import made_mirror
-from embassay.data.catalogue.suites import all_suites
+from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import UsageError
 from embassay.protocols import hume
 from embassay.protocols.hume.options import PublishedRequest
-from embassay.protocols.hume.published.paper import Evaluation, paper_study
-from embassay.protocols.hume.published.protocol import EvaluatedSystems, read_published, with_evaluated
+from embassay.protocols.hume.published.paper import PublishedEvaluation, paper_study
+from embassay.protocols.hume.published.protocol import EvaluatedSystems, add_evaluated_systems, read_published
 from embassay.protocols.hume.results.protocol import ITEMS
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import read_study
@@ -31,7 +31,7 @@ ARGUMENTS: dict[str, Any] = {"tokenizer": "words", "resamples": 50}
 def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The sixteen annotated sets with six rows a table, as the one mirror there is."""
     root = tmp_path_factory.mktemp("mirror")
-    for one in all_suites()["hume"].members:
+    for one in read_all_suites()["hume"].members:
         assert one.record is not None
         made_mirror.write_mirror(one.record, root, size=6, told=made_mirror.sentences)
     with pytest.MonkeyPatch.context() as patch:
@@ -203,19 +203,21 @@ def test_results_of_another_study_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({"results": [entry, entry | {"model": "org/one", "revision": "r"}]}))
     found = read_published(PublishedRequest((str(path),), systems=("wordllama",)))
     with pytest.raises(UsageError, match="other than HUME"):
-        with_evaluated(found, EvaluatedSystems({"wordllama": ("embedding", "x")}))
+        add_evaluated_systems(found, EvaluatedSystems({"wordllama": ("embedding", "x")}))
 
 
 def test_a_system_called_like_a_published_model_is_another(results: Path, tmp_path: Path) -> None:
     """`st:sentence-transformers/all-MiniLM-L6-v2` and the published all-MiniLM-L6-v2 are two rows."""
-    from embassay.protocols.hume.published.tables import every_table
+    from embassay.protocols.hume.published.tables import build_all_paper_tables
 
     found = read_published(PublishedRequest((str(results),)))
     name = f"st:{paper_study().models[0].name}"
     scores = tuple(
-        Evaluation(name, "", pair.dataset, pair.lang, pair.lang, 0.4) for pair in found.study.pairs
+        PublishedEvaluation(name, "", pair.dataset, pair.lang, pair.lang, 0.4) for pair in found.study.pairs
     )
-    tables = {one.name: one for one in every_table(found.evaluations, None, found.study, own=scores)}
+    tables = {
+        one.name: one for one in build_all_paper_tables(found.evaluations, None, found.study, own=scores)
+    }
     names = [row[0] for row in tables["hume_table1"].rows]
     assert name in names
     assert paper_study().models[0].short in names

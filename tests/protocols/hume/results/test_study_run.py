@@ -14,22 +14,22 @@ import pytest
 from scipy.stats import spearmanr
 
 import embassay as eb
-from embassay.document.blocks import plain_text
+from embassay.document.blocks import join_sentence_text
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.hume.record import PairRecord, Summary, read_summary
-from embassay.protocols.hume.results.contestants import make_system_contestant, read_answered
+from embassay.protocols.hume.results.contestants import make_system_contestant, read_answered_tasks
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import (
     AnnotationRow,
     GoldRow,
     ItemRow,
-    read_rows,
+    read_jsonl_rows,
     read_study,
     write_annotations,
 )
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import Run
-from embassay.report.hume.conclusions import describe_verdict
+from embassay.report.hume.conclusions import describe_hume_verdict
 from embassay.runs.folder import RunFolder, record_from_json, record_to_json
 from hume_scored import PEOPLE, N, annotate, scored_study
 
@@ -59,8 +59,8 @@ def pair(summary: Summary, task: str) -> PairRecord:
 
 def rows_of(study: Path) -> tuple[list[ItemRow], list[GoldRow]]:
     return (
-        [row for _, row in read_rows(study / "items.jsonl", ItemRow)],
-        [row for _, row in read_rows(study / "gold.jsonl", GoldRow)],
+        [row for _, row in read_jsonl_rows(study / "items.jsonl", ItemRow)],
+        [row for _, row in read_jsonl_rows(study / "gold.jsonl", GoldRow)],
     )
 
 
@@ -71,7 +71,9 @@ def changed(tmp_path: Path) -> Callable[..., Path]:
     def make(change: Callable[[AnnotationRow], AnnotationRow | None], **arguments: Any) -> Path:
         path = scored_study(tmp_path, **arguments)
         for file in sorted((path / "annotations").glob("*.jsonl")):
-            kept = [new for _, row in read_rows(file, AnnotationRow) if (new := change(row)) is not None]
+            kept = [
+                new for _, row in read_jsonl_rows(file, AnnotationRow) if (new := change(row)) is not None
+            ]
             write_annotations(path, file.stem, kept)
         return path
 
@@ -82,7 +84,8 @@ def test_people_by_the_rule_of_each_family(summary: Summary, study: Path) -> Non
     """The vote, the mean of two, and the mean rating, made here again from the files."""
     folder = read_study(study)
     given: dict[str, dict[str, Any]] = {
-        name: {row.item_id: row.value for _, row in read_rows(study / "annotations" / f"{name}.jsonl", AnnotationRow)}
+        name: {row.item_id: row.value for _,
+            row in read_jsonl_rows(study / "annotations" / f"{name}.jsonl", AnnotationRow)}
         for name in PEOPLE
     }  # fmt: skip
     gold = folder.gold("pairs")
@@ -333,7 +336,7 @@ def test_a_cell_that_failed_is_done_again(study: Path, tmp_path: Path) -> None:
     failed_record = replace(
         record_from_json(json.loads(record.read_text())), status="failed", reason="it broke"
     )
-    people = read_answered(read_study(study), [read_study(study).task("pairs")])[0]
+    people = read_answered_tasks(read_study(study), [read_study(study).task("pairs")])[0]
     shown = make_system_contestant(failed_record, "classical", people, RunFolder(out))
     assert (shown.score.value, shown.score.reason) == (None, "it broke")
     record.write_text(json.dumps(record_to_json(failed_record)))
@@ -392,7 +395,7 @@ def test_language_models_need_no_people(tmp_path: Path) -> None:
     found = read_summary(done.path)
     assert [[one.score.value for one in pair.llms] for pair in found.pairs] == [[1.0], [1.0]]
     assert all(pair.human.value is None for pair in found.pairs)
-    assert plain_text(describe_verdict(found).heading).startswith("Nobody annotated: 2 pairs")
+    assert join_sentence_text(describe_hume_verdict(found).heading).startswith("Nobody annotated: 2 pairs")
 
 
 def without_gold(path: Path) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError
 from embassay.protocols.hume.sampling.pools import (
-    by_bins,
     draw_equally_per_label,
     draw_gold_groups,
+    draw_pairs_by_score_bin,
     draw_relevant,
     seeded_order,
     share_places,
@@ -97,7 +97,7 @@ def test_what_cannot_be_grouped(labels: list[str], n: int) -> None:
 def test_pairs_by_bins(scores: list[float], n: int, seed: int) -> None:
     """As many as there are, at most `n`; no bin that has room is more than one behind another."""
     ids = [f"p{place}" for place in range(len(scores))]
-    choice = by_bins(ids, scores, [(f"{key}a", f"{key}b") for key in ids], n, seed)
+    choice = draw_pairs_by_score_bin(ids, scores, [(f"{key}a", f"{key}b") for key in ids], n, seed)
     assert len(set(choice.positions)) == len(choice.positions) == min(n, len(scores))
     low, width = min(scores), (max(scores) - min(scores)) / 5 or 1.0
 
@@ -112,9 +112,9 @@ def test_a_text_is_in_one_pair_only_as_far_as_there_are_enough() -> None:
     """Of six pairs in one bin, three share a text: the others go first."""
     texts = [("same", f"x{place}") for place in range(3)] + [(f"y{place}", f"z{place}") for place in range(3)]
     ids = [f"p{place}" for place in range(6)]
-    places = by_bins(ids, [1.0] * 6, texts, 4, 11).positions
+    places = draw_pairs_by_score_bin(ids, [1.0] * 6, texts, 4, 11).positions
     assert sum(place < 3 for place in places) == 1
-    assert len(by_bins(ids, [1.0] * 6, texts, 6, 11).positions) == 6
+    assert len(draw_pairs_by_score_bin(ids, [1.0] * 6, texts, 6, 11).positions) == 6
 
 
 @given(st.dictionaries(st.integers(0, 6), st.integers(0, 9), min_size=1), st.integers(0, 40))

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from embassay.protocols.hume.sampling.pools import (
     SampledItem,
-    compared_text,
     find_contradicted_texts,
     find_first_copies,
-    pair_text,
+    join_pair_text,
+    normalise_text_for_comparison,
 )
 from embassay.protocols.hume.sampling.protocol import (
     SAID,
@@ -48,7 +48,7 @@ def test_twins_are_what_comparing_all_pairs_finds(texts: list[str], trained: lis
     found = find_training_twins(texts, trained)
     for place, text in enumerate(texts):
         alike = [
-            1.0 if compared_text(text) == compared_text(other)
+            1.0 if normalise_text_for_comparison(text) == normalise_text_for_comparison(other)
             else min(jaccard(text, other), 0.999) if len(text.split()) > 2 and jaccard(text, other) >= THRESHOLD
             else 0.0
             for other in trained
@@ -88,7 +88,7 @@ def test_defects_of_items_and_in_words() -> None:
         SampledItem({"text": LONG}, "x", "1"), SampledItem({"text1": "b c", "text2": "&lt;"}, 1.0, "2"),
         SampledItem({"query": "why", "documents": [{"id": "d1", "text": " "}]}, [1], "3", defects=("same_text",)),
     ]  # fmt: skip
-    marked, found = with_defects(items, ["other", LONG.title(), pair_text("&lt;", "b c")])
+    marked, found = with_defects(items, ["other", LONG.title(), join_pair_text("&lt;", "b c")])
     assert [item.defects for item in marked] == [
         ("leaked",), ("leaked", "parsing_artefact"), ("same_text", "empty")
     ]  # fmt: skip
@@ -110,10 +110,12 @@ def test_repeats(rows: list[tuple[str, str]]) -> None:
     """The first of each stays; a text with two labels is named, whatever its case."""
     texts, labels = [text for text, _ in rows], [label for _, label in rows]
     kept = find_first_copies(texts)
-    assert [compared_text(texts[place]) for place in kept] == list(dict.fromkeys(map(compared_text, texts)))
+    assert [normalise_text_for_comparison(texts[place]) for place in kept] == list(
+        dict.fromkeys(map(normalise_text_for_comparison, texts))
+    )
     wrong = find_contradicted_texts(texts, labels)
     assert wrong == {
         text
-        for text in map(compared_text, texts)
-        if len({b for a, b in rows if compared_text(a) == text}) > 1
+        for text in map(normalise_text_for_comparison, texts)
+        if len({b for a, b in rows if normalise_text_for_comparison(a) == text}) > 1
     }

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from embassay.protocols.hume.sampling.draws import (
     HARD,
     JudgedQuery,
-    draw_from_corpus,
-    draw_from_lists,
+    draw_queries_from_corpus,
+    draw_queries_from_lists,
     draw_reranking,
     draw_shown,
 )
-from embassay.protocols.hume.sampling.options import TaskRequest
+from embassay.protocols.hume.sampling.options import TaskSampleRequest
 from embassay.records import Documents, RerankingSet, RetrievalSet
 
 TEXTS = {f"t{place}": f"words of text number w{place} and no other w{place}x" for place in range(12)}
@@ -77,11 +77,11 @@ def _corpus() -> RetrievalSet:
 
 def test_negatives_from_a_corpus_are_those_that_words_find() -> None:
     """Only documents that share a word with the query and are not relevant; a query without enough is passed over."""
-    asked, negatives = draw_from_corpus(_corpus())
+    asked, negatives = draw_queries_from_corpus(_corpus())
     assert next(iter(negatives(asked[0]))) == "e"
     assert set(negatives(asked[0])) == {"a", "c", "e"}
     drawn = draw_reranking(
-        asked, negatives, TaskRequest(data="x", relevant=1, candidates=3, practice=0), 5, 1
+        asked, negatives, TaskSampleRequest(data="x", relevant=1, candidates=3, practice=0), 5, 1
     )
     assert len(drawn.items) == 1
     item = drawn.items[0]
@@ -102,7 +102,7 @@ def test_negatives_of_a_list_are_its_own() -> None:
         (("eggs keep long in the cold", "eggs keep falling, how long", "a boat", "long may it be"),),
         (np.array([1.0, 0, 0, 0]),),
     )  # fmt: skip
-    asked, negatives = draw_from_lists(data)
+    asked, negatives = draw_queries_from_lists(data)
     assert list(negatives(asked[0])) == ["q#2", "q#4", "q#3"]
     assert set(draw_shown(asked[0], negatives(asked[0]), 3, 3, 0) or ()) == {"q#1", "q#2", "q#4"}
 
@@ -110,7 +110,7 @@ def test_negatives_of_a_list_are_its_own() -> None:
 def test_the_place_of_the_relevant_document_varies() -> None:
     """Documents are shuffled per query: no place tells."""
     asked = [JudgedQuery(f"q{place}", f"query {place}", {"t0": 1}, TEXTS) for place in range(60)]
-    request = TaskRequest(data="x", practice=2)
+    request = TaskSampleRequest(data="x", practice=2)
     drawn = draw_reranking(asked, lambda _: sorted(TEXTS)[1:], request, 50, 9)
     assert {item.gold.index(1) for item in drawn.items} == set(range(7))
     practised = {one.payload["query"] for one in drawn.practice}
@@ -124,7 +124,7 @@ def test_negatives_are_drawn_among_the_hardest() -> None:
         "good": "the good one it is"
     }
     asked = [JudgedQuery(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(40)]
-    request = TaskRequest(data="x", practice=0)
+    request = TaskSampleRequest(data="x", practice=0)
     drawn = draw_reranking(asked, lambda _: sorted(texts)[1:], request, 40, 3)
     places = {int(key[1:]) for item in drawn.items for key in item.documents if key != "good"}
     assert places == set(range(HARD))
@@ -135,6 +135,6 @@ def test_a_short_list_gives_its_harder_half() -> None:
     texts = {f"n{k}": f"text number {k} of w{k} and v{k}" for k in range(8)} | {"good": "the good one it is"}
     asked = [JudgedQuery(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(30)]
     for candidates, places in ((4, set("0123")), (9, set("01234567"))):
-        request = TaskRequest(data="x", practice=0, candidates=candidates)
+        request = TaskSampleRequest(data="x", practice=0, candidates=candidates)
         drawn = draw_reranking(asked, lambda _: sorted(texts)[1:], request, 30, 3)
         assert {key[1:] for item in drawn.items for key in item.documents if key != "good"} == places

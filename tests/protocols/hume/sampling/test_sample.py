@@ -12,7 +12,7 @@ from embassay.errors import DataError, EmbassayError, UsageError
 from embassay.protocols.hume.sampling import (
     SampledStudy,
     SampleRequest,
-    TaskRequest,
+    TaskSampleRequest,
     describe_study_defects,
     draw_study,
 )
@@ -20,16 +20,16 @@ from embassay.protocols.hume.sampling.protocol import sample_study
 from embassay.protocols.hume.study import read_study, write_study
 
 
-def _sample(*tasks: TaskRequest, seed: int = 7, limit: int | None = None) -> SampledStudy:
+def _sample(*tasks: TaskSampleRequest, seed: int = 7, limit: int | None = None) -> SampledStudy:
     return draw_study(SampleRequest(name="own", seed=seed, tasks=list(tasks)), limit=limit)
 
 
-def _four(labelled: Path, pairs: Path, retrieval: Path) -> list[TaskRequest]:
+def _four(labelled: Path, pairs: Path, retrieval: Path) -> list[TaskSampleRequest]:
     return [
-        TaskRequest(data=str(labelled), family=["classification"], name="topics", n=16),
-        TaskRequest(data=str(labelled), family=["clustering"], name="groups", n=30),
-        TaskRequest(data=str(pairs), family=["sts"], name="pairs", n=10, lang=["dan"]),
-        TaskRequest(data=str(retrieval), family=["reranking"], name="notes", n=6),
+        TaskSampleRequest(data=str(labelled), family=["classification"], name="topics", n=16),
+        TaskSampleRequest(data=str(labelled), family=["clustering"], name="groups", n=30),
+        TaskSampleRequest(data=str(pairs), family=["sts"], name="pairs", n=10, lang=["dan"]),
+        TaskSampleRequest(data=str(retrieval), family=["reranking"], name="notes", n=6),
     ]  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def test_four_families_in_one_study(labelled: Path, pairs: Path, retrieval: Path
     assert Counter(min(int(score / 0.8), 4) for score in folder.gold("pairs").values()) == dict.fromkeys(
         range(5), 2
     )
-    assert [item.id for item in folder.items_of("notes")] == [f"notes-{k:03d}" for k in range(1, 7)]
+    assert [item.id for item in folder.select_task_items("notes")] == [f"notes-{k:03d}" for k in range(1, 7)]
     assert folder.task("pairs").lang == "dan"
     assert folder.task("pairs").source.lang == "da"
 
@@ -87,7 +87,7 @@ def test_the_same_request_gives_the_same_study(labelled: Path, pairs: Path, retr
 
 def test_leaked_repeated_and_contradicted_texts(labelled: Path, tmp_path: Path) -> None:
     """All texts on bees are in the training rows; a text of two labels and a repeated one are never asked."""
-    task = TaskRequest(data=str(labelled), family=["classification"], name="topics", n=88)
+    task = TaskSampleRequest(data=str(labelled), family=["classification"], name="topics", n=88)
     drawn = _sample(task)
     rows = {row.source_id: row for row in drawn.gold}
     assert {key for key, row in rows.items() if row.defects} == {
@@ -127,25 +127,25 @@ def test_practice_is_apart(labelled: Path, pairs: Path, retrieval: Path) -> None
 
 def test_languages_are_tasks(pairs: Path) -> None:
     """A task for each language, by ISO 639-3; one that is not there is named."""
-    drawn = _sample(TaskRequest(data=str(pairs), n=10))
+    drawn = _sample(TaskSampleRequest(data=str(pairs), n=10))
     assert [(task.name, task.lang) for task in drawn.study.tasks] == [
         ("pairs-dan", "dan"),
         ("pairs-ara", "ara"),
     ]
     with pytest.raises(UsageError, match=r"no items in fin") as caught:
-        _sample(TaskRequest(data=str(pairs), lang=["fi", "da"]))
+        _sample(TaskSampleRequest(data=str(pairs), lang=["fi", "da"]))
     assert "dan, ara" in str(caught.value.mend)
 
 
 def test_data_that_state_no_language(retrieval: Path) -> None:
     """It is what the request says, else undetermined."""
-    assert _sample(TaskRequest(data=str(retrieval), n=4)).study.tasks[0].lang == "und"
-    assert _sample(TaskRequest(data=str(retrieval), n=4, lang=["sv"])).study.tasks[0].lang == "swe"
+    assert _sample(TaskSampleRequest(data=str(retrieval), n=4)).study.tasks[0].lang == "und"
+    assert _sample(TaskSampleRequest(data=str(retrieval), n=4, lang=["sv"])).study.tasks[0].lang == "swe"
 
 
 def test_the_sample_data_have_all_families() -> None:
     """Two languages in the order of the data, `limit` a cap on every task; too few French texts for one of them."""
-    drawn = _sample(TaskRequest(data="sample", n=12), limit=8)
+    drawn = _sample(TaskSampleRequest(data="sample", n=12), limit=8)
     families = ("classification", "clustering", "reranking", "sts")
     names = [f"sample-{family}-{lang}" for family in families for lang in ("eng", "fra")]
     assert [task.name for task in drawn.study.tasks] == [
@@ -157,7 +157,7 @@ def test_the_sample_data_have_all_families() -> None:
     assert said["sample-reranking-eng"] == said["sample-sts-eng"] == []
     assert said["sample-reranking-fra"] == ["6 of 8 items: all available"]
     with pytest.raises(DataError, match="too few to group"):
-        _sample(TaskRequest(data="sample", n=12, family=["clustering"]))
+        _sample(TaskSampleRequest(data="sample", n=12, family=["clustering"]))
 
 
 def test_own_words(labelled: Path, pairs: Path) -> None:
@@ -166,7 +166,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
         "bees": {"name": "Bees!", "description": "Anything with hives."},
         "rain": {"description": "Weather."},
     }
-    task = TaskRequest.model_validate(
+    task = TaskSampleRequest.model_validate(
         {"data": str(labelled), "family": "classification", "n": 16, "labels": told, "question": "Which?"}
     )
     drawn, plain = _sample(task), _sample(task.model_copy(update={"labels": {}}))
@@ -180,7 +180,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
     own = _sample(task.model_copy(update={"guidelines": "# Mine $labels\n"}))
     assert own.study.tasks[0].guidelines == "# Mine $labels\n"
     rated = _sample(
-        TaskRequest.model_validate(
+        TaskSampleRequest.model_validate(
             {"data": str(pairs), "n": 10, "lang": "da", "scale": {"high": 4, "step": 0.5}}
         )
     )
@@ -188,7 +188,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
     assert scale is not None
     assert set(scale.anchors) == {"0", "4"}
     assert "from 0 to 4" in rated.study.tasks[0].guidelines
-    usual = _sample(TaskRequest(data=str(pairs), n=10, lang=["da"])).study.tasks[0]
+    usual = _sample(TaskSampleRequest(data=str(pairs), n=10, lang=["da"])).study.tasks[0]
     assert usual.scale is not None
     assert len(usual.scale.anchors) == 6
     assert "gold 0 to 4, rated 0 to 5" in usual.notes
@@ -209,21 +209,21 @@ def test_data_that_cannot_serve(
     data: str, more: dict[str, object], said: str, request: pytest.FixtureRequest
 ) -> None:
     """One sentence that names the data and what they lack."""
-    task = TaskRequest.model_validate({"data": str(request.getfixturevalue(data)), **more})
+    task = TaskSampleRequest.model_validate({"data": str(request.getfixturevalue(data)), **more})
     with pytest.raises(EmbassayError, match=said):
         _sample(task)
 
 
 def test_two_tasks_of_one_name(pairs: Path) -> None:
     """They would share the ids of their items."""
-    task = TaskRequest(data=str(pairs), lang=["dan"], n=5)
+    task = TaskSampleRequest(data=str(pairs), lang=["dan"], n=5)
     with pytest.raises(UsageError, match="Two tasks are called pairs"):
         _sample(task, task)
 
 
 def test_another_study_is_not_overwritten(pairs: Path, tmp_path: Path) -> None:
     """The same one may be written again; people may have answered the one that is there."""
-    one, other = (_sample(TaskRequest(data=str(pairs), n=n, lang=["dan"])) for n in (5, 6))
+    one, other = (_sample(TaskSampleRequest(data=str(pairs), n=n, lang=["dan"])) for n in (5, 6))
     write_study(tmp_path / "s", one.study, one.items, one.gold)
     write_study(tmp_path / "s", one.study, one.items, one.gold)
     with pytest.raises(UsageError, match="holds another study"):
@@ -233,7 +233,7 @@ def test_another_study_is_not_overwritten(pairs: Path, tmp_path: Path) -> None:
 
 def test_fewer_pairs_than_asked_for(pairs: Path) -> None:
     """All that there are, and it is said."""
-    task = _sample(TaskRequest(data=str(pairs), n=50, lang=["dan"])).study.tasks[0]
+    task = _sample(TaskSampleRequest(data=str(pairs), n=50, lang=["dan"])).study.tasks[0]
     assert task.n == 30
     assert "30 of 50 items: all available" in task.notes
 
@@ -250,7 +250,7 @@ def test_the_catalogue_says_which_family(tmp_path: Path, monkeypatch: pytest.Mon
         ]
         rows_file(folder / f"{split}.jsonl", rows)
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "mirror"))
-    drawn = _sample(TaskRequest(data="hume-emotion", n=48))
+    drawn = _sample(TaskSampleRequest(data="hume-emotion", n=48))
     assert [(task.name, task.family, task.n) for task in drawn.study.tasks] == [
         ("hume-emotion", "classification", 48)
     ]
@@ -264,7 +264,7 @@ def test_long_texts_are_said(tmp_path: Path, rows_file) -> None:
         {"text": f"{k} " + "words " * (1000 if k < 4 else 3), "label": "ab"[k % 2]} for k in range(8)
     ]
     data = rows_file(tmp_path / "long.jsonl", rows)
-    drawn = _sample(TaskRequest(data=str(data), family=["classification"], n=8, practice=0))
+    drawn = _sample(TaskSampleRequest(data=str(data), family=["classification"], n=8, practice=0))
     assert "4 items with a text over 5,000 characters, long to read" in drawn.study.tasks[0].notes
 
 
@@ -274,13 +274,13 @@ def test_leaked_items_of_every_family_can_be_left_out(
     """Pairs in either order, and queries, that other data have; nothing is left of data that are their own training."""
     seen = [{"text": f"DA SECOND {k}", "text2": f"da first {k}", "score": 1.0} for k in range(20)]
     other = rows_file(tmp_path / "seen.jsonl", seen)
-    task = TaskRequest(data=str(pairs), lang=["dan"], n=10, against=[str(other)])
+    task = TaskSampleRequest(data=str(pairs), lang=["dan"], n=10, against=[str(other)])
     marked = _sample(task)
     numbers = {row.source_id: row.defects for row in marked.gold}
     assert all((["leaked"] if int(key[2:]) < 20 else []) == found for key, found in numbers.items())
     clean = _sample(task.model_copy(update={"drop_leaked": True}))
     assert {int(row.source_id[2:]) for row in clean.gold} == set(range(20, 30))
-    own = TaskRequest(data=str(retrieval), n=4, against=[str(retrieval)])
+    own = TaskSampleRequest(data=str(retrieval), n=4, against=[str(retrieval)])
     assert "4 of 4 items also in the training data" in _sample(own).study.tasks[0].notes
     with pytest.raises(EmbassayError, match="all texts are also in the training data"):
         _sample(own.model_copy(update={"drop_leaked": True}))

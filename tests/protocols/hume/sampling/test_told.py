@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 
 from embassay.protocols.hume.sampling.draws import (
-    groups_practice,
-    label_practice,
-    marks_practice,
+    make_groups_practice,
+    make_label_practice,
+    make_marks_practice,
+    make_rating_practice,
     own_practice,
-    rating_practice,
 )
 from embassay.protocols.hume.sampling.options import (
     QUESTIONS,
     LabelText,
+    complete_rating_scale,
     label_choices,
     make_guidelines,
-    scale_of,
 )
-from embassay.protocols.hume.study import FAMILIES, Family, LabelChoice, Practice, Scale
+from embassay.protocols.hume.study import FAMILIES, Family, LabelChoice, PracticeItem, Scale
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_guidelines_have_no_places_left_open(family: Family) -> None:
     """Labels and levels stand in the text, and every family has a question."""
-    text = make_guidelines(family, label_choices(["x", "y"], {}), scale_of(None))
+    text = make_guidelines(family, label_choices(["x", "y"], {}), complete_rating_scale(None))
     assert text.strip() == text.rstrip()
     assert "$" not in text
     assert "alone" in text
@@ -37,7 +37,7 @@ def test_guidelines_name_every_label_and_level() -> None:
         "classification", label_choices(["0", "1"], {"1": LabelText(name="joy", description="Glad.")})
     )
     assert "- **0**\n- **joy**: Glad.\n" in text
-    rated = make_guidelines("sts", scale=scale_of(None))
+    rated = make_guidelines("sts", scale=complete_rating_scale(None))
     assert [rated.count(f"- **{level}**: ") for level in range(6)] == [1] * 6
     assert rated.count("Example: ") == 6
     assert "from 0 to 5" in rated
@@ -55,9 +55,9 @@ def test_order_of_labels() -> None:
 
 def test_scales() -> None:
     """Our words on 0 to 5, own ones as they are, only the ends on another scale."""
-    assert len(scale_of(Scale(step=0.5)).anchors) == 6
-    assert scale_of(Scale(low=1, high=4)).anchors.keys() == {"1", "4"}
-    assert scale_of(Scale(anchors={"0": "no"})).anchors == {"0": "no"}
+    assert len(complete_rating_scale(Scale(step=0.5)).anchors) == 6
+    assert complete_rating_scale(Scale(low=1, high=4)).anchors.keys() == {"1", "4"}
+    assert complete_rating_scale(Scale(anchors={"0": "no"})).anchors == {"0": "no"}
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,20 @@ def test_own_practice(family: Family, n: int) -> None:
 def test_practice_of_the_data() -> None:
     """The answer is one that can be given, the explanation says what the data have."""
     joy = LabelChoice(value="1", name="joy", description="Glad.")
-    assert label_practice("yes!", joy) == Practice(
+    assert make_label_practice("yes!", joy) == PracticeItem(
         payload={"text": "yes!"}, answer="1", explanation="In the data this is joy. Glad."
     )
-    rated = rating_practice("a", "b", 3.4, scale_of(None))
+    rated = make_rating_practice("a", "b", 3.4, complete_rating_scale(None))
     assert rated.answer == 3.0
     assert rated.explanation.startswith("In the data the rating is 3.4, which is nearest to 3. Roughly")
-    assert rating_practice("a", "b", 3.5, scale_of(Scale(step=0.5))).explanation.count("nearest") == 0
-    marks = marks_practice({"query": "q", "documents": []}, [1, 0, 1])
+    assert (
+        make_rating_practice("a", "b", 3.5, complete_rating_scale(Scale(step=0.5))).explanation.count(
+            "nearest"
+        )
+        == 0
+    )
+    marks = make_marks_practice({"query": "q", "documents": []}, [1, 0, 1])
     assert "documents 1 and 3 are relevant" in marks.explanation
-    groups = groups_practice(["a", "b", "c"], ["secret", "other", "secret"])
+    groups = make_groups_practice(["a", "b", "c"], ["secret", "other", "secret"])
     assert groups.answer == ["1", "2", "1"]
     assert "secret" not in groups.model_dump_json()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.scoring import bootstrap_queries, human_interval, score_people
+from embassay.protocols.hume.scoring import bootstrap_map_over_queries, human_interval, score_people
 from embassay.protocols.hume.study import TaskSpec
 from embassay.stats import bootstrap_ci
 
@@ -79,17 +79,17 @@ def test_bootstrap_over_queries() -> None:
         "a": dict(zip(gold, [hit] * 8 + [miss] * 4, strict=True)),
         "b": dict(zip(gold, [hit] * 6 + [two] * 6, strict=True)),
     }
-    found = bootstrap_queries(gold, answers)
+    found = bootstrap_map_over_queries(gold, answers)
     expected = bootstrap_ci([1] * 6 + [0.75] * 2 + [(1 / 3 + 0.5) / 2] * 4)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.value == pytest.approx(
         score_people(TaskSpec("t", "reranking", "eng"), gold, answers).score()
     )
     assert found.low < found.value < found.high
-    assert found == bootstrap_queries(gold, answers)
-    assert len({bootstrap_queries(gold, answers, seed=seed) for seed in range(8)}) > 1
+    assert found == bootstrap_map_over_queries(gold, answers)
+    assert len({bootstrap_map_over_queries(gold, answers, seed=seed) for seed in range(8)}) > 1
     with pytest.raises(UsageError, match="Nobody answered"):
-        bootstrap_queries(gold, {"a": {}})
+        bootstrap_map_over_queries(gold, {"a": {}})
 
 
 @pytest.mark.parametrize(

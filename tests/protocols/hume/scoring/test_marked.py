@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from embassay.errors import UsageError
 from embassay.measures import average_precision
 from embassay.protocols.hume.options import AP_MODES
-from embassay.protocols.hume.scoring import marked_ap, reranking_scores
+from embassay.protocols.hume.scoring import average_precision_of_marks, reranking_scores
 
 GOLD = [1, 1, 1, 0, 0, 0, 0]
 
@@ -47,7 +47,7 @@ def test_table_of_the_spec(marks: str, ap: float, rr: float, ndcg: float) -> Non
 )
 def test_one_relevant(marks: str, ap: float) -> None:
     """A hit alone, with one more, a miss, nothing marked."""
-    assert marked_ap(bits("0010000"), bits(marks)) == pytest.approx(ap, abs=1e-6)
+    assert average_precision_of_marks(bits("0010000"), bits(marks)) == pytest.approx(ap, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -77,22 +77,24 @@ def test_modes_by_their_definitions(pairs: list[tuple[int, int]]) -> None:
 
     gold, marks = [list(side) for side in zip(*pairs, strict=True)]
     binary = [int(grade > 0) for grade in gold]
-    assert marked_ap(gold, marks) == pytest.approx(average_precision_score(binary, marks))
+    assert average_precision_of_marks(gold, marks) == pytest.approx(average_precision_score(binary, marks))
 
     def of_order(order: list[int]) -> float:
         names = [str(place) for place in order]
         return average_precision({str(i): one for i, one in enumerate(binary)}, names)
 
     stable = sorted(range(len(marks)), key=lambda i: -marks[i])
-    assert marked_ap(gold, marks, human_ap_mode="display_order") == pytest.approx(of_order(stable))
+    assert average_precision_of_marks(gold, marks, human_ap_mode="display_order") == pytest.approx(
+        of_order(stable)
+    )
     orders = [
         list(order)
         for order in permutations(range(len(marks)))
         if all(marks[a] >= marks[b] for a, b in pairwise(order))
     ]
     mean = math.fsum(of_order(order) for order in orders) / len(orders)
-    assert marked_ap(gold, marks, human_ap_mode="expected") == pytest.approx(mean)
-    assert all(0 < marked_ap(gold, marks, human_ap_mode=mode) <= 1 for mode in AP_MODES)
+    assert average_precision_of_marks(gold, marks, human_ap_mode="expected") == pytest.approx(mean)
+    assert all(0 < average_precision_of_marks(gold, marks, human_ap_mode=mode) <= 1 for mode in AP_MODES)
 
 
 def test_the_cutoff_is_ten() -> None:
@@ -107,9 +109,12 @@ def test_the_cutoff_is_ten() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: marked_ap([1, 0], [1]), "2 gold grades and 1 marks"),
-        (lambda: marked_ap([0, 0], [1, 0]), "no relevant document"),
-        (lambda: marked_ap([1, 0], [1, 0], human_ap_mode="random"), "human_ap_mode is 'random'"),
+        (lambda: average_precision_of_marks([1, 0], [1]), "2 gold grades and 1 marks"),
+        (lambda: average_precision_of_marks([0, 0], [1, 0]), "no relevant document"),
+        (
+            lambda: average_precision_of_marks([1, 0], [1, 0], human_ap_mode="random"),
+            "human_ap_mode is 'random'",
+        ),
         (lambda: reranking_scores([], []), "0 gold queries"),
     ],
 )

@@ -31,9 +31,9 @@ def test_classification_check_values() -> None:
     answers = {"a": by_item(one), "b": by_item(other)}
     assert list(pool_answers(task, answers).values()) == ["neg", "neg", "neu", "pos", "neu", "neg"]
     found = score_people(task, gold, answers)
-    assert [*found.per_annotator(), found.score()] == pytest.approx([4 / 6] * 3)
+    assert [*found.main_score_per_annotator(), found.score()] == pytest.approx([4 / 6] * 3)
     assert found.scores()["f1"] == pytest.approx(0.655556, abs=1e-6)
-    assert found.score("mean") == pytest.approx(sum(found.per_annotator()) / 2)
+    assert found.score("mean") == pytest.approx(sum(found.main_score_per_annotator()) / 2)
 
 
 # How often gold, the first and the second annotator said so: solved out of the published scores of the pair.
@@ -56,7 +56,7 @@ def test_published_votes(counts: dict, annotators: list[float], vote: float, vot
     triples = [triple for triple, times in counts.items() for _ in range(times)]
     gold, one, other = [by_item(list(side)) for side in zip(*triples, strict=True)]
     found = score_people(TaskSpec("task", "classification", "eng"), gold, {"1": one, "2": other})
-    assert found.per_annotator() == pytest.approx(annotators, abs=1e-6)
+    assert found.main_score_per_annotator() == pytest.approx(annotators, abs=1e-6)
     assert found.score() == pytest.approx(vote, abs=1e-6)
     assert found.scores()["recall"] == pytest.approx(vote_recall, abs=1e-6)
     turned = TaskSpec("task", "classification", "eng", labels=(1, 0))
@@ -68,10 +68,10 @@ def test_sts_check_values() -> None:
     gold = by_item([0, 1, 2, 3, 4, 5, 2.5, 3.5])
     answers = {"r1": by_item([0, 1, 1, 3, 5, 4, 2, 4]), "r2": by_item([2, 0, 2, 1, 4, 5, 4, 3])}
     found = score_people(TaskSpec("sts", "sts", "eng"), gold, answers)
-    assert found.per_annotator() == pytest.approx([0.951876, 0.710895], abs=1e-6)
+    assert found.main_score_per_annotator() == pytest.approx([0.951876, 0.710895], abs=1e-6)
     assert found.score() == pytest.approx(0.946125, abs=1e-6)
     assert found.score("mean") == pytest.approx((0.951876 + 0.710895) / 2, abs=1e-6)
-    assert found.score("first") == found.per_annotator()[0]
+    assert found.score("first") == found.main_score_per_annotator()[0]
 
 
 def test_a_rating_that_one_annotator_left_out_is_the_others() -> None:
@@ -108,7 +108,7 @@ def test_marks_are_averaged_as_scores_and_pooled_as_mean_marks() -> None:
     in_order = score_people(
         TaskSpec("ranked", "reranking", "eng"), gold, answers, human_ap_mode="display_order"
     )
-    assert in_order.per_annotator() == pytest.approx([(1 + 1 + 3 / 4) / 3, 1])
+    assert in_order.main_score_per_annotator() == pytest.approx([(1 + 1 + 3 / 4) / 3, 1])
 
 
 def test_constant_answers_score_zero() -> None:

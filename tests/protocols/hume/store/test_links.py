@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.links import LinkHolder, Links, study_key
+from embassay.protocols.hume.links import LinkHolder, StudyLinks, study_key
 
 ANN, OWNER = LinkHolder("annotator", "ann"), LinkHolder("owner", "owner")
 KEY = bytes(range(32))
@@ -16,7 +16,7 @@ KEY = bytes(range(32))
 
 @pytest.fixture
 def links(store):
-    return Links(store.database, KEY)
+    return StudyLinks(store.database, KEY)
 
 
 def test_a_link_is_the_same_every_time_and_nobody_elses(links) -> None:
@@ -48,7 +48,7 @@ def test_renewing_voids_the_earlier_token(links) -> None:
 def test_another_key_is_noticed_before_links_go_void(links, store) -> None:
     """New ones are made only when that is asked for."""
     old = links.make(ANN)
-    other = Links(store.database, bytes(32))
+    other = StudyLinks(store.database, bytes(32))
     with pytest.raises(UsageError, match="a key other than") as told:
         other.make(ANN)
     assert "--new-links" in told.value.mend

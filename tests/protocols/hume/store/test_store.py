@@ -60,8 +60,8 @@ def test_numbers_count_by_item(store) -> None:
     first, second = _saved(store, "ann", replace(FIRST, seq=7), replace(FIRST, item_id="mood-01", seq=6))
     assert isinstance(first, SavedAnswer)
     assert isinstance(second, SavedAnswer)
-    assert store.last_seq("ann") == 7
-    assert store.last_seq("bob") == 0
+    assert store.find_last_sequence_number("ann") == 7
+    assert store.find_last_sequence_number("bob") == 0
 
 
 def test_every_step_is_kept(store) -> None:

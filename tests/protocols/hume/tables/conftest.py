@@ -12,13 +12,18 @@ from embassay.protocols.hume.published.paper import paper_study
 from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty, trust_level
 from embassay.protocols.hume.record import (
     Agreement,
-    Annotator,
+    AnnotatorScore,
     PairRecord,
     SeparationNeed,
     Summary,
     SystemScore,
 )
-from embassay.protocols.hume.results.conclusions import Contender, count_wins, make_matrix, rank_by_mean
+from embassay.protocols.hume.results.conclusions import (
+    Contender,
+    build_human_score_matrix,
+    count_wins,
+    rank_systems_by_mean,
+)
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN
 from embassay.stats import Estimate
 
@@ -44,7 +49,7 @@ def paper(paper_rows: list[dict[str, str]]) -> Summary:
     contenders = [Contender(name, "embedding", size) for name, size in SHORT.items()]
     return Summary(
         title="HUME, input table", source="published", seed=1, pairs=pairs,
-        places=rank_by_mean(pairs, contenders, 1), wins=count_wins(make_matrix(pairs, contenders)),
+        places=rank_systems_by_mean(pairs, contenders, 1), wins=count_wins(build_human_score_matrix(pairs, contenders)),
     )  # fmt: skip
 
 
@@ -63,7 +68,7 @@ def _pair(pair, row: dict[str, str]) -> PairRecord:
         n=pair.n_items,
         human=Estimate(value=human, low=low, high=high, n=pair.n_items, method="printed"),
         annotators=tuple(
-            Annotator(id=f"annotator {k + 1}", kind="person", score=human, items=pair.n_items)
+            AnnotatorScore(id=f"annotator {k + 1}", kind="person", score=human, items=pair.n_items)
             for k in range(pair.n_annotators)
         ),
         conventions={"paper": human, "mean": human},
@@ -106,8 +111,8 @@ def small_record() -> Summary:
         n=40,
         human=Estimate(value=0.7, low=0.55, high=0.82, n=40, method="95% Wilson"),
         annotators=(
-            Annotator(id="ann", kind="simulated", score=0.65, items=40, seconds=4.0),
-            Annotator(id="bob", kind="simulated", score=0.7, items=40, seconds=6.5, flagged=2),
+            AnnotatorScore(id="ann", kind="simulated", score=0.65, items=40, seconds=4.0),
+            AnnotatorScore(id="bob", kind="simulated", score=0.7, items=40, seconds=6.5, flagged=2),
         ),
         conventions={"paper": 0.7, "pooled": 0.7, "mean": 0.675, "first": 0.65},
         agreement=Agreement(
@@ -146,7 +151,7 @@ def small_record() -> Summary:
     )
     alone = PairRecord(
         task="Topics (dan)", dataset="Topics", lang="dan", family="clustering", measure="v_measure", n=30,
-        human=Estimate(value=0.5, n=30), annotators=(Annotator(id="cat", kind="person", score=0.5, items=30),),
+        human=Estimate(value=0.5, n=30), annotators=(AnnotatorScore(id="cat", kind="person", score=0.5, items=30),),
         conventions={"paper": 0.5, "pooled": None, "mean": 0.5, "first": 0.5}, difficulty="moderate",
     )  # fmt: skip
     return Summary(title="Our study", source="study", seed=7, pairs=(feelings, alone))

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.protocols.pteb.drops import HEADLINES
 from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSource, RunSystem, RunTask
-from embassay.records import Component, Result, Score
+from embassay.records import HeadlineComponent, Result, Score
 from embassay.runs.folder import CellRecord
 
 RESAMPLES = 200
@@ -67,7 +67,7 @@ class Made:
         """All cells; `score(dataset, system, label, run)`. Datasets in `fixed` have no replicates."""
         records = []
         for task in layout.tasks:
-            for dataset in layout.of_task(task.name):
+            for dataset in layout.list_task_datasets(task.name):
                 for system in layout.systems:
                     where = (task, dataset.name, system.name)
                     before = self.component(
@@ -82,14 +82,14 @@ class Made:
                             records.append(self._record(*where, source.variant(seed), parts))
         return records
 
-    def component(self, dataset: str, value: float, fixed: bool = False) -> Component:
+    def component(self, dataset: str, value: float, fixed: bool = False) -> HeadlineComponent:
         """100 items with replicates around the value."""
         noise = np.random.default_rng(len(dataset) + sum(map(ord, dataset))).normal(0, self.items, RESAMPLES)
-        return Component(value, 100, np.empty(0) if fixed else value + noise)
+        return HeadlineComponent(value, 100, np.empty(0) if fixed else value + noise)
 
     @staticmethod
     def _record(
-        task: RunTask, dataset: str, system: str, variant: str, parts: dict[str, Component]
+        task: RunTask, dataset: str, system: str, variant: str, parts: dict[str, HeadlineComponent]
     ) -> CellRecord:
         row = Score(task.headline, parts["score"].value, 100, method="bootstrap over pairs")
         return CellRecord(

@@ -12,15 +12,15 @@ from scipy.stats import spearmanr
 
 from embassay.protocols.pteb.drops import (
     HEADLINES,
-    Drop,
-    by_language,
-    compare_with_original,
-    group_of,
-    list_datasets,
+    ScoreDrop,
+    analyse_drops_by_language,
+    compare_drops_with_original,
+    find_language_group,
+    list_used_datasets,
     measure_drops,
-    variant_source,
+    parse_variant_source,
 )
-from embassay.records import Result, Skipped
+from embassay.records import Result, SkippedItems
 
 SEEDS = (1337, 1338, 1339)
 
@@ -75,8 +75,8 @@ def test_a_run_without_a_score_is_counted() -> None:
     found = measure_drops(rows)
     assert found.rows == ()
     assert found.missing == (
-        Skipped("a run without a score", 1, ("a sts stsb",)),
-        Skipped("no original score", 1, ("a sts sick",)),
+        SkippedItems("a run without a score", 1, ("a sts stsb",)),
+        SkippedItems("no original score", 1, ("a sts sick",)),
     )
 
 
@@ -84,7 +84,7 @@ def test_sources_can_be_asked_for_by_themselves() -> None:
     """Names may hold commas and colons."""
     name = "by=openai:gpt?x=1,y=2"
     rows = [*cell("stsb", "a", 0.8, [-0.1], source=name), *cell("stsb", "a", 0.8, [-0.3], source="by=b")]
-    assert variant_source(f"paraphrase:{name},seed=1337") == name
+    assert parse_variant_source(f"paraphrase:{name},seed=1337") == name
     assert [drop.delta for drop in measure_drops(rows, source=name).rows] == [-0.1]
     assert [drop.delta for drop in measure_drops(rows).rows] == [pytest.approx(-0.2)]
     assert measure_drops(rows, source="").rows == ()
@@ -100,16 +100,16 @@ def test_languages_take_the_place_of_their_dataset() -> None:
     ]
     assert [drop.lang for drop in measure_drops(rows).rows] == ["mul", "eng"]
     assert [drop.lang for drop in measure_drops(rows, by_language=True).rows] == ["eng", "spa", "eng"]
-    assert [(one.dataset, one.languages) for one in list_datasets(rows)] == [
+    assert [(one.dataset, one.languages) for one in list_used_datasets(rows)] == [
         ("sts17", ("eng", "spa")),
         ("stsb", ("eng",)),
     ]
 
 
-def some(n: int = 24, systems: int = 3) -> list[Drop]:
+def some(n: int = 24, systems: int = 3) -> list[ScoreDrop]:
     rng = np.random.default_rng(5)
     return [
-        Drop("sts", f"d{i}", "eng" if i % 3 else "spa", f"s{j}", original, 0.02 - 0.1 * original, 6)
+        ScoreDrop("sts", f"d{i}", "eng" if i % 3 else "spa", f"s{j}", original, 0.02 - 0.1 * original, 6)
         for i in range(n)
         for j in range(systems)
         for original in [float(rng.uniform(0.1, 1.0))]
@@ -119,7 +119,7 @@ def some(n: int = 24, systems: int = 3) -> list[Drop]:
 def test_against_the_original_score() -> None:
     """Bins, contrast and correlation equal a direct computation."""
     points = some()
-    found = compare_with_original(points)
+    found = compare_drops_with_original(points)
     high = [drop.delta for drop in points if drop.original > 0.8]
     low = [drop.delta for drop in points if drop.original <= 0.8]
     assert found.above.first is not None
@@ -140,9 +140,10 @@ def test_against_the_original_score() -> None:
 def test_edges_belong_to_the_upper_bin() -> None:
     """But a score of 100 is in the last one, and 80 is not above 80."""
     points = [
-        Drop("sts", f"d{i}", "eng", "s", original, 0.0, 1) for i, original in enumerate((-0.1, 0.2, 0.8, 1.0))
+        ScoreDrop("sts", f"d{i}", "eng", "s", original, 0.0, 1)
+        for i, original in enumerate((-0.1, 0.2, 0.8, 1.0))
     ]
-    found = compare_with_original(points)
+    found = compare_drops_with_original(points)
     assert [(one.name, one.delta.n) for one in found.bins] == [
         ("under 20", 1),
         ("20 to 40", 1),
@@ -155,7 +156,9 @@ def test_edges_belong_to_the_upper_bin() -> None:
 
 def test_few_datasets_have_no_interval() -> None:
     """The cells of one are not independent, and resamples of two or three are two or three values."""
-    [group] = compare_with_original([Drop("sts", "d", "eng", f"s{i}", 0.5, -0.1, 1) for i in range(5)]).bins
+    [group] = compare_drops_with_original(
+        [ScoreDrop("sts", "d", "eng", f"s{i}", 0.5, -0.1, 1) for i in range(5)]
+    ).bins
     assert (group.delta.n, group.datasets, group.delta.method) == (
         5,
         1,
@@ -171,11 +174,11 @@ def test_the_interval_draws_datasets_with_all_their_cells() -> None:
     for trial in range(150):
         shared = rng.normal(-0.05, 0.03, 25)
         points = [
-            Drop("sts", f"d{i}", "eng", f"s{j}", 0.5, float(delta), 6)
+            ScoreDrop("sts", f"d{i}", "eng", f"s{j}", 0.5, float(delta), 6)
             for i, delta in enumerate(shared)
             for j in range(4)
         ]
-        [group] = compare_with_original(points, seed=trial).bins
+        [group] = compare_drops_with_original(points, seed=trial).bins
         held += group.delta.low <= -0.05 <= group.delta.high
     assert 0.86 <= held / 150 <= 0.99
 
@@ -198,19 +201,19 @@ def test_the_interval_draws_datasets_with_all_their_cells() -> None:
 )
 def test_languages_have_their_group(lang: str, group: str | None) -> None:
     """Regions and scripts are no second language."""
-    assert group_of(lang) == group
+    assert find_language_group(lang) == group
 
 
 def test_english_against_other_languages() -> None:
     """The plain difference, and the one within datasets that have both."""
     points = [
-        Drop("sts", "sts17", "eng", "a", 0.9, -0.02, 6),
-        Drop("sts", "sts17", "spa", "a", 0.8, -0.05, 6),
-        Drop("sts", "sts17", "ara-eng", "a", 0.7, -0.09, 6),
-        Drop("classification", "bank", "eng", "a", 0.9, -0.10, 6),
-        Drop("retrieval", "odd", "und", "a", 0.9, -0.5, 6),
+        ScoreDrop("sts", "sts17", "eng", "a", 0.9, -0.02, 6),
+        ScoreDrop("sts", "sts17", "spa", "a", 0.8, -0.05, 6),
+        ScoreDrop("sts", "sts17", "ara-eng", "a", 0.7, -0.09, 6),
+        ScoreDrop("classification", "bank", "eng", "a", 0.9, -0.10, 6),
+        ScoreDrop("retrieval", "odd", "und", "a", 0.9, -0.5, 6),
     ]
-    found = by_language(points)
+    found = analyse_drops_by_language(points)
     assert [(one.name, round(one.delta.value, 4)) for one in found.groups] == [
         ("English", -0.06),
         ("other languages", -0.05),
@@ -221,11 +224,11 @@ def test_english_against_other_languages() -> None:
     assert found.same_datasets.difference is not None
     assert found.same_datasets.difference.value == pytest.approx(0.03)
     assert [one.name for one in found.languages] == ["ara-eng", "eng", "spa"]
-    assert found.missing == (Skipped("language not known", 1, ("a retrieval/odd",)),)
+    assert found.missing == (SkippedItems("language not known", 1, ("a retrieval/odd",)),)
 
 
 def test_one_language_has_no_difference() -> None:
     """None, not 0."""
-    found = by_language([Drop("sts", "d", "eng", "a", 0.9, -0.1, 6)])
+    found = analyse_drops_by_language([ScoreDrop("sts", "d", "eng", "a", 0.9, -0.1, 6)])
     assert found.difference.difference is None
     assert found.difference.second is None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from embassay.measures import edit_distance
-from embassay.protocols.pteb.drops import compare_with_distance, draw_side_by_side
+from embassay.protocols.pteb.drops import compare_drops_with_distance, draw_texts_with_wordings
 from embassay.protocols.wordings.records import Paraphrase
-from embassay.records import Result, Skipped
+from embassay.records import Result, SkippedItems
 
 
 def row(
@@ -34,7 +34,7 @@ def test_one_point_per_source() -> None:
         *rows_of("by=oss", 0.55, -0.03),
         *rows_of("by=qwen", 0.6, -0.02),
     ]
-    found = compare_with_distance(rows)
+    found = compare_drops_with_distance(rows)
     assert found.missing == ()
     assert [(p.source, p.system, p.distances) for p in found.points] == [
         ("by=gemma", "minilm", 200),
@@ -52,9 +52,9 @@ def test_one_point_per_source() -> None:
 def test_a_drop_without_a_distance_is_counted() -> None:
     """It has no place in the figure."""
     rows = [one for one in rows_of("by=gemma", 0.8, -0.05) if one.task != "paraphrases"]
-    found = compare_with_distance(rows)
+    found = compare_drops_with_distance(rows)
     assert found.points == ()
-    assert found.missing == (Skipped("no edit distance", 1, ("minilm sts/stsb by=gemma",)),)
+    assert found.missing == (SkippedItems("no edit distance", 1, ("minilm sts/stsb by=gemma",)),)
 
 
 def wording(text: str, given: str, outcome: str = "ok") -> Paraphrase:
@@ -71,7 +71,7 @@ RUNS = {
 
 def test_every_run_stands_beside_the_text() -> None:
     """In the order of the runs, with what could not be worded shown as that."""
-    found = draw_side_by_side(RUNS, count=6)
+    found = draw_texts_with_wordings(RUNS, count=6)
     assert len(found) == 6
     for one in found:
         first, second, third = one.wordings
@@ -79,15 +79,17 @@ def test_every_run_stands_beside_the_text() -> None:
         assert first.edit_distance == edit_distance(one.text, first.wording)
         assert second.edit_distance == 0
         assert (third.wording, third.outcome, third.edit_distance) == ("", "refused", None)
-        assert one.distinct == 2
+        assert one.distinct_wording_count == 2
 
 
 def test_the_draw_depends_on_the_texts_and_the_seed_alone() -> None:
     """Not on the order of the file; another seed draws others."""
     again = {seed: list(reversed(given)) for seed, given in RUNS.items()}
-    assert {one.text for one in draw_side_by_side(RUNS)} == {one.text for one in draw_side_by_side(again)}
-    assert {one.text for one in draw_side_by_side(RUNS)} != {
-        one.text for one in draw_side_by_side(RUNS, seed=1)
+    assert {one.text for one in draw_texts_with_wordings(RUNS)} == {
+        one.text for one in draw_texts_with_wordings(again)
+    }
+    assert {one.text for one in draw_texts_with_wordings(RUNS)} != {
+        one.text for one in draw_texts_with_wordings(RUNS, seed=1)
     }
 
 
@@ -95,12 +97,12 @@ def test_texts_that_can_be_read_come_first() -> None:
     """One-word and very long texts stand there only where there are no others."""
     odd = ["word", " ".join(["long"] * 99)]
     runs = {1337: [wording(text, "other words") for text in [*odd, *TEXTS[:2]]]}
-    assert {one.text for one in draw_side_by_side(runs, count=2)} == set(TEXTS[:2])
-    assert len(draw_side_by_side(runs, count=9)) == 4
+    assert {one.text for one in draw_texts_with_wordings(runs, count=2)} == set(TEXTS[:2])
+    assert len(draw_texts_with_wordings(runs, count=9)) == 4
 
 
 def test_texts_that_a_run_did_not_ask_are_left_out() -> None:
     """There is nothing to show beside them; no run, no texts."""
     runs = {1: [wording("a b c d e", "x"), wording("f g h i j", "y")], 2: [wording("f g h i j", "z")]}
-    assert [one.text for one in draw_side_by_side(runs)] == ["f g h i j"]
-    assert draw_side_by_side({}) == ()
+    assert [one.text for one in draw_texts_with_wordings(runs)] == ["f g h i j"]
+    assert draw_texts_with_wordings({}) == ()

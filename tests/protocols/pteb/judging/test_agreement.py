@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.protocols.pteb.options import JudgeOptions
-from embassay.protocols.pteb.ratings import Context, GoldPairs, Rating, score_agreement
+from embassay.protocols.pteb.ratings import GoldPairs, JudgeRating, RatingContext, score_agreement
 from embassay.records import ScoredPairs
 from embassay.stats import wilson
 
@@ -26,12 +26,13 @@ def judged(data, noise=0.5, failed=()):
     gold = 5 * (data.scores - 1) / 4
     values = np.clip(gold + rng.normal(0, noise, len(gold)), 0, 5)
     return [
-        Rating(None, 6, "no rating") if i in failed else Rating(float(v), 1) for i, v in enumerate(values)
+        JudgeRating(None, 6, "no rating") if i in failed else JudgeRating(float(v), 1)
+        for i, v in enumerate(values)
     ]
 
 
 def outcome(ratings, data, options=OPTIONS, langs=()):
-    context = Context("data", options=options)
+    context = RatingContext("data", options=options)
     return score_agreement(ratings, GoldPairs.of(data, langs or ("en",) * len(data), 1, 5), options, context)
 
 
@@ -84,7 +85,9 @@ def test_a_bin_with_few_pairs_has_its_n_alone():
     few = rows(outcome(judged(data), data, JudgeOptions(resamples=50, smallest_bin=2)))
     assert any(row.value is not None for (m, v), row in few.items() if m == "spearman" and v)
     empty = rows(
-        outcome([Rating(1.0, 1)] * 2, ScoredPairs(("a", "b"), ("x", "y"), ("x", "z"), np.array([1.0, 2.0])))
+        outcome(
+            [JudgeRating(1.0, 1)] * 2, ScoredPairs(("a", "b"), ("x", "y"), ("x", "z"), np.array([1.0, 2.0]))
+        )
     )
     assert (empty["mae", "gold=[4,5]"].value, empty["mae", "gold=[4,5]"].reason) == (None, "no pair")
     assert empty["spearman", ""].reason == "the rating does not vary"
@@ -133,7 +136,7 @@ def test_languages_have_a_correlation_each():
     data = pairs(100)
     langs = ("en",) * 60 + ("de",) * 40
     ratings = [
-        Rating(one.value * (0.2 if lang == "de" else 1), 1)
+        JudgeRating(one.value * (0.2 if lang == "de" else 1), 1)
         for one, lang in zip(judged(data), langs, strict=True)
     ]
     found = outcome(ratings, data, langs=langs)
@@ -147,7 +150,7 @@ def test_languages_have_a_correlation_each():
     assert (headline.value, headline.n) == (pytest.approx(np.mean(list(direct.values()))), 100)
     assert headline.ci_low < headline.value < headline.ci_high
     flat = outcome(
-        [Rating(1.0, 1) if lang == "de" else one for one, lang in zip(ratings, langs, strict=True)],
+        [JudgeRating(1.0, 1) if lang == "de" else one for one, lang in zip(ratings, langs, strict=True)],
         data,
         langs=langs,
     )

@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.errors import DataError
-from embassay.protocols.pteb.ratings import by_gold, by_words, rescale_gold, words_per_text
+from embassay.protocols.pteb.ratings import (
+    average_words_per_pair,
+    bin_by_gold_score,
+    bin_by_word_count,
+    rescale_gold,
+)
 
 
 @given(arrays(np.float64, st.integers(1, 50), elements=st.floats(0, 5)))
 def test_every_gold_score_is_in_one_bin(gold):
     """The bin whose label says so."""
-    bins = by_gold(gold)
+    bins = bin_by_gold_score(gold)
     assert (np.sum([one.members for one in bins], axis=0) == 1).all()
     for one in bins:
         low, high = map(float, one.label[1:-1].split(","))
@@ -26,7 +31,7 @@ def test_every_gold_score_is_in_one_bin(gold):
 @given(arrays(np.float64, st.integers(1, 50), elements=st.integers(2, 200).map(lambda n: n / 2)))
 def test_every_length_is_in_one_bin(words):
     """Half a word more than the last of a bin is in the next."""
-    bins = by_words(words)
+    bins = bin_by_word_count(words)
     assert (np.sum([one.members for one in bins], axis=0) == 1).all()
     for one, (above, most) in zip(bins, [(0, 10), (10, 20), (20, 30), (30, 50), (50, np.inf)], strict=True):
         assert ((words[one.members] > above) & (words[one.members] <= most)).all()
@@ -34,8 +39,8 @@ def test_every_length_is_in_one_bin(words):
 
 def test_other_edges():
     """Are said in the labels."""
-    assert [one.label for one in by_gold(np.zeros(1), (2.5,))] == ["[0,2.5)", "[2.5,5]"]
-    assert [one.label for one in by_words(np.ones(1), (5, 100))] == ["1-5", "6-100", "over 100"]
+    assert [one.label for one in bin_by_gold_score(np.zeros(1), (2.5,))] == ["[0,2.5)", "[2.5,5]"]
+    assert [one.label for one in bin_by_word_count(np.ones(1), (5, 100))] == ["1-5", "6-100", "over 100"]
 
 
 def test_gold_on_the_scale_of_the_ratings():
@@ -47,4 +52,4 @@ def test_gold_on_the_scale_of_the_ratings():
 
 def test_words_are_between_blanks():
     """The mean of both texts."""
-    assert words_per_text(["It's a  fox.", ""], ["One", "a b"]).tolist() == [2.0, 1.0]
+    assert average_words_per_pair(["It's a  fox.", ""], ["One", "a b"]).tolist() == [2.0, 1.0]

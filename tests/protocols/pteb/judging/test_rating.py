@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.contracts import Completion, Sampling, Usage
+from embassay.contracts import Completion, SamplingSettings, Usage
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
 from embassay.protocols.pteb.ratings import (
     SEED_STEP,
-    Asking,
-    NoRating,
-    Rating,
+    JudgeRating,
+    NoRatingError,
+    RatingInstructions,
     format_pair,
     parse_rating,
     rate_pairs,
@@ -44,7 +44,7 @@ def test_a_rating(text, value):
 @pytest.mark.parametrize("text", BAD)
 def test_no_rating(text):
     """What is not the rating alone is not read out of, and nothing beyond 0 to 5 is cut to it."""
-    with pytest.raises(NoRating, match=r"not a rating|out of range"):
+    with pytest.raises(NoRatingError, match=r"not a rating|out of range"):
         parse_rating(text)
 
 
@@ -57,7 +57,7 @@ def test_every_value_of_the_scale_is_read_exactly(value):
 @given(st.text())
 def test_no_answer_breaks_the_reader(text):
     """It is a rating on the scale, or there is none."""
-    with suppress(NoRating):
+    with suppress(NoRatingError):
         assert 0 <= parse_rating(text) <= 5
 
 
@@ -84,7 +84,7 @@ class Judge:
     def __init__(self, says):
         self.says, self.asked = says, []
 
-    async def complete(self, messages, *, sampling=Sampling(), schema=None):  # noqa: B008
+    async def complete(self, messages, *, sampling=SamplingSettings(), schema=None):  # noqa: B008
         self.asked.append((messages, sampling, schema))
         await asyncio.sleep(0)
         said = self.says(messages[1].content, sampling.seed)
@@ -101,36 +101,38 @@ def cache(tmp_path):
 
 
 def rated(judge, cache, pairs, hear=lambda _: None, **options):
-    return rate_pairs(CachedChat(judge, cache), pairs, Asking("Rate.", RatingOptions(**options), 1337), hear)
+    return rate_pairs(
+        CachedChat(judge, cache), pairs, RatingInstructions("Rate.", RatingOptions(**options), 1337), hear
+    )
 
 
 def test_the_judge_is_blind(cache):
     """It sees the instructions and the two texts, and is drawn from as the options say."""
     judge = Judge(lambda *_: "4")
-    assert rated(judge, cache, [("a", "b")]) == [Rating(4.0, 1)]
+    assert rated(judge, cache, [("a", "b")]) == [JudgeRating(4.0, 1)]
     [(messages, sampling, schema)] = judge.asked
     assert [(one.role, one.content) for one in messages] == [
         ("system", "Rate."),
         ("user", format_pair("a", "b")),
     ]
-    assert (sampling, schema) == (Sampling(0.8, 0.9, 1337), None)
+    assert (sampling, schema) == (SamplingSettings(0.8, 0.9, 1337), None)
 
 
 def test_equal_pairs_are_asked_once(cache):
     """And never again by a later run; progress counts them all."""
     judge, heard = Judge(lambda *_: '{"score": 1.5}'), []
     pairs = [("a", "b"), ("b", "a"), ("a", "b")]
-    assert rated(judge, cache, pairs, heard.append) == [Rating(1.5, 1)] * 3
+    assert rated(judge, cache, pairs, heard.append) == [JudgeRating(1.5, 1)] * 3
     assert len(judge.asked) == 2
     assert sum(heard) == 3
-    assert rated(judge, cache, pairs) == [Rating(1.5, 1)] * 3
+    assert rated(judge, cache, pairs) == [JudgeRating(1.5, 1)] * 3
     assert len(judge.asked) == 2
 
 
 def test_what_is_no_rating_is_asked_again_with_another_seed(cache):
     """Only that pair, only until there is a rating; the attempts are counted."""
     judge = Judge(lambda text, seed: "Score: 4" if "bad" in text and seed < 1337 + 2 * SEED_STEP else "3")
-    assert rated(judge, cache, [("bad", "b"), ("c", "d")]) == [Rating(3.0, 3), Rating(3.0, 1)]
+    assert rated(judge, cache, [("bad", "b"), ("c", "d")]) == [JudgeRating(3.0, 3), JudgeRating(3.0, 1)]
     assert [sampling.seed - 1337 for messages, sampling, _ in judge.asked if "bad" in messages[1].content] == [
         0, SEED_STEP, 2 * SEED_STEP,
     ]  # fmt: skip
@@ -162,5 +164,5 @@ def test_a_server_can_be_told_the_schema(cache):
     """For models that would not keep to it by themselves."""
     judge = Judge(lambda *_: '{"score": 2}')
     judge_asked = rated(judge, cache, [("a", "b")], answers="schema")
-    assert judge_asked == [Rating(2.0, 1)]
+    assert judge_asked == [JudgeRating(2.0, 1)]
     assert judge.asked[0][2].model_json_schema()["required"] == ["score"]

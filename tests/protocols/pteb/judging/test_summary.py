@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.judging import model_billions, summarise_judges
-from embassay.records import Component, Stratum
+from embassay.protocols.pteb.judging import parse_model_billions, summarise_judges
+from embassay.records import HeadlineComponent, Stratum
 from embassay.runs.folder import CellRecord
 from embassay.stats import corrected_interval
 from embassay.stats.intervals import degrees_of_freedom
@@ -34,7 +34,7 @@ def record(judge, dataset, components, status="done", reason=""):
 
 
 def part(value, n=10, *replicates):
-    return Component(value, n, np.array(replicates, dtype=float), "" if value is not None else "few")
+    return HeadlineComponent(value, n, np.array(replicates, dtype=float), "" if value is not None else "few")
 
 
 def found(run, records):
@@ -118,4 +118,4 @@ def test_sizes_in_names():
         "openai:gpt-5-mini": None, "openai:gpt-4.1": None, "ollama:mistral-small3.2:24b?think=false": 24,
         "openai:o3?base_url=http://7b/v1": None,
     }  # fmt: skip
-    assert {name: model_billions(name) for name in sizes} == sizes
+    assert {name: parse_model_billions(name) for name in sizes} == sizes

@@ -12,7 +12,7 @@ from embassay.protocols.wordings.sets import (
     WordingSource,
     export_paraphrases,
     import_paraphrases,
-    open_stored,
+    open_stored_source,
 )
 
 TEXTS = ('a "red" fox,\nrunning', "zwei Füchse", "lost in one run", " ")
@@ -72,7 +72,7 @@ def test_jsonl_is_replayed(kept, tmp_path):
     """As a stored set, whatever the dataset is called now; texts that are not in it are missing."""
     export_paraphrases(kept, "m", tmp_path / "shared.jsonl")
     import_paraphrases(tmp_path / "shared.jsonl", tmp_path / "again", name="theirs")
-    stored = open_stored("stored:x", str(tmp_path / "again"))
+    stored = open_stored_source("stored:x", str(tmp_path / "again"))
     assert stored.seeds(2, 1337, dataset="renamed") == (1337, 1338)
     found = dict(
         stored.write(
@@ -90,7 +90,7 @@ def test_a_plain_file_of_wordings(tmp_path):
         '{"text": "a", "paraphrases": ["b", "a"]}\n{"text": "c", "paraphrases": ["d"]}\n', encoding="utf-8"
     )
     found = import_paraphrases(file, tmp_path / "again", seed=5)
-    assert found.seeds("plain", "plain") == (5, 6)
+    assert found.list_kept_seeds("plain", "plain") == (5, 6)
     assert [row.outcome for row in found.rows("plain", "plain", 5)] == ["ok", "ok"]
     assert [row.outcome for row in found.rows("plain", "plain", 6)] == ["copied"]
 

@@ -14,7 +14,12 @@ import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
 from embassay.protocols.pteb.paraphrasing import open_paraphraser, open_prompt
-from embassay.protocols.wordings.records import SEED_STEP, Generation, SourceText, measure_quality
+from embassay.protocols.wordings.records import (
+    SEED_STEP,
+    GenerationOptions,
+    SourceText,
+    measure_wording_quality,
+)
 from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
 from stub.chat import Reply
@@ -144,7 +149,7 @@ def test_a_later_answer_is_used(tmp_path):
 
 def test_an_answer_in_place_of_a_wording_is_counted_where_it_is_looked_at(tmp_path):
     """Every draw of it."""
-    generation = Generation(retries=1, meaning=True)
+    generation = GenerationOptions(retries=1, meaning=True)
     with StubServer(chat=lambda body: Reply("Paraphrase: what number does my library card have?")) as stub:
         asked = [SourceText("What is the number of my library card?", "en")]
         (row,) = written(opened(stub, tmp_path, generation=generation), asked)
@@ -153,7 +158,7 @@ def test_an_answer_in_place_of_a_wording_is_counted_where_it_is_looked_at(tmp_pa
 
 def test_how_often_and_how_long_is_settable(tmp_path):
     """Fewer retries, and the reference's strict limit of five times the text."""
-    strict = Generation(retries=1, strict_length=True)
+    strict = GenerationOptions(retries=1, strict_length=True)
     with StubServer(chat=lambda turn: "eleven chars") as stub:
         (row,) = written(opened(stub, tmp_path, generation=strict), [SourceText("Hi", "en")])
         (loose,) = written(opened(stub, tmp_path), [SourceText("Hi", "en")])
@@ -245,7 +250,7 @@ def test_what_spoils_is_counted_text_by_text(tmp_path):
         if (at := share(one.text)) is not None
     }
     assert {row.text: row.outcome for row in rows} == expected
-    found = measure_quality(rows)
+    found = measure_wording_quality(rows)
     assert found.outcomes == Counter(expected.values())
     assert found.failed == found.outcomes["refused"] + found.outcomes["too long"]
     assert found.retries == 5 * found.outcomes["too long"]
@@ -261,7 +266,7 @@ def test_what_is_told_of_it(tmp_path):
         written(model, TEXTS[:1])
         others = [
             opened(stub, tmp_path, prompt=open_prompt("variant1")),
-            opened(stub, tmp_path, generation=Generation(temperature=0.7)),
+            opened(stub, tmp_path, generation=GenerationOptions(temperature=0.7)),
         ]
     assert model.about()["model"] == "m"
     assert model.about()["sampling"]["temperature"] == 0.8

@@ -6,7 +6,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.options import PROMPT_NAMES
-from embassay.protocols.pteb.paraphrasing import judge_prompt, open_prompt
+from embassay.protocols.pteb.paraphrasing import load_judge_prompt, open_prompt
 
 
 @pytest.mark.parametrize("name", PROMPT_NAMES)
@@ -26,8 +26,8 @@ def test_they_differ():
 def test_the_multilingual_addition():
     """Is said after the instructions, and only when asked for."""
     prompt = open_prompt()
-    assert prompt.instructions() == prompt.text
-    assert prompt.instructions(multilingual=True) == f"{prompt.text} {prompt.addition}"
+    assert prompt.compose_instructions() == prompt.text
+    assert prompt.compose_instructions(multilingual=True) == f"{prompt.text} {prompt.addition}"
     assert "language of the input" in prompt.addition
 
 
@@ -37,7 +37,7 @@ def test_a_prompt_of_ones_own(tmp_path):
     file.write_text("Rewrite formally.\n", encoding="utf-8")
     prompt = open_prompt(str(file))
     assert (prompt.name, prompt.text) == ("formal", "Rewrite formally.")
-    assert prompt.instructions(multilingual=True) == "Rewrite formally."
+    assert prompt.compose_instructions(multilingual=True) == "Rewrite formally."
     file.write_text("Rewrite casually.\n", encoding="utf-8")
     assert open_prompt(str(file)).version != prompt.version
 
@@ -56,7 +56,7 @@ def test_what_is_no_prompt(tmp_path):
 
 def test_the_judge_is_told_the_scale():
     """0 to 5, as one JSON object."""
-    text = judge_prompt().text
+    text = load_judge_prompt().text
     assert "0 to 5" in text
     assert '{"score": NUMBER}' in text
-    assert judge_prompt().instructions(multilingual=True) == text
+    assert load_judge_prompt().compose_instructions(multilingual=True) == text

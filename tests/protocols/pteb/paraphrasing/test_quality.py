@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.wordings.records import Paraphrase, measure_quality, quality_rows
+from embassay.protocols.wordings.records import Paraphrase, make_quality_rows, measure_wording_quality
 
 ROWS = [
     Paraphrase("a b c", "en", "", "a x c d", "ok", seconds=0.2),
@@ -27,8 +27,8 @@ ROWS = [
 
 def test_counts_and_means():
     """Blank texts count nowhere; distances and lengths are of usable wordings, seconds of what a model was asked."""
-    found = measure_quality(ROWS)
-    assert (found.texts, found.usable, found.failed, found.copied, found.asked) == (5, 3, 2, 1, 4)
+    found = measure_wording_quality(ROWS)
+    assert (found.texts, found.usable, found.failed, found.copied_text_count, found.asked) == (5, 3, 2, 1, 4)
     assert found.lost == 0.4
     assert found.outcomes == {"ok": 2, "copied": 1, "too long": 1, "missing": 1}
     assert found.rejected == {"empty": 1, "too long": 6}
@@ -41,9 +41,11 @@ def test_counts_and_means():
 
 def test_nothing_is_no_zero():
     """Without texts there are no means, and a reason why."""
-    found = measure_quality([])
+    found = measure_wording_quality([])
     assert (found.texts, found.edit_distance, found.seconds, found.lost) == (0, None, None, 0.0)
-    rows = quality_rows([Paraphrase("a", "en", "", "b", "ok")], dataset="d", system="s", variant="v", seed=7)
+    rows = make_quality_rows(
+        [Paraphrase("a", "en", "", "b", "ok")], dataset="d", system="s", variant="v", seed=7
+    )
     seconds = next(row for row in rows if row.measure == "seconds")
     assert (seconds.value, seconds.n, seconds.reason) == (None, 0, "no language model was asked")
     assert all(bool(row.reason) == (row.value is None) for row in rows)
@@ -51,7 +53,7 @@ def test_nothing_is_no_zero():
 
 def test_result_rows():
     """One per measure for all texts and for each language, with unique keys."""
-    rows = quality_rows(ROWS, dataset="d", system="openai:m", variant="paraphrase:seed=1337", seed=1337)
+    rows = make_quality_rows(ROWS, dataset="d", system="openai:m", variant="paraphrase:seed=1337", seed=1337)
     assert len({row.key for row in rows}) == len(rows)
     values = {(row.subset, row.measure): row.value for row in rows}
     assert {row.lang for row in rows if not row.subset} == {"mul"}
@@ -64,5 +66,5 @@ def test_result_rows():
     assert values["de", "edit_distance"] is None
     assert ("", "rejected:thinking") in values
     assert ("de", "rejected:thinking") not in values
-    one = quality_rows(ROWS[:3], dataset="d", system="s", variant="v", seed=1)
+    one = make_quality_rows(ROWS[:3], dataset="d", system="s", variant="v", seed=1)
     assert {(row.subset, row.lang) for row in one} == {("", "en")}

@@ -38,14 +38,14 @@ def test_what_is_kept_comes_back(kept):
     for folder in (kept.path, kept.path.parent):
         found = ParaphraseSet.open(folder)
         assert found.rows("a model", "d/e", 1337) == tuple(ROWS)
-        assert found.seeds("a model", "d/e") == (1337, 1338)
+        assert found.list_kept_seeds("a model", "d/e") == (1337, 1338)
         assert found.outcomes("a model") == {
             "d/e": {1337: {"copied": 1, "failed": 1, "ok": 2}, 1338: {"copied": 1, "ok": 1}}
         }
         assert found.source("a model").prompt == {"name": "default"}
-    assert kept.has("a model", "d/e", 1337)
-    assert not kept.has("a model", "d/e", 1339)
-    assert not kept.has("other", "d/e", 1337)
+    assert kept.has_run("a model", "d/e", 1337)
+    assert not kept.has_run("a model", "d/e", 1339)
+    assert not kept.has_run("other", "d/e", 1337)
 
 
 @given(
@@ -154,11 +154,13 @@ def test_other_data_is_told(kept):
 
 def test_a_kill_between_the_files_loses_one_run_only(kept, monkeypatch):
     """A file that the manifest does not list yet is written again."""
-    monkeypatch.setattr(ParaphraseSet, "_save", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        ParaphraseSet, "_save_manifest", lambda self: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         kept.keep("a model", "d/e", 1339, ROWS)
     monkeypatch.undo()
     again = ParaphraseSet.create(kept.path)
-    assert again.seeds("a model", "d/e") == (1337, 1338)
+    assert again.list_kept_seeds("a model", "d/e") == (1337, 1338)
     again.keep("a model", "d/e", 1339, ROWS)
     assert ParaphraseSet.open(kept.path).rows("a model", "d/e", 1339) == tuple(ROWS)

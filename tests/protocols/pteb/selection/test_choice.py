@@ -6,12 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.candidates import Candidate, SelectionRule, pareto_front, select_candidate
+from embassay.protocols.pteb.candidates import (
+    ParaphraserCandidate,
+    SelectionRule,
+    pareto_front,
+    select_candidate,
+)
 
-GEMMA = Candidate("gemma3-27b", 4.26, 0.81, 0.27)
-GPT = Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)
-QWEN = Candidate("qwen3-32b", 4.39, 0.63, 5.35)
-COPIER = Candidate("copier", 5.0, 0.0, 0.0)
+GEMMA = ParaphraserCandidate("gemma3-27b", 4.26, 0.81, 0.27)
+GPT = ParaphraserCandidate("gpt-oss-20b", 4.44, 0.55, 1.24)
+QWEN = ParaphraserCandidate("qwen3-32b", 4.39, 0.63, 5.35)
+COPIER = ParaphraserCandidate("copier", 5.0, 0.0, 0.0)
 
 
 def test_table_4():
@@ -29,32 +34,41 @@ def test_a_copier_is_never_taken():
     alone = select_candidate([COPIER])
     assert (alone.selected, alone.because) == ("", "no candidate meets the rule")
     assert alone.rejected == {"copier": "an edit distance of 0.00, under 0.1: it copies"}
-    assert not select_candidate([Candidate("nearly", 4.99, 0.05, 0.1)]).selected
+    assert not select_candidate([ParaphraserCandidate("nearly", 4.99, 0.05, 0.1)]).selected
 
 
 def test_who_loses_the_meaning_is_not_taken():
     """However much it rewords."""
-    found = select_candidate([Candidate("inventor", 3.99, 1.0, 0.1), GPT])
+    found = select_candidate([ParaphraserCandidate("inventor", 3.99, 1.0, 0.1), GPT])
     assert found.selected == "gpt-oss-20b"
     assert "3.99, under 4" in found.rejected["inventor"]
     assert (
-        select_candidate([Candidate("inventor", 3.99, 1.0, 0.1)], SelectionRule(similarity=3.5)).selected
+        select_candidate(
+            [ParaphraserCandidate("inventor", 3.99, 1.0, 0.1)], SelectionRule(similarity=3.5)
+        ).selected
         == "inventor"
     )
 
 
 def test_a_missing_value_is_no_small_one():
     """The candidate is out, with its own reason."""
-    found = select_candidate([Candidate("broken", None, 0.9, 0.1, "sts12: 9% had no rating"), QWEN])
+    found = select_candidate(
+        [ParaphraserCandidate("broken", None, 0.9, 0.1, "sts12: 9% had no rating"), QWEN]
+    )
     assert (found.selected, found.front) == ("qwen3-32b", ("qwen3-32b",))
     assert found.rejected == {"broken": "sts12: 9% had no rating"}
 
 
 def test_ties_go_to_the_faster():
     """Equal to two decimals is equal; an unknown runtime is the slowest."""
-    slow, fast = Candidate("slow", 4.5, 0.804, 2.0), Candidate("fast", 4.1, 0.80, 1.0)
+    slow, fast = ParaphraserCandidate("slow", 4.5, 0.804, 2.0), ParaphraserCandidate("fast", 4.1, 0.80, 1.0)
     found = select_candidate(
-        [slow, fast, Candidate("unknown", 4.5, 0.804), Candidate("less", 4.5, 0.79, 0.1)]
+        [
+            slow,
+            fast,
+            ParaphraserCandidate("unknown", 4.5, 0.804),
+            ParaphraserCandidate("less", 4.5, 0.79, 0.1),
+        ]
     )
     assert found.selected == "fast"
     assert found.because == "an edit distance of 0.80, tied with 2 others, and the shortest runtime"
@@ -65,7 +79,7 @@ def test_ties_go_to_the_faster():
 )
 def test_the_front(values):
     """Nobody on it is beaten, everybody off it is; it is never empty, and the order does not matter."""
-    candidates = [Candidate(f"c{i}", *value) for i, value in enumerate(values)]
+    candidates = [ParaphraserCandidate(f"c{i}", *value) for i, value in enumerate(values)]
     front = pareto_front(candidates)
     assert front
 

@@ -18,10 +18,10 @@ from embassay.protocols.pteb.candidates import (
 )
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
 from embassay.protocols.pteb.selection import paraphrasers
-from embassay.protocols.wordings.records import Generation, SourceText
+from embassay.protocols.wordings.records import GenerationOptions, SourceText
 from embassay.runs.folder import RunFolder
 from embassay.stats import hodges_lehmann
-from embassay.systems.remote import NoCalls
+from embassay.systems.remote import NoCallsLedger
 from stub import StubServer
 
 from .conftest import Models, pairs_in, rating, reworded, spec_at
@@ -178,7 +178,7 @@ def test_what_fails_is_counted(write_pairs, spec, models, tmp_path):
     options = SelectionOptions(resamples=50, attempts=2)
     run = paraphrasers(
         [spec("timid-20b"), spec("free-27b")], judge=spec("fair"), datasets=[path], out=tmp_path / "run",
-        options=options, generation=Generation(retries=1),
+        options=options, generation=GenerationOptions(retries=1),
     )  # fmt: skip
     rows = rows_of(run)
     assert len(texts) == 99
@@ -250,7 +250,7 @@ def test_the_forecast(write_pairs, spec, models, tmp_path):
         (spec("free-27b"), "copied"), datasets=(str(write_pairs("one", 10)),),
         judge=spec("fair", "&price=1&price_output=1"), cross_judges=(spec("kind"),),
     )  # fmt: skip
-    cells = forecast_selection(make_plan(request, ledger=NoCalls())).cells
+    cells = forecast_selection(make_plan(request, ledger=NoCallsLedger())).cells
     assert [(one.system.partition("?")[0], one.requests) for one in cells] == [
         ("openai:free-27b", 19), ("copied", None), ("openai:fair", 38), ("openai:kind", 19),
     ]  # fmt: skip

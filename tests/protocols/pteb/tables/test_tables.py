@@ -7,8 +7,8 @@ import io
 import polars as pl
 import pytest
 
-from embassay.protocols.pteb.drops import LengthBin, word_counts
-from embassay.protocols.pteb.tables import RunRows, make_tables
+from embassay.protocols.pteb.drops import LengthBin, count_words_by_dataset
+from embassay.protocols.pteb.tables import PtebRunRows, make_tables
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -46,7 +46,7 @@ def rows_of(task, dataset, measure, *, lang="en", without=()):
 
 def made(rows, **more):
     """The tables by name."""
-    return {table.name: table for table in make_tables(RunRows(rows, KINDS, **more))}
+    return {table.name: table for table in make_tables(PtebRunRows(rows, KINDS, **more))}
 
 
 def frame(table):
@@ -323,7 +323,9 @@ def test_words_time_and_datasets():
     """Tables 1, 8 and 13."""
     rows = [*rows_of("sts", "STSB", "spearman"), *rows_of("sts", "", "spearman")]
     found = made(
-        rows, words=word_counts({"STSB": ["a b c", "d"], "SICK-R": ["a b c d"]}), seconds={"minilm": 135.0}
+        rows,
+        words=count_words_by_dataset({"STSB": ["a b c", "d"], "SICK-R": ["a b c d"]}),
+        seconds={"minilm": 135.0},
     )
     assert line(found["pteb_table1"], dataset="Average")["word_count"] == 3.0
     assert line(found["pteb_table8"], system="minilm")["runtime_s"] == 135.0

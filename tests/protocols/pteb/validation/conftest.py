@@ -10,7 +10,7 @@ import pytest
 
 from embassay.protocols.pteb.options import StudyPool
 from embassay.protocols.pteb.validation.study import Study, draw_study
-from embassay.protocols.wordings.pairs import RatedPair, RatingRules, Sample
+from embassay.protocols.wordings.pairs import RatedPair, RatingRules, SampleSize
 from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
@@ -59,7 +59,7 @@ def draw(paraphrases: ParaphraseSet, tmp_path: Path) -> Callable[..., Study]:
         rules: RatingRules = RULES,
         **size: int,
     ) -> Study:
-        return draw_study(paraphrases, tmp_path / name, drawing, Sample(**size), rules, ending=ending)
+        return draw_study(paraphrases, tmp_path / name, drawing, SampleSize(**size), rules, ending=ending)
 
     return drawn
 
@@ -70,7 +70,7 @@ def fill() -> Callable[..., None]:
 
     def filled(study: Study, rate: Callable[[RatedPair, str], float | None]) -> None:
         items = {item.pair_id: item for item in study.items}
-        for path in study.rater_files():
+        for path in study.list_rater_files():
             with path.open(encoding="utf-8-sig", newline="") as stream:
                 rows = list(csv.DictReader(stream))
             for row in rows:

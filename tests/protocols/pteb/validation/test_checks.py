@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.validation.raters import Decisions, Rating, check_ratings
+from embassay.protocols.pteb.validation.raters import InspectorDecisions, RaterRating, check_ratings
 from embassay.protocols.wordings.pairs import RatedPair, RatingRules
 
 RULES = RatingRules()
@@ -52,15 +52,15 @@ def test_planted_bad_raters_are_exactly_those_rejected():
         "random": lambda pair: float(rng.integers(0, 6)) if items[pair].expected is None else true[pair],
         "reversed": lambda pair: 5 - true[pair] if items[pair].expected is None else true[pair],
     }
-    ratings = [Rating(pair, rater, rate(pair)) for rater, rate in raters.items() for pair in items]
+    ratings = [RaterRating(pair, rater, rate(pair)) for rater, rate in raters.items() for pair in items]
     estimates = [
-        Rating(pair, judge, clip(true[pair] + 0.4 * rng.standard_normal()))
+        RaterRating(pair, judge, clip(true[pair] + 0.4 * rng.standard_normal()))
         for judge in ("judge-a", "judge-b")
         for pair in items
     ]
     inspected = {pair: value for pair, value in true.items() if items[pair].expected is None}
     checked = check_ratings(
-        ratings, items, RULES, estimates=estimates, decisions=Decisions(inspected, {}, {})
+        ratings, items, RULES, estimates=estimates, decisions=InspectorDecisions(inspected, {}, {})
     )
     fates = {one.rater_id: one.fate for one in checked.raters}
     assert fates == {
@@ -87,7 +87,7 @@ def test_planted_bad_raters_are_exactly_those_rejected():
 def test_a_dummy_may_be_one_away(pair, value, fate):
     """Within 1 of what is expected, the limit included."""
     items = study(3)
-    ratings = [Rating(one, "a", value if one == pair else truth(items)[one]) for one in items]
+    ratings = [RaterRating(one, "a", value if one == pair else truth(items)[one]) for one in items]
     [rater] = check_ratings(ratings, items, RULES).raters
     assert rater.fate == fate
     assert rater.dummies_failed == (fate == "rejected")
@@ -96,7 +96,7 @@ def test_a_dummy_may_be_one_away(pair, value, fate):
 def test_a_dummy_that_was_not_rated_rejects_nobody():
     """It is counted."""
     items = study(3)
-    [rater] = check_ratings([Rating("fra-0", "a", 4.0)], items, RULES).raters
+    [rater] = check_ratings([RaterRating("fra-0", "a", 4.0)], items, RULES).raters
     assert (rater.fate, rater.dummies_missing, rater.missing, rater.ratings) == ("kept", 2, 4, 1)
 
 
@@ -115,8 +115,8 @@ def test_a_dummy_that_was_not_rated_rejects_nobody():
 def test_what_is_flagged_and_why(value, estimates, why):
     """More than 2.0 from any estimate; 2.0 or lower."""
     items = study(1)
-    said = [Rating("fra-0", f"j{i}", one) for i, one in enumerate(estimates)]
-    checked = check_ratings([Rating("fra-0", "a", value)], items, RULES, estimates=said)
+    said = [RaterRating("fra-0", f"j{i}", one) for i, one in enumerate(estimates)]
+    checked = check_ratings([RaterRating("fra-0", "a", value)], items, RULES, estimates=said)
     assert [flag.reasons for flag in checked.flags] == ([why] if why else [])
     assert checked.not_inspected == (("fra-0",) if why else ())
 
@@ -125,11 +125,13 @@ def test_both_inspection_and_estimates_must_be_far():
     """A rating that the inspector or one model shares counts for nothing, nor one that was not inspected or has no
     estimate; three that nobody shares reject."""
     items = study(10)
-    ratings = [Rating(f"fra-{i}", "a", 0.0) for i in range(10)]
+    ratings = [RaterRating(f"fra-{i}", "a", 0.0) for i in range(10)]
 
     def fate(inspected, judges):
-        estimates = [Rating(f"fra-{i}", f"j{j}", value) for j, value in enumerate(judges) for i in range(10)]
-        decisions = Decisions(inspected, {}, {})
+        estimates = [
+            RaterRating(f"fra-{i}", f"j{j}", value) for j, value in enumerate(judges) for i in range(10)
+        ]
+        decisions = InspectorDecisions(inspected, {}, {})
         [rater] = check_ratings(ratings, items, RULES, estimates=estimates, decisions=decisions).raters
         return rater.fate, len(rater.far)
 
@@ -145,8 +147,12 @@ def test_both_inspection_and_estimates_must_be_far():
 def test_the_inspector_may_clear_or_reject_with_a_reason():
     """And the log says what the rules alone would have done."""
     items = study(3)
-    ratings = [Rating("fra-same", "a", 1.0), Rating("fra-0", "a", 4.0), Rating("fra-0", "b", 4.0)]
-    decisions = Decisions({}, {"a": "asked, had misread"}, {"b": "copied a's file"})
+    ratings = [
+        RaterRating("fra-same", "a", 1.0),
+        RaterRating("fra-0", "a", 4.0),
+        RaterRating("fra-0", "b", 4.0),
+    ]
+    decisions = InspectorDecisions({}, {"a": "asked, had misread"}, {"b": "copied a's file"})
     first, second = check_ratings(ratings, items, RULES, decisions=decisions).raters
     assert (first.fate, second.fate) == ("cleared", "rejected")
     assert first.reason == (
@@ -159,7 +165,7 @@ def test_clearing_somebody_whom_nothing_speaks_against_changes_nothing():
     """They are kept, without a reason."""
     items = study(3)
     [rater] = check_ratings(
-        [Rating("fra-0", "a", 4.0)], items, RULES, decisions=Decisions({}, {"a": "fine"}, {})
+        [RaterRating("fra-0", "a", 4.0)], items, RULES, decisions=InspectorDecisions({}, {"a": "fine"}, {})
     ).raters
     assert (rater.fate, rater.reason) == ("kept", "")
 
@@ -168,7 +174,7 @@ def test_clearing_somebody_whom_nothing_speaks_against_changes_nothing():
 def test_what_is_kept_is_what_was_said_by_those_who_stay(said):
     """No rating is changed, invented or kept of a rejected rater; without estimates and dummies nobody is rejected."""
     items = study(10)
-    ratings = [Rating(f"fra-{i}", rater, float(value)) for i, rater, value in said]
+    ratings = [RaterRating(f"fra-{i}", rater, float(value)) for i, rater, value in said]
     checked = check_ratings(ratings, items, RULES)
     assert list(checked.kept) == ratings
     assert all(one.fate == "kept" for one in checked.raters)

@@ -12,7 +12,7 @@ from embassay.protocols.pteb.validation.raters import (
     read_decisions,
     read_ratings,
 )
-from embassay.protocols.wordings.pairs import COLUMNS, RatedPair, write_ratings
+from embassay.protocols.wordings.pairs import COLUMNS, RatedPair, write_rating_table
 
 ITEMS = {
     "fra-001": RatedPair("fra-001", "fra", "pair", "un chat, dort", "dort un «chat»", None),
@@ -38,7 +38,7 @@ def test_rating_files_come_back_as_written(tmp_path, ending, rating):
         path.write_text("\t".join(COLUMNS) + "\n" + "\t".join(str(given[c] or "") for c in COLUMNS) + "\n")
         rating = rating or None
     else:
-        write_ratings(path, [given])
+        write_rating_table(path, [given])
     [back] = read_ratings(path)
     assert (back.pair_id, back.rater_id, back.rating, back.ts) == ("fra-001", "a", rating, given["ts"])
     assert back.texts == (given["text"], given["text2"])
@@ -187,10 +187,10 @@ def test_a_broken_inspector_s_file_is_named_by_line(tmp_path, write_csv, cells, 
 
 def test_decisions_about_nobody_are_refused():
     """A misspelt rater would silently stay."""
-    from embassay.protocols.pteb.validation.raters import Decisions, Rating, check_decisions
+    from embassay.protocols.pteb.validation.raters import InspectorDecisions, RaterRating, check_decisions
 
-    ratings = [Rating("fra-001", "fra-rater1", 4.0)]
+    ratings = [RaterRating("fra-001", "fra-rater1", 4.0)]
     with pytest.raises(UsageError, match=r"the rater 'fra-rater'.*Did you mean fra-rater1"):
-        check_decisions(Decisions({}, {}, {"fra-rater": "x"}), ratings, ITEMS)
+        check_decisions(InspectorDecisions({}, {}, {"fra-rater": "x"}), ratings, ITEMS)
     with pytest.raises(UsageError, match="the pair 'fra-01'"):
-        check_decisions(Decisions({"fra-01": 2.0}, {}, {}), ratings, ITEMS)
+        check_decisions(InspectorDecisions({"fra-01": 2.0}, {}, {}), ratings, ITEMS)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.pteb.validation.raters import Rating, check_ratings, conclude_languages
-from embassay.protocols.pteb.validation.scoring import make_rows, make_tables
+from embassay.protocols.pteb.validation.raters import RaterRating, check_ratings, summarise_language_ratings
+from embassay.protocols.pteb.validation.scoring import make_rating_result_rows, make_tables
 from embassay.protocols.wordings.pairs import RatedPair, RatingRules
 
 REFERENCE = Path(__file__).parents[4] / ".." / "shared" / "reference" / "pteb" / "table11.csv"
@@ -30,7 +30,9 @@ def pairs(lang, n):
 
 def results_of(ratings, items, *, per_pair=2, rules=RULES):
     checked = check_ratings(ratings, {item.pair_id: item for item in items}, rules)
-    return conclude_languages(checked.kept, items, checked.raters, rules, per_pair=per_pair, seed=1337)
+    return summarise_language_ratings(
+        checked.kept, items, checked.raters, rules, per_pair=per_pair, seed=1337
+    )
 
 
 def with_mean(mean, middle, n=100):
@@ -57,7 +59,9 @@ def test_published_table_11():
         own = pairs(lang, 50)
         items += own
         values = with_mean(mean, middle)
-        ratings += [Rating(own[i % 50].pair_id, f"{lang}-{i // 50}", float(v)) for i, v in enumerate(values)]
+        ratings += [
+            RaterRating(own[i % 50].pair_id, f"{lang}-{i // 50}", float(v)) for i, v in enumerate(values)
+        ]
     *each, total = results_of(ratings, items)
     assert {one.lang: (round(one.mean.value, 2), one.median) for one in each} == PUBLISHED
     assert all(one.accepted for one in each)
@@ -84,7 +88,7 @@ def test_every_number_is_a_direct_computation():
     rng = np.random.default_rng(2)
     items = pairs("fra", 40)
     table = rng.integers(0, 6, size=(2, 40)).astype(float)
-    ratings = [Rating(f"fra-{i}", f"r{r}", table[r, i]) for r in range(2) for i in range(40)]
+    ratings = [RaterRating(f"fra-{i}", f"r{r}", table[r, i]) for r in range(2) for i in range(40)]
     one, total = results_of(ratings, items)
     means = table.mean(axis=0)
     assert one.mean.value == pytest.approx(means.mean())
@@ -104,8 +108,8 @@ def test_every_number_is_a_direct_computation():
 def test_the_threshold_is_reached_at_the_threshold():
     """3.00 is accepted, 2.99 is not; another threshold may be fixed."""
     items = pairs("fra", 100)
-    exact = [Rating(f"fra-{i}", "a", 3.0) for i in range(100)]
-    below = [*exact[:-1], Rating("fra-99", "a", 2.0)]
+    exact = [RaterRating(f"fra-{i}", "a", 3.0) for i in range(100)]
+    below = [*exact[:-1], RaterRating("fra-99", "a", 2.0)]
     assert results_of(exact, items, per_pair=1)[0].accepted
     assert not results_of(below, items, per_pair=1)[0].accepted
     assert not results_of(exact, items, per_pair=1, rules=RatingRules(threshold=3.01))[0].accepted
@@ -114,7 +118,7 @@ def test_the_threshold_is_reached_at_the_threshold():
 def test_pairs_with_one_rating_count_as_pairs():
     """And are told; a pair is the mean of what it has."""
     items = pairs("fra", 2)
-    ratings = [Rating("fra-0", "a", 5.0), Rating("fra-0", "b", 3.0), Rating("fra-1", "a", 2.0)]
+    ratings = [RaterRating("fra-0", "a", 5.0), RaterRating("fra-0", "b", 3.0), RaterRating("fra-1", "a", 2.0)]
     one, _ = results_of(ratings, items)
     assert one.mean.value == pytest.approx((4 + 2) / 2)
     assert (one.rated, one.incomplete, one.ratings) == (2, 1, 3)
@@ -123,7 +127,7 @@ def test_pairs_with_one_rating_count_as_pairs():
 def test_over_five_percent_of_pairs_without_a_rating_there_is_no_verdict():
     """The reason is told, and no mean of the rest; at 5% there still is one."""
     items = pairs("fra", 40)
-    enough = [Rating(f"fra-{i}", "a", 4.0) for i in range(38)]
+    enough = [RaterRating(f"fra-{i}", "a", 4.0) for i in range(38)]
     one, total = results_of(enough, items, per_pair=1)
     assert (one.accepted, one.rated) == (True, 38)
     one, total = results_of(enough[:-1], items, per_pair=1)
@@ -135,8 +139,11 @@ def test_over_five_percent_of_pairs_without_a_rating_there_is_no_verdict():
 def test_a_language_that_nobody_rated_has_no_numbers():
     """None with a reason in every row, never 0."""
     items = [*pairs("fra", 5), *pairs("deu", 5)]
-    results = results_of([Rating(f"fra-{i}", "a", 4.0) for i in range(5)], items, per_pair=1)
-    found = {(row.subset, row.measure, row.variant): row for row in make_rows(results, "openai:x", 1337)}
+    results = results_of([RaterRating(f"fra-{i}", "a", 4.0) for i in range(5)], items, per_pair=1)
+    found = {
+        (row.subset, row.measure, row.variant): row
+        for row in make_rating_result_rows(results, "openai:x", 1337)
+    }
     assert found["fra", "mean_rating", ""].value == 4
     for key, row in found.items():
         if key[0] == "deu":
@@ -148,8 +155,8 @@ def test_a_language_that_nobody_rated_has_no_numbers():
 def test_rows_have_one_key_each_and_say_what_they_are():
     """As results of the protocol: per language and of all."""
     items = pairs("fra", 20)
-    ratings = [Rating(f"fra-{i}", r, float(i % 6)) for i in range(20) for r in "ab"]
-    found = list(make_rows(results_of(ratings, items), "openai:x", 1337))
+    ratings = [RaterRating(f"fra-{i}", r, float(i % 6)) for i in range(20) for r in "ab"]
+    found = list(make_rating_result_rows(results_of(ratings, items), "openai:x", 1337))
     assert len({row.key for row in found}) == len(found)
     assert {(row.protocol, row.task, row.dataset, row.system) for row in found} == {
         ("pteb", "validation", "", "openai:x")
@@ -168,7 +175,7 @@ def test_intervals_of_the_mean_cover():
     for _ in range(120):
         values = np.clip(np.round(rng.normal(3.6, 1.1, 50)), 0, 5)
         one, _total = results_of(
-            [Rating(f"fra-{i}", "a", float(v)) for i, v in enumerate(values)], items, per_pair=1
+            [RaterRating(f"fra-{i}", "a", float(v)) for i, v in enumerate(values)], items, per_pair=1
         )
         # The mean of the rounded and clipped normal distribution.
         held += one.mean.low <= 3.5537 <= one.mean.high

@@ -19,22 +19,22 @@ from embassay.protocols.pteb.validation.crowd import (
     BatchOptions,
     CrowdRatings,
     SubmissionFilters,
-    read_crowd,
+    read_crowd_ratings,
     write_batches,
-    write_kept,
+    write_kept_ratings,
 )
 from embassay.protocols.pteb.validation.raters import collect_ratings
 from embassay.protocols.pteb.validation.scoring import score_study
 from embassay.protocols.pteb.validation.study import RATERS, Study, read_study
 from embassay.protocols.wordings.pairs import (
     RatingRules,
-    Sample,
-    by_language,
+    SampleSize,
     draw_near_identical,
     draw_unrelated,
+    group_by_language,
     list_candidates,
-    sample_items,
-    select_in_language,
+    sample_rated_pairs,
+    select_candidates_in_language,
 )
 from embassay.protocols.wordings.sets import WordingSource
 
@@ -49,7 +49,7 @@ def test_every_language_has_its_pairs_and_dummies(draw):
     study = draw()
     counts = {
         lang: [sum(item.kind == kind for item in own) for kind in ("pair", "nearly identical", "unrelated")]
-        for lang, own in by_language(study.items).items()
+        for lang, own in group_by_language(study.items).items()
     }
     assert counts == {"deu": [50, 1, 1], "fra": [50, 1, 1], "swa": [31, 1, 1]}
     assert {item.expected for item in study.items if item.kind == "nearly identical"} == {5.0}
@@ -90,7 +90,7 @@ def test_raters_see_nothing_that_hints_at_the_answer(draw):
     """No dummy mark, no expected rating, no dataset; the paraphrase stands on either side, and every rater has an
     order of their own. The numbers of dummies are like the others'."""
     study = draw()
-    for lang, own in by_language(study.items).items():
+    for lang, own in group_by_language(study.items).items():
         key = {item.pair_id: item for item in own}
         first, second = (sheet_of(study, f"{lang}-rater{n}") for n in (1, 2))
         assert list(first[0]) == ["pair_id", "lang", "text", "text2", "rater_id", "rating", "ts"]
@@ -118,10 +118,12 @@ def test_a_draw_is_repeatable(draw):
 
 def test_the_draw_is_uniform_over_pairs(paraphrases):
     """Over many seeds every pair is drawn about as often: 40 of 81 each."""
-    pool, _ = select_in_language(list_candidates(paraphrases, "default")["fra"], "fra", Sample(pairs=40))
+    pool, _ = select_candidates_in_language(
+        list_candidates(paraphrases, "default")["fra"], "fra", SampleSize(pairs=40)
+    )
     times = {}
     for seed in range(60):
-        for item in sample_items(pool, "fra", Sample(pairs=40, seed=seed)):
+        for item in sample_rated_pairs(pool, "fra", SampleSize(pairs=40, seed=seed)):
             if item.kind == "pair":
                 times[item.text] = times.get(item.text, 0) + 1
     assert len(times) == 81
@@ -131,7 +133,7 @@ def test_the_draw_is_uniform_over_pairs(paraphrases):
 def test_a_list_of_several_languages_loses_none_of_them(paraphrases):
     """The most frequent language of a pooled list had driven out all others."""
     pool = [row for rows in list_candidates(paraphrases, "default").values() for row in rows]
-    drawn, left = select_in_language(pool, "mul", Sample(pairs=400))
+    drawn, left = select_candidates_in_language(pool, "mul", SampleSize(pairs=400))
     assert left == 0
     assert {row.paraphrase.lang for row in drawn} == {"deu", "fra", "swa"}
 
@@ -284,7 +286,7 @@ def _turk(study: Study, hits: list[dict[str, str]], worker: str, **more: str) ->
 def _read(
     study: Study, *files: Path, filters: SubmissionFilters | None = None, **more: Sequence[Path]
 ) -> CrowdRatings:
-    return read_crowd(
+    return read_crowd_ratings(
         files, {one.pair_id: one for one in study.items}, filters or SubmissionFilters(), **more
     )
 
@@ -333,7 +335,7 @@ def test_results_that_leave_no_rating_write_nothing(study: Study, tmp_path: Path
     people = _write(tmp_path / "s.csv", [{"Participant id": "p1", "Status": "RETURNED"}])
     kept = _read(study, ratings, filters=SubmissionFilters(rating="Rating"), submissions=[people])
     with pytest.raises(DataError, match="1 row: returned"):
-        write_kept(there, kept)
+        write_kept_ratings(there, kept)
     assert there.read_text("utf-8") == "as it was"
 
 
@@ -363,7 +365,7 @@ def test_mturk_there_and_back(study: Study, tmp_path: Path) -> None:
     kept = _read(
         study, _write(tmp_path / "Batch.csv", [{name: row.get(name, "") for name in columns} for row in rows])
     )
-    write_kept(study.path / RATERS / "crowd.csv", kept)
+    write_kept_ratings(study.path / RATERS / "crowd.csv", kept)
     items = {one.pair_id: one for one in study.items}
     assert len(collect_ratings([study.path / RATERS / "crowd.csv"], items)) == 2 * len(study.items)
     assert set(score_study(study).accepted) == {"fra", "deu", "swa"}

@@ -11,25 +11,30 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.errors import UsageError
-from embassay.protocols.pteb.validity.change import RatedItems, RunUnits, ValidChange, valid_change
+from embassay.protocols.pteb.validity.change import (
+    RatedUnits,
+    RunUnitValues,
+    ValidChange,
+    estimate_valid_change,
+)
 from protocols.pteb.validity.worlds import WORLDS, draw_world, true_change
 
 
-def units(original: list[float], paraphrased: list[float], gold: list[float] | None = None) -> RunUnits:
+def units(original: list[float], paraphrased: list[float], gold: list[float] | None = None) -> RunUnitValues:
     """Each an item of its own."""
     known = None if gold is None else np.array(gold)
-    return RunUnits(np.arange(len(original)), np.array(original), np.array(paraphrased), known)
+    return RunUnitValues(np.arange(len(original)), np.array(original), np.array(paraphrased), known)
 
 
-def everything(valid: list[float]) -> RatedItems:
+def everything(valid: list[float]) -> RatedUnits:
     """All units rated."""
-    return RatedItems(np.arange(len(valid)), np.array(valid))
+    return RatedUnits(np.arange(len(valid)), np.array(valid))
 
 
 def test_where_all_is_rated_it_is_the_change_of_the_valid() -> None:
     """Of 20 items 4 are invalid and lose all; of the 16 valid ones 4 lose a half: -0.125, of all -0.3."""
     after = [0.0] * 4 + [0.5] * 4 + [1.0] * 12
-    result = valid_change("mean", units([1.0] * 20, after), everything([0.0] * 4 + [1.0] * 16))
+    result = estimate_valid_change("mean", units([1.0] * 20, after), everything([0.0] * 4 + [1.0] * 16))
     assert result.all == pytest.approx(-0.3)
     assert result.valid is not None
     assert result.invalid is not None
@@ -44,9 +49,9 @@ def test_where_all_is_rated_it_is_the_change_of_the_valid() -> None:
 def test_ratings_of_a_part_are_moved_by_what_the_whole_is_known_to_change() -> None:
     """Where all that is rated is valid, of 200 items those that lose more happened to be rated."""
     loss = np.linspace(0.0, 0.5, 200)
-    made = RunUnits(np.arange(200), np.ones(200), 1 - loss)
+    made = RunUnitValues(np.arange(200), np.ones(200), 1 - loss)
     rated = np.arange(30, 200, 2)
-    result = valid_change("mean", made, RatedItems(rated, np.ones(len(rated))))
+    result = estimate_valid_change("mean", made, RatedUnits(rated, np.ones(len(rated))))
     assert result.valid is not None
     assert loss[rated].mean() == pytest.approx(0.286, abs=0.001)
     assert result.valid.value == pytest.approx(-0.25, abs=0.01)
@@ -59,8 +64,8 @@ def test_a_correlation_is_that_of_the_valid_pairs() -> None:
     before = gold + 0.3 * rng.normal(size=80)
     valid = (np.arange(80) % 4 > 0).astype(float)
     after = np.where(valid > 0, before + 0.2 * rng.normal(size=80), -gold)
-    made = RunUnits(np.arange(80), before, after, gold)
-    result = valid_change("spearman", made, everything(valid.tolist()))
+    made = RunUnitValues(np.arange(80), before, after, gold)
+    result = estimate_valid_change("spearman", made, everything(valid.tolist()))
     kept = valid > 0
     by_scipy = spearmanr(after[kept], gold[kept])[0] - spearmanr(before[kept], gold[kept])[0]
     assert result.all == pytest.approx(spearmanr(after, gold)[0] - spearmanr(before, gold)[0])
@@ -73,7 +78,9 @@ def test_a_correlation_is_that_of_the_valid_pairs() -> None:
 def test_half_the_raters_weigh_a_half() -> None:
     """One item of which one of two raters says that it is valid: by hand (16 x 0 + 0.5 x -1) / 16.5."""
     after = [0.0] + [1.0] * 16 + [0.0] * 3
-    result = valid_change("mean", units([1.0] * 20, after), everything([0.5] + [1.0] * 16 + [0.0] * 3))
+    result = estimate_valid_change(
+        "mean", units([1.0] * 20, after), everything([0.5] + [1.0] * 16 + [0.0] * 3)
+    )
     assert result.valid is not None
     assert result.valid.value == pytest.approx(-0.5 / 16.5)
 
@@ -81,9 +88,11 @@ def test_half_the_raters_weigh_a_half() -> None:
 def test_what_nobody_could_rate_widens_the_interval_to_both_readings() -> None:
     after = [0.2, 0.9] * 15
     said = [1.0] * 24 + [0.0] * 6
-    sure = valid_change("mean", units([1.0] * 30, after), everything(said))
-    doubt = valid_change("mean", units([1.0] * 30, after), everything([float("nan")] * 6 + said[6:]))
-    without = valid_change("mean", units([1.0] * 30, after), RatedItems(np.arange(6, 30), np.array(said[6:])))
+    sure = estimate_valid_change("mean", units([1.0] * 30, after), everything(said))
+    doubt = estimate_valid_change("mean", units([1.0] * 30, after), everything([float("nan")] * 6 + said[6:]))
+    without = estimate_valid_change(
+        "mean", units([1.0] * 30, after), RatedUnits(np.arange(6, 30), np.array(said[6:]))
+    )
     assert sure.valid is not None
     assert doubt.valid is not None
     assert without.valid is not None
@@ -96,8 +105,8 @@ def test_what_nobody_could_rate_widens_the_interval_to_both_readings() -> None:
 
 def test_thirty_valid_ratings_are_no_proof_that_all_are() -> None:
     rng = np.random.default_rng(1)
-    made = RunUnits(np.repeat(np.arange(300), 2), np.ones(600), (rng.random(600) > 0.1).astype(float))
-    result = valid_change("mean", made, RatedItems(rng.permutation(600)[:30], np.ones(30)))
+    made = RunUnitValues(np.repeat(np.arange(300), 2), np.ones(600), (rng.random(600) > 0.1).astype(float))
+    result = estimate_valid_change("mean", made, RatedUnits(rng.permutation(600)[:30], np.ones(30)))
     assert result.invalid is not None
     assert result.invalid.high - result.invalid.low > 0.01
 
@@ -112,7 +121,7 @@ def test_thirty_valid_ratings_are_no_proof_that_all_are() -> None:
 )
 def test_too_few_ratings_give_a_reason(said: list[float], why: str) -> None:
     made = units([1.0] * 40, [0.5] * 40)
-    result = valid_change("mean", made, everything(said))
+    result = estimate_valid_change("mean", made, everything(said))
     assert result.valid is None
     assert result.invalid is None
     assert why in result.reason
@@ -121,9 +130,9 @@ def test_too_few_ratings_give_a_reason(said: list[float], why: str) -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match="do not match"):
-        valid_change("mean", units([1.0], [1.0]), RatedItems(np.array([0]), np.array([1.0, 0.0])))
+        estimate_valid_change("mean", units([1.0], [1.0]), RatedUnits(np.array([0]), np.array([1.0, 0.0])))
     with pytest.raises(UsageError, match="gold"):
-        valid_change("spearman", units([1.0] * 30, [1.0] * 30), everything([1.0] * 30))
+        estimate_valid_change("spearman", units([1.0] * 30, [1.0] * 30), everything([1.0] * 30))
 
 
 @pytest.mark.nightly
@@ -138,7 +147,7 @@ def test_intervals_hold_in_unkind_worlds(score: str, share: float, rated: int) -
     for _ in range(300):
         made, valid = draw_world(rng, score, 300, 3, share)
         drawn = rng.permutation(len(valid))[:rated]
-        result: ValidChange = valid_change(WORLDS[score], made, RatedItems(drawn, valid[drawn]))
+        result: ValidChange = estimate_valid_change(WORLDS[score], made, RatedUnits(drawn, valid[drawn]))
         assert result.valid is not None
         kept += result.valid.low <= truth <= result.valid.high
     assert kept >= 276
@@ -160,14 +169,14 @@ def test_real_ratings_of_a_few_say_what_all_say(shared: Path) -> None:
     nearest = [_nearest(set(row["paraphrase"].split()), words) for row in rows]
     after = (np.array(nearest) == item).astype(float)
     valid = np.array([not row["human_invalid"] for row in rows], dtype=float)
-    made = RunUnits(item, np.ones(len(rows)), after)
+    made = RunUnitValues(item, np.ones(len(rows)), after)
     by_all = float(after[valid > 0].mean() - 1)
     assert by_all - (after.mean() - 1) > 0.01
     rng = np.random.default_rng(2)
     kept = 0
     for _ in range(200):
         drawn = rng.permutation(len(rows))[:60]
-        result = valid_change("mean", made, RatedItems(drawn, valid[drawn]))
+        result = estimate_valid_change("mean", made, RatedUnits(drawn, valid[drawn]))
         assert result.valid is not None
         kept += result.valid.low <= by_all <= result.valid.high
     assert kept >= 186

@@ -20,9 +20,9 @@ from embassay.protocols.pteb.validity.sheet import (
     RatedText,
     RatingGroup,
     RatingUnit,
-    collect_ratings,
-    rating_table,
-    read_sheet,
+    collect_sheet_ratings,
+    make_rating_table,
+    read_rating_sheet,
 )
 
 SAMPLE = Path(eb.__file__).parent / "data" / "sample" / "pairs.jsonl"
@@ -162,7 +162,7 @@ def test_raters_disagree_refuse_and_leave_blank(tmp_path: Path) -> None:
             ("z", "second", "y"),
         ],
     )
-    ratings = collect_ratings([*read_sheet(ann), *read_sheet(bea)], DRAWN)[GROUP]
+    ratings = collect_sheet_ratings([*read_rating_sheet(ann), *read_rating_sheet(bea)], DRAWN)[GROUP]
     said = {unit.item: share for unit, share in ratings.valid.items()}
     assert said == {"x": 0.5, "y": None, "z": 1.0}
     assert ratings.skipped == 1
@@ -184,17 +184,17 @@ def test_whatever_the_texts_are_the_sheet_is_found_again(
         }
     }
     path = tmp_path_factory.mktemp("sheet") / "s.csv"
-    path.write_text(rating_table(drawn, 5).as_csv(), encoding="utf-8")
+    path.write_text(make_rating_table(drawn, 5).as_csv(), encoding="utf-8")
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     filled = write(path.with_name("filled.csv"), rows, lambda _: answer)
-    ratings = collect_ratings(read_sheet(filled), drawn)[GROUP]
+    ratings = collect_sheet_ratings(read_rating_sheet(filled), drawn)[GROUP]
     assert list(ratings.valid.values()) == [{"yes": 1.0, "no": 0.0, "?": None}[answer]]
 
 
 def test_items_that_were_not_drawn_first_are_told(tmp_path: Path) -> None:
     path = lines(tmp_path / "s.csv", [("z", "first", "yes"), ("z", "second", "yes")])
-    assert not collect_ratings(read_sheet(path), DRAWN)[GROUP].is_drawn
+    assert not collect_sheet_ratings(read_rating_sheet(path), DRAWN)[GROUP].is_drawn
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_what_is_wrong_is_refused_with_file_and_line(
 ) -> None:
     path = lines(tmp_path / "s.csv", said, texts)
     with pytest.raises(DataError, match=why) as error:
-        collect_ratings(read_sheet(path), DRAWN)
+        collect_sheet_ratings(read_rating_sheet(path), DRAWN)
     assert f"s.csv:{len(said) + 1}" in str(error.value)
 
 
@@ -220,7 +220,7 @@ def test_a_sheet_without_its_columns_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("item,valid\nx,yes\n", encoding="utf-8")
     with pytest.raises(DataError, match="column"):
-        read_sheet(path)
+        read_rating_sheet(path)
 
 
 @pytest.mark.parametrize("how", [{"original_only": True, "paraphraser": None}, {"on_failure": "original"}])

@@ -13,9 +13,9 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.rag.answers.extraction import Extractor
-from embassay.protocols.rag.answers.options import AnswerRequest, Planting
-from embassay.protocols.rag.answers.prompts import SKIPPED, DistractorPlanter, prompt_questions
+from embassay.protocols.rag.answers.extraction import SentenceExtractor
+from embassay.protocols.rag.answers.options import AnswerRequest, DistractorPlanting
+from embassay.protocols.rag.answers.prompts import SKIPPED, DistractorPlanter, build_prompts_from_run
 from embassay.protocols.rag.answers.protocol import load_collection
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
@@ -81,10 +81,12 @@ def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     collection = load_collection(request)
     planter = DistractorPlanter(collection, BM25Index.of(collection.ids, collection.texts), 7)
     ranking = {"q0": ["good0", "d36", "d37", "d38", "d39"]}
-    prompt = next(iter(prompt_questions(collection, ranking, K, {})))
+    prompt = next(iter(build_prompts_from_run(collection, ranking, K, {})))
     shown = {}
     for nearness in ("near", "middle", "random"):
-        one, three = (planter.plant_in(prompt, Planting(number, nearness)) for number in (1, 3))
+        one, three = (
+            planter.plant_distractors(prompt, DistractorPlanting(number, nearness)) for number in (1, 3)
+        )
         assert one.places[:1] == three.places[:1]
         assert (one.planted, three.planted) == (1, 3)
         assert [collection.ids[place] for place in three.places[3:]] == ["good0", "d36"]
@@ -94,13 +96,15 @@ def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     ranked = [hit.id for hit in planter.index.search(prompt.question.text, 50)]
     free = [key for key in ranked if key not in ("good0", "d36", "d37", "d38", "d39")]
     assert shown["middle"] == free[SKIPPED : SKIPPED + 3]
-    other = DistractorPlanter(collection, planter.index, 8).plant_in(prompt, Planting(3, "random"))
+    other = DistractorPlanter(collection, planter.index, 8).plant_distractors(
+        prompt, DistractorPlanting(3, "random")
+    )
     assert [collection.ids[place] for place in other.places[:3]] != shown["random"]
 
 
 def test_a_quoting_reader() -> None:
     """The nearest sentence, the first of equals; nothing where no word is shared; right is what a reference holds."""
-    reader, question = Extractor("extract:jaccard"), Question("q", "Where does the heron nest?")
+    reader, question = SentenceExtractor("extract:jaccard"), Question("q", "Where does the heron nest?")
 
     def answer(*passages: str) -> str:
         return asyncio.run(reader.answer(question, passages)).text
@@ -169,13 +173,13 @@ def test_a_run_without_judged_useless_passages_says_so(data: tuple[Path, Path], 
 def test_from_the_command_line(data: tuple[Path, Path], tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     words = f"rag answer -d {data[0]} --run {data[1]} -g extract:jaccard -g extract:rouge -j extract -k 5"
     more = (
         f"--distractors 1 --distractors 3 --nearness near --nearness random --out {tmp_path / 'run'} --json"
     )
-    done = CliRunner().invoke(with_commands(), [*words.split(), *more.split()])
+    done = CliRunner().invoke(build_app_with_commands(), [*words.split(), *more.split()])
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
     assert {row["variant"] for row in said["results"]} >= {"3 random", "near"}

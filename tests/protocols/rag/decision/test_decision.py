@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from embassay.errors import BudgetExceeded, DataError, TextRefused, Unanswered, UsageError
+from embassay.errors import BudgetExceeded, DataError, TextRefused, UnansweredPrompt, UsageError
 from embassay.protocols.rag.decision import protocol
-from embassay.protocols.rag.decision.protocol import SCHEMA, Decision, open_study, read_labels, run_decision
+from embassay.protocols.rag.decision.protocol import (
+    SCHEMA,
+    DecisionRecord,
+    open_study,
+    read_labels,
+    run_decision,
+)
 from embassay.protocols.rag.scoring.options import DecisionRequest
-from embassay.runs.folder import read_record
+from embassay.runs.folder import read_json_record
 
 QUERIES, DEPTH = 30, 3
 GOOD, BAD = 5, 1
@@ -82,7 +88,10 @@ def test_a_judge_is_asked_until_it_is_decided(files) -> None:
     assert len({(row["query_id"], row["doc_id"]) for row in kept}) == len(kept) >= found.used
     assert all(row["relevance"] == grade_of(row["doc_id"]) for row in kept)
     assert rows(files / "study" / "ask.jsonl") == []
-    assert read_record(files / "study" / "decision.json", Decision, schema=SCHEMA, what="", mend="") == found
+    assert (
+        read_json_record(files / "study" / "decision.json", DecisionRecord, schema=SCHEMA, what="", mend="")
+        == found
+    )
     assert run_decision(with_judge(files), files / "study") == found
     assert rows(files / "labels.jsonl") == kept
 
@@ -109,7 +118,7 @@ def test_what_a_judge_said_before_it_failed_is_kept(files, monkeypatch) -> None:
     assert run_decision(with_judge(files), files / "study").best == "first"
 
 
-@pytest.mark.parametrize("error", [TextRefused("status 400"), Unanswered("nothing")])
+@pytest.mark.parametrize("error", [TextRefused("status 400"), UnansweredPrompt("nothing")])
 def test_passages_that_a_judge_does_not_take_do_not_stop_it(files, monkeypatch, error) -> None:
     """They count as ones that nobody can judge, and the same command does not ask again; where it takes none at all the
     error is raised, and nothing is kept."""
@@ -171,8 +180,8 @@ def test_people_go_round_by_round(files) -> None:
                 file.write(json.dumps({**row, "relevance": grade_of(row["doc_id"])}) + "\n")
     assert (found.why, found.best) == ("decided", "first")
     assert found.unasked in (0, 1)
-    assert found.set_aside == found.given - found.used >= found.unasked
-    assert ("set aside" in " ".join(found.lede)) == (found.set_aside > 0)
+    assert found.unused_label_count == found.given - found.used >= found.unasked
+    assert ("set aside" in " ".join(found.lede)) == (found.unused_label_count > 0)
 
 
 def test_a_bar_is_met_or_missed(files) -> None:
@@ -211,9 +220,9 @@ def test_labels_that_are_none_are_named_with_their_line(tmp_path, grades, what) 
 
 def test_the_command_asks_and_decides(files) -> None:
     """Says what to grade and how to go on; with a judge, what is decided and after how many labels."""
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
-    app, runner = with_commands("rag", "list"), CliRunner()
+    app, runner = build_app_with_commands("rag", "list"), CliRunner()
     runs = [word for name in ("first", "second") for word in ("--run", str(files / f"{name}.trec"))]
     words = [
         "rag",
@@ -263,13 +272,13 @@ def test_values_are_of_these_queries() -> None:
     """A population's total at all labels is the difference of the means that `rag score` gives."""
     import embassay as eb
     from embassay.data.judged_runs import read_held_entries
-    from embassay.protocols.rag.decision.population import make_population
+    from embassay.protocols.rag.decision.population import make_population_from_runs
     from stub.ranked import qrels, run
 
     judged = qrels(20, 4)
     runs = {name: run(judged, seed, skill=skill) for name, seed, skill in (("a", 1, 2.0), ("b", 2, 0.5))}
     for measure in ("Precision4+@5", "nDCG@5"):
-        population = make_population(
+        population = make_population_from_runs(
             {name: read_held_entries(one, "run", name) for name, one in runs.items()}, measure
         )
         labels = {key: judged[key[0]].get(key[1], 0) for key in population.keys}

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from embassay.data.judged_runs import read_held_entries
-from embassay.protocols.rag.decision.course import DecisionTerms, find_open_comparisons, follow_study
-from embassay.protocols.rag.decision.population import Labels, Population, make_population
-from embassay.protocols.rag.decision.protocol import make_decision
+from embassay.protocols.rag.decision.course import DecisionSettings, list_comparisons_to_decide, replay_study
+from embassay.protocols.rag.decision.population import ItemPopulation, Labels, make_population_from_runs
+from embassay.protocols.rag.decision.protocol import make_decision_record
 
 POOL = 14
 
 
-def made_study(seed: int, runs: int, measure: str, bar: float | None = None) -> tuple[Population, Labels]:
+def made_study(seed: int, runs: int, measure: str, bar: float | None = None) -> tuple[ItemPopulation, Labels]:
     """Queries of very unlike difficulty; runs that see the grades through noise of their own, some nearly alike."""
     rng = np.random.default_rng(seed)
     noise = rng.choice([0.8, 0.9, 1.5, 3.0], runs)
@@ -30,18 +30,18 @@ def made_study(seed: int, runs: int, measure: str, bar: float | None = None) -> 
             scores = grades + noise[run] * rng.standard_normal(POOL)
             found[f"r{run}"][query] = {f"d{doc}": float(score) for doc, score in enumerate(scores)}
     entries = {name: read_held_entries(run, "run", name) for name, run in found.items()}
-    return make_population(entries, measure, bar), labels
+    return make_population_from_runs(entries, measure, bar), labels
 
 
 def foretell(
-    population: Population, labels: Labels, seed: int, looks: int = 6
+    population: ItemPopulation, labels: Labels, seed: int, looks: int = 6
 ) -> Iterator[tuple[float, bool]]:
     """Each chance that is given on the way, and whether the study was over after so many labels more."""
-    terms = DecisionTerms(0.05, seed, 10)
-    whole = follow_study(population, labels, terms)
+    terms = DecisionSettings(0.05, seed, 10)
+    whole = replay_study(population, labels, terms)
     for n in np.linspace(20, max(len(whole.asked), 21), looks).round().astype(int).tolist():
         known = {key: labels[key] for key in whole.asked[:n]}
-        decision = make_decision(follow_study(population, known, terms), terms)
+        decision = make_decision_record(replay_study(population, known, terms), terms)
         if not decision.is_open:
             return
         yield from ((step.chance, whole.used <= decision.used + step.more) for step in decision.ahead)
@@ -62,15 +62,15 @@ def test_every_verdict_that_lacks_counts() -> None:
     """Of three runs where one is beaten, the study waits for the other two alone; for a bar it waits for all of them.
     The chance of a decision is not that of the easiest comparison."""
     population, _ = made_study(4, 3, "Precision4+@5")
-    start = follow_study(population, {}, DecisionTerms(0.05, 1, 10)).decided
-    assert find_open_comparisons(population, start, [0.1, 0.2, 0.1]) == [
+    start = replay_study(population, {}, DecisionSettings(0.05, 1, 10)).decided
+    assert list_comparisons_to_decide(population, start, [0.1, 0.2, 0.1]) == [
         0,
         1,
     ]  # the first leads: against both others
-    assert find_open_comparisons(population, start, [-0.1, -0.2, -0.1]) == [1, 2]  # the third leads
+    assert list_comparisons_to_decide(population, start, [-0.1, -0.2, -0.1]) == [1, 2]  # the third leads
     barred, _ = made_study(4, 3, "Precision4+@5", bar=0.3)
-    begun = follow_study(barred, {}, DecisionTerms(0.05, 1, 10)).decided
-    assert find_open_comparisons(barred, begun, [0.0, 0.0, 0.0]) == [0, 1, 2]
+    begun = replay_study(barred, {}, DecisionSettings(0.05, 1, 10)).decided
+    assert list_comparisons_to_decide(barred, begun, [0.0, 0.0, 0.0]) == [0, 1, 2]
 
 
 def test_all_labels_end_a_study() -> None:
@@ -78,10 +78,10 @@ def test_all_labels_end_a_study() -> None:
     last = []
     for seed in range(12):
         population, labels = made_study(seed, 2, "Precision4+@5")
-        terms = DecisionTerms(0.05, seed, 10)
-        whole = follow_study(population, labels, terms)
+        terms = DecisionSettings(0.05, seed, 10)
+        whole = replay_study(population, labels, terms)
         known = {key: labels[key] for key in whole.asked[: len(whole.asked) - 5]}
-        decision = make_decision(follow_study(population, known, terms), terms)
+        decision = make_decision_record(replay_study(population, known, terms), terms)
         last += [step for step in decision.ahead if decision.used + step.more == decision.needed]
     assert last
     assert {step.chance for step in last} == {1.0}

@@ -8,14 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.golden.refinement import CallLog, KeptCall, KeptFailure, log_text
+from embassay.protocols.rag.golden.refinement import (
+    JudgeCallLog,
+    KeptJudgeCall,
+    KeptQueryFailure,
+    format_judge_call_log,
+)
 
 ABOUT = {"log": 1, "query": "Q1", "engine": "locks", "seed": 7}
-CALLS = [KeptCall(i, 0, ("a", "b", "c"), ("c", "a", "b"), 1 + i, ("not an order: A",) * i) for i in range(4)]
+CALLS = [
+    KeptJudgeCall(i, 0, ("a", "b", "c"), ("c", "a", "b"), 1 + i, ("not an order: A",) * i) for i in range(4)
+]
 
 
-def written(path: Path, *entries: KeptCall | KeptFailure) -> CallLog:
-    log = CallLog(path, ABOUT)
+def written(path: Path, *entries: KeptJudgeCall | KeptQueryFailure) -> JudgeCallLog:
+    log = JudgeCallLog(path, ABOUT)
     for entry in entries:
         log.append(entry)
     return log
@@ -24,17 +31,17 @@ def written(path: Path, *entries: KeptCall | KeptFailure) -> CallLog:
 def test_answers_are_read_back(tmp_path: Path) -> None:
     """What was appended is there again, failures too; nothing is written before the first."""
     path = tmp_path / "deep" / "q.jsonl"
-    CallLog(path, ABOUT)
+    JudgeCallLog(path, ABOUT)
     assert not path.exists()
-    entries = [*CALLS, KeptFailure(4, "no answer\nin two lines")]
+    entries = [*CALLS, KeptQueryFailure(4, "no answer\nin two lines")]
     written(path, *entries)
-    assert CallLog(path, ABOUT).entries == entries
-    assert path.read_text("utf-8") == log_text(ABOUT, entries)
+    assert JudgeCallLog(path, ABOUT).entries == entries
+    assert path.read_text("utf-8") == format_judge_call_log(ABOUT, entries)
 
 
 def test_a_log_in_memory() -> None:
     """Without a file it only remembers."""
-    log = CallLog()
+    log = JudgeCallLog()
     log.append(CALLS[0])
     log.cut([])
     log.append(CALLS[1])
@@ -47,11 +54,11 @@ def test_any_id_survives(tmp_path_factory: pytest.TempPathFactory, name: str, re
     path = tmp_path_factory.mktemp("log") / "q.jsonl"
     name = name.encode("utf-8", "replace").decode()
     entries = [
-        KeptCall(0, 0, (name, "b"), ("b", name)),
-        KeptFailure(1, reason.encode("utf-8", "replace").decode()),
+        KeptJudgeCall(0, 0, (name, "b"), ("b", name)),
+        KeptQueryFailure(1, reason.encode("utf-8", "replace").decode()),
     ]
     written(path, *entries)
-    assert CallLog(path, ABOUT).entries == entries
+    assert JudgeCallLog(path, ABOUT).entries == entries
 
 
 @pytest.mark.parametrize("cut", [1, 10, 60])
@@ -61,10 +68,10 @@ def test_half_a_line_at_the_end_is_dropped_silently(tmp_path: Path, cut: int) ->
     written(path, *CALLS)
     path.write_bytes(path.read_bytes()[:-cut])
     warnings: list[str] = []
-    log = CallLog(path, ABOUT, warnings.append)
+    log = JudgeCallLog(path, ABOUT, warnings.append)
     assert log.entries == CALLS[:3]
     log.append(CALLS[3])
-    assert CallLog(path, ABOUT).entries == CALLS
+    assert JudgeCallLog(path, ABOUT).entries == CALLS
     assert not warnings
 
 
@@ -79,11 +86,11 @@ def test_damage_in_the_middle_is_told(tmp_path: Path, broken: str) -> None:
     lines[2] = broken
     path.write_text("\n".join(lines) + "\n", "utf-8")
     warnings: list[str] = []
-    log = CallLog(path, ABOUT, warnings.append)
+    log = JudgeCallLog(path, ABOUT, warnings.append)
     assert log.entries == CALLS[:1]
     (warning,) = warnings
     assert warning == f"{path}:3: this line cannot be read; it and 2 after it are discarded."
-    assert CallLog(path, ABOUT, warnings.append).entries == CALLS[:1]
+    assert JudgeCallLog(path, ABOUT, warnings.append).entries == CALLS[:1]
     assert len(warnings) == 1
 
 
@@ -100,11 +107,11 @@ def test_a_log_of_something_else_is_begun_anew(tmp_path: Path, change: dict[str,
     path = tmp_path / "q.jsonl"
     written(path, *CALLS)
     warnings: list[str] = []
-    log = CallLog(path, ABOUT | change, warnings.append)
+    log = JudgeCallLog(path, ABOUT | change, warnings.append)
     assert not log.entries
     assert said in warnings[0]
     log.append(CALLS[2])
-    assert CallLog(path, ABOUT | change).entries == [CALLS[2]]
+    assert JudgeCallLog(path, ABOUT | change).entries == [CALLS[2]]
 
 
 def test_of_a_log_without_an_answer_nothing_is_said(tmp_path: Path) -> None:
@@ -113,7 +120,7 @@ def test_of_a_log_without_an_answer_nothing_is_said(tmp_path: Path) -> None:
     written(path, CALLS[0])
     path.write_text(path.read_text("utf-8").splitlines(keepends=True)[0], "utf-8")
     warnings: list[str] = []
-    assert CallLog(path, ABOUT | {"pool": 2}, warnings.append).entries == []
+    assert JudgeCallLog(path, ABOUT | {"pool": 2}, warnings.append).entries == []
     assert warnings == []
 
 
@@ -122,7 +129,7 @@ def test_a_file_that_is_no_log(tmp_path: Path, content: bytes) -> None:
     """Whatever lies there, a new log is begun."""
     path = tmp_path / "q.jsonl"
     path.write_bytes(content)
-    log = CallLog(path, ABOUT, lambda _: None)
+    log = JudgeCallLog(path, ABOUT, lambda _: None)
     assert not log.entries
     log.append(CALLS[0])
-    assert CallLog(path, ABOUT).entries == [CALLS[0]]
+    assert JudgeCallLog(path, ABOUT).entries == [CALLS[0]]

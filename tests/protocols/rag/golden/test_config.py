@@ -3,7 +3,11 @@
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.golden.options import make_request, resolve_settings, settings_record
+from embassay.protocols.rag.golden.options import (
+    list_settings_for_manifest,
+    make_golden_request,
+    resolve_settings,
+)
 
 NAMED = {"encoder": "wordllama", "judge": "simulated:x", "dataset": "sample"}
 
@@ -24,9 +28,9 @@ def test_each_place_wins_over_the_ones_before(tmp_path):
         tmp_path, {"top": 40}, profile=str(tmp_path / "mine.toml"),
         environment={"EMBASSAY_GOLDEN_MINIMUM": "30", "EMBASSAY_GOLDEN_TOP": "30", "HOME": "/"},
     )  # fmt: skip
-    options = make_request(found).options
+    options = make_golden_request(found).options
     assert (options.depth, options.rrf_c, options.minimum, options.top) == (10, 20, 30, 40)
-    told = {name: one["from"] for name, one in settings_record(found).items()}
+    told = {name: one["from"] for name, one in list_settings_for_manifest(found).items()}
     assert (told["depth"], told["minimum"], told["top"], told["overlap"]) == (
         "embassay.toml", "EMBASSAY_GOLDEN_MINIMUM", "command line", "default",
     )  # fmt: skip
@@ -35,11 +39,11 @@ def test_each_place_wins_over_the_ones_before(tmp_path):
 
 def test_the_two_profiles_of_the_spec(tmp_path):
     """fast: depth 20, c 30, stability 5, confirmations 1, batch 8; thorough is the defaults."""
-    fast = make_request(settle(tmp_path, {"ranking": "locks"}, profile="fast"))
+    fast = make_golden_request(settle(tmp_path, {"ranking": "locks"}, profile="fast"))
     assert (fast.options.depth, fast.options.rrf_c) == (20, 30)
-    assert fast.engine == "locks:batch=8,confirmations=1,stability_turns=5"
-    thorough = make_request(settle(tmp_path, {"ranking": "locks"}, profile="thorough"))
-    assert (thorough.options.depth, thorough.options.rrf_c, thorough.engine) == (50, 60, "locks")
+    assert fast.ranking_engine_spec == "locks:batch=8,confirmations=1,stability_turns=5"
+    thorough = make_golden_request(settle(tmp_path, {"ranking": "locks"}, profile="thorough"))
+    assert (thorough.options.depth, thorough.options.rrf_c, thorough.ranking_engine_spec) == (50, 60, "locks")
 
 
 def test_a_file_or_the_environment_may_name_the_profile(tmp_path):
@@ -53,10 +57,13 @@ def test_a_file_or_the_environment_may_name_the_profile(tmp_path):
 def test_the_text_of_a_ranking_wins_over_knobs(tmp_path):
     """Only knobs that the ranking has are used; one that somebody asked for and it lacks is an error."""
     given = {"ranking": "locks:batch=4", "batch": 6, "confirmations": 3}
-    assert make_request(settle(tmp_path, given)).engine == "locks:batch=4,confirmations=3"
-    assert make_request(settle(tmp_path, {"ranking": "grades"}, profile="fast")).engine == "grades"
+    assert make_golden_request(settle(tmp_path, given)).ranking_engine_spec == "locks:batch=4,confirmations=3"
+    assert (
+        make_golden_request(settle(tmp_path, {"ranking": "grades"}, profile="fast")).ranking_engine_spec
+        == "grades"
+    )
     with pytest.raises(UsageError, match=r"no confirmations \(command line\)"):
-        make_request(settle(tmp_path, {"ranking": "grades", "confirmations": 3}))
+        make_golden_request(settle(tmp_path, {"ranking": "grades", "confirmations": 3}))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +83,7 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path, text, error):
     """Names with the nearest one, values with what they are."""
     (tmp_path / "embassay.toml").write_text(text)
     with pytest.raises((UsageError, DataError), match=error):
-        make_request(settle(tmp_path))
+        make_golden_request(settle(tmp_path))
 
 
 @pytest.mark.parametrize(

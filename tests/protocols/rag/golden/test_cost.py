@@ -3,11 +3,11 @@
 import pytest
 
 from embassay.protocols.rag.golden import corpus
-from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs
+from embassay.protocols.rag.golden.corpus import GoldenWork, read_golden_inputs
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.golden.protocol import GoldenAttempt, golden
-from embassay.protocols.rag.ranking.engines import count_calls
-from embassay.systems.remote import NoCalls, open_without_keys
+from embassay.protocols.rag.ranking.engines import estimate_engine_calls
+from embassay.systems.remote import NoCallsLedger, open_without_keys
 
 from .conftest import make_pack
 from .test_session import LOCKS, OPTIONS
@@ -19,7 +19,7 @@ from .test_session import LOCKS, OPTIONS
 )
 def test_calls_of_the_engines(engine, calls):
     """As the registry says, for a pool of 40."""
-    assert count_calls(engine, 40) == calls
+    assert estimate_engine_calls(engine, 40) == calls
 
 
 def test_nothing_that_is_done_is_counted_again(tmp_path):
@@ -30,7 +30,7 @@ def test_nothing_that_is_done_is_counted_again(tmp_path):
 
     def texts():
         with open_without_keys():
-            found = GoldenAttempt().foreseen(request, NoCalls(), tmp_path / "run")
+            found = GoldenAttempt().forecast_request_cost(request, NoCallsLedger(), tmp_path / "run")
         return {cell.task: cell.texts for cell in found.cells}
 
     assert texts() == {"S1 vectors": 4, "S2 vectors": 24, "S4 grade": 64, "S6 order": 224}
@@ -46,7 +46,10 @@ def test_a_model_has_a_price(tmp_path):
     request = GoldenRequest("wordllama", "openai:gpt-5-mini", **arguments, options=OPTIONS)
     with open_without_keys():
         cells = {
-            cell.task: cell for cell in GoldenAttempt().foreseen(request, NoCalls(), tmp_path / "run").cells
+            cell.task: cell
+            for cell in GoldenAttempt()
+            .forecast_request_cost(request, NoCallsLedger(), tmp_path / "run")
+            .cells
         }
     grade = cells["S4 grade"]
     assert grade.requests == 64
@@ -66,7 +69,7 @@ def test_a_judge_is_told_how_much_it_reads_at_once(tmp_path, monkeypatch, rankin
         "wordllama", "openai:judge", **{name: str(path) for name, path in pack.arguments.items()},
         ranking=ranking.partition(":")[0], options=GoldenOptions(batch=batch),
     )  # fmt: skip
-    work = GoldenWork(request, read_inputs(request), tmp_path, NoCalls())
+    work = GoldenWork(request, read_golden_inputs(request), tmp_path, NoCallsLedger())
     assert work.judge is None
     passage = max(len(text.encode()) for text in work.passages.texts)
     assert asked["longest"] // passage == shown

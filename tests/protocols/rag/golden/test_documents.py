@@ -12,7 +12,7 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden import protocol
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.stages import read_rows
+from embassay.protocols.rag.golden.stages import read_json_line_rows
 
 from .conftest import SUBJECTS
 
@@ -72,7 +72,7 @@ def test_a_folder_is_a_corpus_and_judgements_have_spans(corpus: Path, grades: st
     run = make(corpus, grades)
     spans = [json.loads(line) for line in (run.path / "export" / "spans.jsonl").read_text().splitlines()]
     assert len(spans) == len(graded(run))
-    rows = read_rows(next((run.path).glob("q*/s4_scores/*.scores.jsonl")))
+    rows = read_json_line_rows(next((run.path).glob("q*/s4_scores/*.scores.jsonl")))
     for row in rows:
         about = row["metadata"]
         text = (corpus / about["document"]).read_text()
@@ -100,7 +100,7 @@ def test_a_golden_set_survives_another_chunker(corpus: Path, grades: str) -> Non
     before = eb.rag.score(str(spans), {"r": str(whole)}, corpus=str(corpus), **given)
     halves = f"{corpus}?chunk=8"
     from embassay.data import open_dataset
-    from embassay.data.documents import passage_places
+    from embassay.data.documents import read_placed_passages
 
     judged = [json.loads(line) for line in spans.read_text().splitlines()]
     five = {one["query_id"]: one for one in judged if one["relevance"] == 5}
@@ -108,7 +108,7 @@ def test_a_golden_set_survives_another_chunker(corpus: Path, grades: str) -> Non
     for query, one in five.items():
         rows += [
             (query, place.id)
-            for place in passage_places(open_dataset(halves))
+            for place in read_placed_passages(open_dataset(halves))
             if place.document == one["document"] and one["start"] <= place.start < one["end"]
         ][:1]
     cut = write_run(corpus.parent / "cut.trec", rows)

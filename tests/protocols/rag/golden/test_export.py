@@ -13,7 +13,7 @@ from embassay.cli.main import app
 from embassay.data import open_dataset
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import DataError
-from embassay.protocols.rag.golden.final_lists import CorpusText, FinishedQuestion, write_export
+from embassay.protocols.rag.golden.final_lists import CorpusText, FinishedQuestion, export_golden_set
 
 
 def row(doc, grade, rank, final=None, **more):
@@ -45,7 +45,7 @@ def graded(path):
 def test_qrels_are_read_back_as_the_grades_that_went_in(tmp_path):
     """In TREC's format and in BEIR's."""
     wanted = {(one.id, own["doc_id"]): own["grade"] for one in QUESTIONS for own in one.rows}
-    write_export(tmp_path, QUESTIONS, CORPUS, ABOUT)
+    export_golden_set(tmp_path, QUESTIONS, CORPUS, ABOUT)
     assert graded(tmp_path / "qrels.tsv") == graded(tmp_path / "qrels.trec") == wanted
     assert (tmp_path / "qrels.trec").read_text().splitlines()[:3] == ["q1 0 d2 5", "q1 0 d3 4", "q1 0 d4 4"]
 
@@ -53,7 +53,7 @@ def test_qrels_are_read_back_as_the_grades_that_went_in(tmp_path):
 def test_trec_eval_reads_them(tmp_path):
     """The reference implementation, as it stands."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
-    write_export(tmp_path, QUESTIONS, CORPUS, ABOUT)
+    export_golden_set(tmp_path, QUESTIONS, CORPUS, ABOUT)
     with (tmp_path / "qrels.trec").open() as stream:
         qrels = pytrec_eval.parse_qrel(stream)
     assert qrels["q1"] == {"d2": 5, "d3": 4, "d4": 4, "d1": 1}
@@ -62,7 +62,7 @@ def test_trec_eval_reads_them(tmp_path):
 def test_the_folder_is_a_dataset(tmp_path):
     """`-d` retrieves from it, with gains of grade - 1, so that grade 1 is relevant to nobody; `data check` has nothing
     to say."""
-    write_export(tmp_path, QUESTIONS, CORPUS, ABOUT)
+    export_golden_set(tmp_path, QUESTIONS, CORPUS, ABOUT)
     data = open_dataset(str(tmp_path / "beir")).load("retrieval").data
     assert data.corpus.ids == tuple(one.id for one in CORPUS)
     assert data.queries.ids == ("q1", "q2")
@@ -73,7 +73,7 @@ def test_the_folder_is_a_dataset(tmp_path):
 
 def test_everything_is_in_the_lines(tmp_path):
     """By question, ordered passages first in their order, then by grade and place of fusion."""
-    write_export(tmp_path, QUESTIONS, CORPUS, ABOUT)
+    export_golden_set(tmp_path, QUESTIONS, CORPUS, ABOUT)
     rows = [json.loads(line) for line in (tmp_path / "golden.jsonl").read_text("utf-8").split("\n") if line]
     assert [(one["query_id"], one["doc_id"]) for one in rows] == [
         ("q1", "d2"), ("q1", "d3"), ("q1", "d4"), ("q1", "d1"), ("q2", "d0"), ("q2", "d5"),
@@ -87,7 +87,7 @@ def test_everything_is_in_the_lines(tmp_path):
 
 def test_what_has_no_grade_is_not_judged(tmp_path):
     """It stands in the lines, never in the qrels."""
-    write_export(
+    export_golden_set(
         tmp_path, [FinishedQuestion("q", "?", "!", [row("a", None, 1), row("b", 2, 2)])], CORPUS, ABOUT
     )
     assert graded(tmp_path / "qrels.tsv") == {("q", "b"): 2}
@@ -95,7 +95,7 @@ def test_what_has_no_grade_is_not_judged(tmp_path):
 
 
 def test_the_readme_says_what_it_is(tmp_path):
-    write_export(tmp_path, QUESTIONS, CORPUS, ABOUT)
+    export_golden_set(tmp_path, QUESTIONS, CORPUS, ABOUT)
     text = (tmp_path / "README.md").read_text()
     assert "2 questions, 6 graded passages" in text
     assert "- Judge: recorded" in text
@@ -118,7 +118,7 @@ def test_any_id_survives(tmp_path_factory, grades):
         FinishedQuestion(query, "?", "!", [row(doc, grade, i) for i, (doc, grade) in enumerate(own.items())])
         for query, own in grades.items()
     ]
-    written = write_export(folder, questions, [], ABOUT)
+    written = export_golden_set(folder, questions, [], ABOUT)
     wanted = {(query, doc): grade for query, own in grades.items() for doc, grade in own.items()}
     assert graded(folder / "qrels.tsv") == wanted
     if "trec" in written:
@@ -131,5 +131,5 @@ def test_any_id_survives(tmp_path_factory, grades):
 def test_ids_that_no_qrels_can_hold(tmp_path, name):
     """Are refused before anything is written."""
     with pytest.raises(DataError, match="cannot be written to qrels"):
-        write_export(tmp_path, [FinishedQuestion("q", "?", "!", [row(name, 2, 1)])], [], ABOUT)
+        export_golden_set(tmp_path, [FinishedQuestion("q", "?", "!", [row(name, 2, 1)])], [], ABOUT)
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,6 @@
 """Two lists of candidates as one."""
 
-from embassay.protocols.rag.golden.candidates import merge_lists
+from embassay.protocols.rag.golden.candidates import fuse_dense_and_sparse
 
 
 def row(doc, rank, kind, **more):
@@ -21,7 +21,7 @@ def test_the_example_of_the_spec():
     """dense a,b,c,d and sparse c,a,e: both ranks and scores, the source, fused score and rank."""
     dense = [row(doc, rank, "dense") for rank, doc in enumerate("abcd", 1)]
     sparse = [row(doc, rank, "sparse") for rank, doc in enumerate("cae", 1)]
-    rows = merge_lists(dense, sparse, 60)
+    rows = fuse_dense_and_sparse(dense, sparse, 60)
     assert [(one["doc_id"], one["source"], one["rank_rrf"]) for one in rows] == [
         ("a", "both", 1), ("c", "both", 2), ("b", "dense", 3), ("e", "sparse", 4), ("d", "dense", 5),
     ]  # fmt: skip
@@ -31,14 +31,16 @@ def test_the_example_of_the_spec():
 
 def test_what_one_list_lacks_is_taken_from_the_other():
     """Text and metadata, whichever side has them."""
-    rows = merge_lists([row("a", 1, "dense", text="", metadata={})], [row("a", 1, "sparse")], 60)
+    rows = fuse_dense_and_sparse([row("a", 1, "dense", text="", metadata={})], [row("a", 1, "sparse")], 60)
     assert (rows[0]["text"], rows[0]["metadata"]) == ("a", {"a": 1})
-    rows = merge_lists([row("a", 1, "dense")], [row("a", 1, "sparse", text=None, metadata=None)], 60)
+    rows = fuse_dense_and_sparse(
+        [row("a", 1, "dense")], [row("a", 1, "sparse", text=None, metadata=None)], 60
+    )
     assert (rows[0]["text"], rows[0]["metadata"]) == ("a", {"a": 1})
 
 
 def test_a_document_that_a_list_holds_twice_counts_once():
     """With its first rank and score."""
-    rows = merge_lists([row("a", 1, "dense"), row("a", 2, "dense"), row("b", 3, "dense")], [], 60)
+    rows = fuse_dense_and_sparse([row("a", 1, "dense"), row("a", 2, "dense"), row("b", 3, "dense")], [], 60)
     assert [(one["doc_id"], one["rank_dense"]) for one in rows] == [("a", 1), ("b", 2)]
     assert rows[0]["score_cos"] == 1

@@ -8,7 +8,12 @@ import json
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, TextRefused
-from embassay.protocols.rag.golden.grades import grade_all, make_kept_row, make_scored_row, reusable_verdicts
+from embassay.protocols.rag.golden.grades import (
+    find_reusable_verdicts,
+    grade_all_pairs,
+    make_scored_row,
+    make_verdict_row,
+)
 from embassay.protocols.rag.judges import (
     GradeVerdict,
     NoVerdict,
@@ -49,7 +54,7 @@ def run(judge, asked=ASKED, kept=None, **more):
     came = []
     keep = lambda question, passage, verdict: came.append((question.id, passage.id, verdict.grade))  # noqa: E731
     try:
-        return asyncio.run(grade_all(judge, asked, kept or {}, keep, **more)), came
+        return asyncio.run(grade_all_pairs(judge, asked, kept or {}, keep, **more)), came
     except (ModelError, BudgetExceeded) as error:
         return error, came
 
@@ -154,17 +159,17 @@ def test_the_limit_of_cost_stops_the_work():
 def test_rows_are_reused_where_judge_and_texts_are_the_same():
     """Anything else is graded anew: another judge, another text, half a line, a grade that is none."""
     judge, pair = Judge(), ASKED[0]
-    row = make_kept_row(pair, GradeVerdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00")
+    row = make_verdict_row(pair, GradeVerdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00")
     assert json.loads(json.dumps(row)) == row
-    assert reusable_verdicts([row], ASKED, judge) == {("q0", "d0"): GradeVerdict(4, 2, ("empty",))}
+    assert find_reusable_verdicts([row], ASKED, judge) == {("q0", "d0"): GradeVerdict(4, 2, ("empty",))}
     other = Judge()
     other.identity = "other"
-    assert reusable_verdicts([row], ASKED, other) == {}
-    assert reusable_verdicts([row], [(pair[0], Passage("d0", "Changed."))], judge) == {}
-    assert reusable_verdicts([row], [(Question("q0", "Changed?"), pair[1])], judge) == {}
+    assert find_reusable_verdicts([row], ASKED, other) == {}
+    assert find_reusable_verdicts([row], [(pair[0], Passage("d0", "Changed."))], judge) == {}
+    assert find_reusable_verdicts([row], [(Question("q0", "Changed?"), pair[1])], judge) == {}
     for spoilt in ({"grade": True}, {"grade": 6}, {"grade": "4"}, {"qid": "q7"}, {"judge": None}):
-        assert reusable_verdicts([{**row, **spoilt}], ASKED, judge) == {}
-    assert reusable_verdicts([{}], ASKED, judge) == {}
+        assert find_reusable_verdicts([{**row, **spoilt}], ASKED, judge) == {}
+    assert find_reusable_verdicts([{}], ASKED, judge) == {}
 
 
 def test_a_row_of_s4_keeps_all_of_s3():

@@ -18,24 +18,30 @@ from typer.testing import CliRunner
 from embassay.cli.main import app
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden.checks import (
-    draw_questions,
-    read_checks,
-    sample_check,
-    score_check,
-    score_file,
+    read_human_checks,
+    sample_lists_for_human_check,
+    sample_question_ids,
+    score_edited_check_file,
+    score_human_check,
 )
 from embassay.protocols.rag.golden.final_lists import (
     EditedPassage,
     FinalList,
     ListedPassage,
-    name_item,
-    read_check,
+    make_passage_key,
     read_final_lists,
-    write_check,
+    read_human_check,
+    write_human_check,
 )
-from embassay.protocols.rag.golden.options import Sampling
+from embassay.protocols.rag.golden.options import HumanCheckSampling
 from embassay.protocols.rag.golden.stages import QueryFolder
-from embassay.protocols.rag.golden.summary import Golden, GoldenRunSettings, Query, read_golden, write_golden
+from embassay.protocols.rag.golden.summary import (
+    GoldenQuerySummary,
+    GoldenRecord,
+    GoldenRunSettings,
+    read_golden_record,
+    write_golden_record,
+)
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 
 NASTY = [
@@ -82,10 +88,10 @@ def rewrite(path, rows, *, delimiter=",", bom=True, columns=None):
 def test_a_file_that_nobody_changed_confirms_everything(tmp_path, ending):
     """Whatever the texts are; one line per passage, so that line numbers are those of an editor."""
     path = tmp_path / f"check.{ending}"
-    write_check(path, lists())
+    write_human_check(path, lists())
     assert len(path.read_text("utf-8-sig").split("\n")) == 32
-    edited, blind = read_check(path, lists())
-    found = score_check(lists(), edited, blind=blind)
+    edited, blind = read_human_check(path, lists())
+    found = score_human_check(lists(), edited, blind=blind)
     assert not blind
     assert (found.queries, found.items, found.placed, found.graded) == (5, 30, 30, 30)
     assert (found.moved, found.changed, found.tau.value, found.swapped.value, found.exact.value) == (
@@ -101,7 +107,7 @@ def test_a_file_that_nobody_changed_confirms_everything(tmp_path, ending):
 def test_no_cell_is_a_formula(tmp_path):
     """A spreadsheet would compute it, or worse."""
     path = tmp_path / "check.csv"
-    write_check(
+    write_human_check(
         path,
         [
             FinalList(
@@ -118,15 +124,15 @@ def test_no_cell_is_a_formula(tmp_path):
 def test_a_blind_file_shows_nothing_of_the_judge(tmp_path):
     """No places, no grades, and the passages in an order that is not the judge's, always the same for a seed."""
     path, again = tmp_path / "check.csv", tmp_path / "again.csv"
-    write_check(path, lists(), blind=True, seed=3)
-    write_check(again, lists(), blind=True, seed=3)
+    write_human_check(path, lists(), blind=True, seed=3)
+    write_human_check(again, lists(), blind=True, seed=3)
     assert path.read_bytes() == again.read_bytes()
     rows = rows_of(path)
     assert not {"judge_place", "judge_grade"} & set(rows[0])
     assert {row["place"] + row["grade"] + row["remark"] for row in rows} == {""}
     assert [row["doc_id"] for row in rows] != [one.doc_id for whole in lists() for one in whole.passages]
-    edited, blind = read_check(path, lists())
-    found = score_check(lists(), edited, blind=blind)
+    edited, blind = read_human_check(path, lists())
+    found = score_human_check(lists(), edited, blind=blind)
     assert (found.blind, found.placed, found.graded) == (True, 0, 0)
     assert (found.tau.value, found.swapped.value, found.kappa.value) == (None, None, None)
     assert found.tau.reason
@@ -138,20 +144,20 @@ def test_a_blind_file_shows_nothing_of_the_judge(tmp_path):
 def test_what_spreadsheets_do_to_a_file_does_no_harm(tmp_path, delimiter, bom):
     """Another separator, 2,5 for 2.5, 4.0 for 4, ids turned into numbers, rows sorted, columns moved or left out."""
     path = tmp_path / "check.csv"
-    write_check(path, lists())
+    write_human_check(path, lists())
     rows = rows_of(path)
     for row in rows:
         row["query_id"], row["doc_id"] = str(int(row["query_id"])), "1E+05"
         row["grade"] = f"{row['grade']}.0"
-    moved = next(row for row in rows if row["item"] == name_item("00", "d0-5"))
+    moved = next(row for row in rows if row["item"] == make_passage_key("00", "d0-5"))
     moved["place"] = "1,5"
     moved["remark"] = "belongs; higher, up"
     rows.sort(key=lambda row: row["item"])
     rows.append(dict.fromkeys(rows[0], ""))
     rewrite(path, rows, delimiter=delimiter, bom=bom, columns=["remark", "grade", "item", "text", "place"])
-    edited, blind = read_check(path, lists())
+    edited, blind = read_human_check(path, lists())
     assert blind  # nothing in it shows what the judge said
-    found = score_check(lists(), edited)
+    found = score_human_check(lists(), edited)
     assert (found.items, found.changed, found.swapped.value) == (30, 0, 4 / 75)
     assert found.distance == 2.5
     assert [(one.query_id, one.doc_id, one.text) for one in found.remarks] == [
@@ -169,7 +175,7 @@ BREAKS = {
     "word": ("grade", "good", "the grade cannot be read"),
     "item": ("item", "i0000000000", "not in any final list"),
     "blank": ("item", "", "not in any final list"),
-    "twice": ("item", name_item("00", "d0-0"), "appears twice"),
+    "twice": ("item", make_passage_key("00", "d0-0"), "appears twice"),
 }
 
 
@@ -178,12 +184,12 @@ def test_broken_edits_are_named_with_their_line(tmp_path, kind):
     """And with what was expected."""
     column, value, what = BREAKS[kind]
     path = tmp_path / "check.csv"
-    write_check(path, lists())
+    write_human_check(path, lists())
     rows = rows_of(path)
     rows[7][column] = value
     rewrite(path, rows)
     with pytest.raises(DataError, match=what) as told:
-        read_check(path, lists())
+        read_human_check(path, lists())
     assert told.value.line == 9
     assert told.value.mend
 
@@ -191,13 +197,13 @@ def test_broken_edits_are_named_with_their_line(tmp_path, kind):
 def test_a_row_that_is_gone_is_named(tmp_path):
     """A whole question may be left out, a passage of one may not."""
     path = tmp_path / "check.csv"
-    write_check(path, lists())
+    write_human_check(path, lists())
     rows = rows_of(path)
     rewrite(path, rows[6:])
-    assert score_check(lists(), read_check(path, lists())[0]).queries == 4
+    assert score_human_check(lists(), read_human_check(path, lists())[0]).queries == 4
     rewrite(path, [*rows[:3], *rows[4:]])
     with pytest.raises(DataError, match=r"question 00 lacks a passage.*all 6 rows"):
-        read_check(path, lists())
+        read_human_check(path, lists())
 
 
 @pytest.mark.parametrize(
@@ -211,12 +217,12 @@ def test_files_that_are_none(tmp_path, content, what):
     path = tmp_path / "check.csv"
     path.write_bytes(content)
     with pytest.raises(DataError, match=what):
-        read_check(path, lists())
+        read_human_check(path, lists())
 
 
 def test_only_tables_are_written(tmp_path):
     with pytest.raises(UsageError, match=r"\.csv or \.tsv"):
-        write_check(tmp_path / "check.xlsx", lists())
+        write_human_check(tmp_path / "check.xlsx", lists())
 
 
 EDITS = st.lists(
@@ -229,12 +235,12 @@ def test_figures_are_those_of_other_libraries(tmp_path_factory, edits):
     """Tau of scipy per question, kappa of scikit-learn over all, with blanks left out on both sides."""
     path = tmp_path_factory.mktemp("check") / "check.csv"
     own = lists(2)
-    write_check(path, own)
+    write_human_check(path, own)
     rows = rows_of(path)
     for row, (place, grade) in zip(rows, edits, strict=True):
         row["place"], row["grade"] = "" if place is None else place, "" if grade is None else grade
     rewrite(path, rows)
-    found = score_check(own, read_check(path, own)[0])
+    found = score_human_check(own, read_human_check(path, own)[0])
     taus = []
     for part in (slice(0, 6), slice(6, 12)):
         placed = [(i + 1, place) for i, (place, _) in enumerate(edits[part]) if place is not None]
@@ -255,11 +261,11 @@ def test_figures_are_those_of_other_libraries(tmp_path_factory, edits):
 def test_a_share_of_the_questions(n, share, seed):
     """At least one, in their order, always the same for a seed; other seeds draw others."""
     ids = [f"q{i}" for i in range(n)]
-    drawn = draw_questions(ids, share, seed)
+    drawn = sample_question_ids(ids, share, seed)
     assert len(drawn) == min(n, max(1, round(share * n)))
-    assert drawn == [one for one in ids if one in drawn] == draw_questions(ids, share, seed)
+    assert drawn == [one for one in ids if one in drawn] == sample_question_ids(ids, share, seed)
     if n > 30 and 0.3 < share < 0.7:
-        assert drawn != draw_questions(ids, share, seed + 1)
+        assert drawn != sample_question_ids(ids, share, seed + 1)
 
 
 @pytest.fixture
@@ -276,15 +282,16 @@ def run(tmp_path):
             for p in one.passages
         ]  # fmt: skip
         write_atomic(folder.ranked(20), "".join(to_json(row) + "\n" for row in content))
-        write_atomic(folder.success("S6"), "")
+        write_atomic(folder.stage_success_path("S6"), "")
     told = {"task": "golden", "dataset": "made", "system": "made", "status": "done"}
     cells = [{"query_id": name, "folder": f"q{name}", **told} for name in names]
     RunFolder(path).write_manifest(
         {"protocol": "rag", "kind": "golden", "arguments": {"options": {"top": 20}}, "cells": cells}
     )
     settings_ = GoldenRunSettings("c", "q", "e", "r", "j", "bayes", 1)
-    write_golden(
-        path / "golden.json", Golden(settings_, (Query("00", "?", "q00", "done"),), labels={"n_queries": 5})
+    write_golden_record(
+        path / "golden.json",
+        GoldenRecord(settings_, (GoldenQuerySummary("00", "?", "q00", "done"),), labels={"n_queries": 5}),
     )
     return path
 
@@ -297,23 +304,23 @@ def test_lists_of_a_run(run):
 def test_from_sample_to_score(run, tmp_path):
     """What is said is kept with the run and in its record, until the lists it is about are others."""
     file = tmp_path / "check.csv"
-    drawn = sample_check(run, file, Sampling(share=0.4))
+    drawn = sample_lists_for_human_check(run, file, HumanCheckSampling(share=0.4))
     assert len(drawn) == 2
     with pytest.raises(UsageError, match="already exists"):
-        sample_check(run, file)
+        sample_lists_for_human_check(run, file)
     rows = rows_of(file)
     rows[0]["grade"], rows[0]["place"] = "3", "9"
     rewrite(file, rows)
-    found = score_file(run, file)
+    found = score_edited_check_file(run, file)
     assert (found.queries, found.changed, found.moved) == (2, 1, 1)
-    assert read_checks(run) == (found,)
-    golden = read_golden(run / "golden.json")
+    assert read_human_checks(run) == (found,)
+    golden = read_golden_record(run / "golden.json")
     assert golden.human == (found,)
     assert golden.labels["n_human_validated"] == 2
     folder = QueryFolder(run, f"q{drawn[0].query_id}")
     rows = [json.loads(line) for line in folder.ranked(20).read_text("utf-8").split("\n") if line]
     write_atomic(folder.ranked(20), "".join(to_json({**row, "grade": 1}) + "\n" for row in rows))
-    assert read_checks(run) == ()
+    assert read_human_checks(run) == ()
 
 
 def test_the_command_line(run, tmp_path):
@@ -345,14 +352,14 @@ def test_the_command_line(run, tmp_path):
 @pytest.mark.parametrize("wrong", [{"share": 0}, {"share": 1.1}, {"excerpt": 0}])
 def test_samples_that_mean_nothing(wrong):
     with pytest.raises(UsageError, match="cannot have"):
-        Sampling(**wrong)
+        HumanCheckSampling(**wrong)
 
 
 def test_folders_that_are_no_golden_set(tmp_path, run):
     with pytest.raises(UsageError, match="no golden set"):
         read_final_lists(tmp_path)
     for one in lists():
-        QueryFolder(run, f"q{one.query_id}").success("S6").unlink()
+        QueryFolder(run, f"q{one.query_id}").stage_success_path("S6").unlink()
     with pytest.raises(UsageError, match="No question"):
         read_final_lists(run)
 
@@ -361,11 +368,11 @@ def test_ungraded_passages_are_left_out_of_the_grades(tmp_path):
     """They can be placed all the same."""
     own = [replace(lists(1)[0], passages=(ListedPassage("a", 1, None, "x"), ListedPassage("b", 2, 4, "y")))]
     path = tmp_path / "check.csv"
-    write_check(path, own)
+    write_human_check(path, own)
     rows = rows_of(path)
     rows[0]["grade"] = "5"
     rewrite(path, rows)
-    found = score_check(own, read_check(path, own)[0])
+    found = score_human_check(own, read_human_check(path, own)[0])
     assert (found.placed, found.changed, found.exact.n) == (2, 0, 1)
 
 
@@ -381,15 +388,15 @@ def test_what_the_person_would_say_of_all_lists():
             if place < 12:
                 said.append(EditedPassage(f"q{place}", f"d{rank}", rank, max(1, grade - (rank % 2)), ""))
         every.append(FinalList(f"q{place}", "Why?", tuple(passages)))
-    found = score_check(every, said)
+    found = score_human_check(every, said)
     mean = {one.name: one for one in found.corrected}["mean grade"]
     judged = [passage.grade for one in every for passage in one.passages]
     assert (mean.n, mean.total) == (72, 240)
     assert mean.judge == pytest.approx(np.mean(judged))
     assert mean.low < np.mean(judged) - 0.4 < mean.high
-    assert mean.is_helped
+    assert mean.is_narrowed_by_judge
     assert found.off[-1].mean == pytest.approx(mean.judge - mean.value, abs=0.15)
-    none = score_check(every, [EditedPassage("q0", "d1", 1, None, "")])
+    none = score_human_check(every, [EditedPassage("q0", "d1", 1, None, "")])
     assert none.corrected == ()
 
 
@@ -408,7 +415,7 @@ def test_the_judge_is_looked_at_by_place():
             EditedPassage(f"q{place}", one.doc_id, one.place, one.grade - (one.place <= 3 and place % 2), "")
             for one in passages
         ]
-    off = {one.said: one for one in score_check(every, said).off}
+    off = {one.said: one for one in score_human_check(every, said).off}
     bands = {name: one for name, one in off.items() if name.startswith("at ranks")}
     assert {name: one.n for name, one in bands.items()} == {
         "at ranks 1 to 3": 30,
@@ -420,4 +427,4 @@ def test_the_judge_is_looked_at_by_place():
     assert 0 < first.low < 0.5 < first.high
     assert off["all"].mean == pytest.approx(0.5 * 30 / 120)
     top = [one for one in said if one.place <= 3]
-    assert not any(one.said.startswith("at ranks") for one in score_check(every, top).off)
+    assert not any(one.said.startswith("at ranks") for one in score_human_check(every, top).off)

@@ -11,12 +11,12 @@ from embassay.errors import UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.rag.golden.panel import (
     JudgeGrades,
-    make_panel,
-    panel_alpha,
+    compare_judge_panel,
+    measure_krippendorff_alpha,
     panel_tables,
     panel_verdict,
-    read_judge,
-    write_panel,
+    read_judge_grades,
+    write_judge_panel,
 )
 
 
@@ -36,7 +36,7 @@ def _judges(noise=(0.0, 0.6, 1.2), n=12, per=10, seed=2):
 def test_judges_beside_people_and_each_other():
     """The one that errs not agrees wholly; kappas fall with noise; price is per thousand grades."""
     judges, people = _judges()
-    found = make_panel(judges, people)
+    found = compare_judge_panel(judges, people)
     assert found.judges[0].people["exact"].value == 1
     kappas = [one.people["kappa"].value for one in found.judges]
     assert kappas == sorted(kappas, reverse=True)
@@ -54,23 +54,23 @@ def test_alpha_is_krippendorff_s():
     keys = sorted(judges[0].grades)
     votes = np.array([[one.grades[key] - 1 for one in judges] for key in keys])
     votes[::4, 1] = -1
-    own = panel_alpha(keys, votes)
+    own = measure_krippendorff_alpha(keys, votes)
     ratings = [[None if v < 0 else int(v) + 1 for v in row] for row in votes.T]
     assert own.value == pytest.approx(krippendorff_alpha(ratings, "ordinal"))
     assert own.low < own.value < own.high
-    assert panel_alpha(keys, np.zeros_like(votes)).value is None
+    assert measure_krippendorff_alpha(keys, np.zeros_like(votes)).value is None
 
 
 def test_a_panel_is_written_and_read_back(tmp_path):
     """Its qrels are those of the panel that was asked for; the same seed gives the same bytes."""
     judges, people = _judges()
-    found = make_panel(judges, people)
-    path = write_panel(tmp_path / "a", found, "median")
-    write_panel(tmp_path / "b", make_panel(judges, people), "median")
+    found = compare_judge_panel(judges, people)
+    path = write_judge_panel(tmp_path / "a", found, "median")
+    write_judge_panel(tmp_path / "b", compare_judge_panel(judges, people), "median")
     assert {p.name: p.read_bytes() for p in (tmp_path / "a").glob("*.*")} == {
         p.name: p.read_bytes() for p in (tmp_path / "b").glob("*.*")
     }
-    assert read_judge(str(path)).grades == dict(found.grades["median"])
+    assert read_judge_grades(str(path)).grades == dict(found.grades["median"])
     assert json.loads((tmp_path / "a" / "panel.json").read_text())["items"] == 120
     assert [one.name for one in panel_tables(found)] == ["rag_judges", "rag_judge_pairs"]
 
@@ -78,7 +78,7 @@ def test_a_panel_is_written_and_read_back(tmp_path):
 def test_a_file_on_another_scale(tmp_path):
     """Through a grade map; its name may be given."""
     (tmp_path / "j.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t3\nq\tb\t0\n")
-    found = read_judge(f"mine={tmp_path / 'j.tsv'}", "trec3")
+    found = read_judge_grades(f"mine={tmp_path / 'j.tsv'}", "trec3")
     assert (found.name, dict(found.grades), found.usd) == ("mine", {("q", "a"): 5, ("q", "b"): 1}, None)
 
 
@@ -87,4 +87,4 @@ def test_what_is_no_panel():
     judges, _ = _judges()
     for some in (judges[:1], [judges[0], judges[0]], [judges[0], JudgeGrades("x", {("q", "d"): 1})]):
         with pytest.raises(UsageError):
-            make_panel(some)
+            compare_judge_panel(some)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.golden.grades import make_pruned_rows, prune_rows
+from embassay.protocols.rag.golden.grades import make_pruned_rows, prune_to_best_grades
 
 
 def rows_of(*grades):
@@ -29,15 +29,15 @@ def rows_of(*grades):
 def test_examples(counts, minimum, size, stage):
     """The example of the protocol, and the edges."""
     grades = [grade for grade, n in zip((5, 4, 3, 2, 1), counts, strict=True) for _ in range(n)]
-    found = prune_rows(rows_of(*grades), minimum)
-    assert (found.cut_size, found.cut_stage) == (size, stage)
+    found = prune_to_best_grades(rows_of(*grades), minimum)
+    assert (found.kept_row_count, found.cut_stage) == (size, stage)
 
 
 @given(st.lists(st.integers(1, 5), max_size=120), st.integers(1, 60))
 def test_buckets_are_whole_and_no_more_than_needed(grades, minimum):
     """All of a grade or none; without its lowest grade there would be too few; best first, by fusion within a grade."""
     rows = rows_of(*grades)
-    kept = prune_rows(rows, minimum).rows
+    kept = prune_to_best_grades(rows, minimum).rows
     lowest = min((row["grade"] for row in kept), default=5)
     assert sorted(row["doc_id"] for row in kept) == sorted(
         row["doc_id"] for row in rows if row["grade"] >= lowest
@@ -50,12 +50,14 @@ def test_buckets_are_whole_and_no_more_than_needed(grades, minimum):
 
 @given(st.permutations(rows_of(5, 4, 3, 3, 2, 2, 2, 1)))
 def test_the_order_of_the_rows_does_not_matter(rows):
-    assert prune_rows(rows, 4) == prune_rows(rows_of(5, 4, 3, 3, 2, 2, 2, 1), 4)
+    assert prune_to_best_grades(rows, 4) == prune_to_best_grades(rows_of(5, 4, 3, 3, 2, 2, 2, 1), 4)
 
 
 def test_rows_say_where_the_cut_was():
     """Besides all that they said before."""
-    [row] = make_pruned_rows(prune_rows([{"doc_id": "a", "grade": 4, "rank_rrf": 2, "ts": "t0"}]), "t1")
+    [row] = make_pruned_rows(
+        prune_to_best_grades([{"doc_id": "a", "grade": 4, "rank_rrf": 2, "ts": "t0"}]), "t1"
+    )
     assert row == {
         "doc_id": "a",
         "grade": 4,

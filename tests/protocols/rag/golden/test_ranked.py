@@ -5,30 +5,40 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from embassay.protocols.rag.golden.grades import calls_text, checkpoint_text, make_ranked_rows, preview_text
+from embassay.protocols.rag.golden.grades import (
+    format_call_log,
+    format_ranker_checkpoint,
+    format_ranking_preview,
+    make_ranked_rows,
+)
 from embassay.protocols.rag.golden.refinement import (
-    CallLog,
-    KeptCall,
-    KeptFailure,
+    JudgeCallLog,
+    KeptJudgeCall,
+    KeptQueryFailure,
     RankingPool,
     RefinedOrder,
     RefinementSettings,
 )
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import SimulatedJudge
-from embassay.protocols.rag.ranking import Candidate, Ranking
+from embassay.protocols.rag.ranking import CandidateRanking, RankedCandidate
 from embassay.protocols.rag.ranking.engines import ENGINES
 
 POOL = RankingPool.of(
     Question("Q1", "What is\na | pipe <b>?"),
     [
-        (Candidate("a|b", 5, 1), Passage("a|b", "first <script> passage")),
-        (Candidate("c", None, 2), Passage("c", "long " * 100)),
+        (RankedCandidate("a|b", 5, 1), Passage("a|b", "first <script> passage")),
+        (RankedCandidate("c", None, 2), Passage("c", "long " * 100)),
     ],
 )
-RANKING = Ranking((1, 0), (1.5, 2.25), (3, 4), (0.5, 0.25), "stable", {"tau": 0.9})
-CALLS = (KeptCall(0, 0, ("c", "a|b"), ("c", "a|b")), KeptCall(1, 0, ("a|b", "c"), ("c", "a|b"), 2, ("none",)))
-REFINED = RefinedOrder(POOL, RANKING, CALLS, {"iteration": 2, "top": ["x"]}, (KeptFailure(1, "no answer"),))
+RANKING = CandidateRanking((1, 0), (1.5, 2.25), (3, 4), (0.5, 0.25), "stable", {"tau": 0.9})
+CALLS = (
+    KeptJudgeCall(0, 0, ("c", "a|b"), ("c", "a|b")),
+    KeptJudgeCall(1, 0, ("a|b", "c"), ("c", "a|b"), 2, ("none",)),
+)
+REFINED = RefinedOrder(
+    POOL, RANKING, CALLS, {"iteration": 2, "top": ["x"]}, (KeptQueryFailure(1, "no answer"),)
+)
 
 
 def test_rows_say_rank_score_exposures_and_info() -> None:
@@ -47,27 +57,27 @@ def test_the_log_of_a_finished_query_is_one(tmp_path: Path) -> None:
     """It reads back as the log that it was, with what failed on the way before the answers of that round."""
     refinement = RefinementSettings(SimulatedJudge({}), ENGINES.build("locks"), 7)
     path = tmp_path / "calls.jsonl"
-    path.write_text(calls_text(refinement, REFINED), "utf-8")
-    log = CallLog(path, refinement.about(POOL))
-    assert log.entries == [CALLS[0], KeptFailure(1, "no answer"), CALLS[1]]
+    path.write_text(format_call_log(refinement, REFINED), "utf-8")
+    log = JudgeCallLog(path, refinement.about(POOL))
+    assert log.entries == [CALLS[0], KeptQueryFailure(1, "no answer"), CALLS[1]]
 
 
 def test_the_checkpoint() -> None:
     """The ranker's state with the top ids, calls, claims and why it stopped."""
-    said = json.loads(checkpoint_text(REFINED, 1))
+    said = json.loads(format_ranker_checkpoint(REFINED, 1))
     claims = {"claims": {"tau": 0.9}, "doubts": []}
     assert said == {"iteration": 2, "top": ["c"], "calls": 2, "stopped": "stable"} | claims
 
 
 def test_the_preview_is_a_table_whatever_texts_hold() -> None:
     """One line per passage; nothing in a text breaks the table or becomes HTML."""
-    text = preview_text(REFINED, 20)
+    text = format_ranking_preview(REFINED, 20)
     lines = text.splitlines()
     assert lines[0] == "# What is a \\| pipe &lt;b>?"
     assert "2 answers of the judge, stopped: stable." in lines[2]
     assert lines[6].startswith("| 1 | c | - | 4 | 2.250 | long long")
     assert lines[6].endswith("... |")
     assert lines[7] == "| 2 | a\\|b | 5 | 3 | 1.500 | first &lt;script> passage |"
-    assert "not done yet" in preview_text(
-        RefinedOrder(POOL, Ranking((0, 1), (1, 1), (0, 0), (0, 0), ""), CALLS[:1], {}), 1
+    assert "not done yet" in format_ranking_preview(
+        RefinedOrder(POOL, CandidateRanking((0, 1), (1, 1), (0, 0), (0, 0), ""), CALLS[:1], {}), 1
     )

@@ -15,22 +15,22 @@ from typing import Any
 
 import pytest
 
-from embassay.errors import BudgetExceeded, ModelError, Unanswered
+from embassay.errors import BudgetExceeded, ModelError, UnansweredPrompt
 from embassay.protocols.rag.golden.refinement import (
-    CallLog,
-    KeptCall,
-    KeptFailure,
+    JudgeCallLog,
+    KeptJudgeCall,
+    KeptQueryFailure,
     RankingPool,
     RefinedOrder,
     RefinementListener,
     RefinementSettings,
     refine_pools,
 )
-from embassay.protocols.rag.judges import GradeVerdict, Ordering, Passage, Question
-from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker
+from embassay.protocols.rag.judges import GradeVerdict, Passage, PassageOrdering, Question
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate, Ranker, RankingEngine
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.randomness import make_generator
-from embassay.runs.execution import Failure
+from embassay.runs.execution import CallFailure
 
 LOCKS = "locks:stability_turns=4"
 
@@ -54,7 +54,7 @@ class FakeJudge:
 
     async def order(
         self, question: Question, passages: Sequence[Passage], *, draw: int = 0, repair: bool = False
-    ) -> Ordering:
+    ) -> PassageOrdering:
         ids = tuple(passage.id for passage in passages)
         self.asked.append((question.id, ids, draw))
         self._running += 1
@@ -73,15 +73,18 @@ class FakeJudge:
         order = sorted(range(len(ids)), key=lambda i: int(ids[i].split("-")[-1]) + noise[i])
         if self.forgetful and repair:
             left_out = sorted(order[1:3])
-            return Ordering((*(i for i in order if i not in left_out), *left_out), missing=2, unknown=1)
-        return Ordering(tuple(order), attempts=2, rejected=("no list",))
+            return PassageOrdering(
+                (*(i for i in order if i not in left_out), *left_out), missing=2, unknown=1
+            )
+        return PassageOrdering(tuple(order), attempts=2, rejected=("no list",))
 
 
 def pools(count: int, n: int = 12) -> list[RankingPool]:
-    def rows(query: int) -> list[tuple[Candidate, Passage]]:
+    def rows(query: int) -> list[tuple[RankedCandidate, Passage]]:
         names = [f"q{query}-{i}" for i in range(n + query % 3)]
         return [
-            (Candidate(name, 5 - i % 5, i + 1), Passage(name, f"text {i}")) for i, name in enumerate(names)
+            (RankedCandidate(name, 5 - i % 5, i + 1), Passage(name, f"text {i}"))
+            for i, name in enumerate(names)
         ]
 
     return [
@@ -89,24 +92,24 @@ def pools(count: int, n: int = 12) -> list[RankingPool]:
     ]
 
 
-def refinement(judge: FakeJudge, spec: str | Engine = LOCKS, **more: Any) -> RefinementSettings:
+def refinement(judge: FakeJudge, spec: str | RankingEngine = LOCKS, **more: Any) -> RefinementSettings:
     engine = ENGINES.build(spec) if isinstance(spec, str) else spec
     return RefinementSettings(judge, engine, **{"seed": 7, "top": 5} | more)
 
 
 def run(
     plan: RefinementSettings, work: Sequence[RankingPool], **more: Any
-) -> dict[str, RefinedOrder | Failure]:
+) -> dict[str, RefinedOrder | CallFailure]:
     return asyncio.run(refine_pools(plan, work, **more))
 
 
-def refined(found: Mapping[str, RefinedOrder | Failure], query: str) -> RefinedOrder:
+def refined(found: Mapping[str, RefinedOrder | CallFailure], query: str) -> RefinedOrder:
     one = found[query]
     assert isinstance(one, RefinedOrder)
     return one
 
 
-class Pairs(Engine):
+class Pairs(RankingEngine):
     """Two disjoint batches per round and 4 rounds; sharing makes batches depend on how much all have learned."""
 
     name = "pairs"
@@ -114,7 +117,7 @@ class Pairs(Engine):
     def __str__(self) -> str:
         return self.name
 
-    def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> Ranker:
+    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:
         return PairsRanker(len(candidates), seed)
 
     def share(self, rankers: Mapping[str, Ranker]) -> None:
@@ -136,7 +139,7 @@ class PairsRanker(Ranker):
         drawn = [int(i) for i in rng.permutation(self.n)[:6]]
         return [tuple(drawn[:3]), tuple(drawn[3:])]
 
-    def learn(self, calls: Sequence[Call]) -> None:
+    def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
         assert [call.shown for call in calls] == list(self.proposals())
         for call in calls:
             self.known += call.order[0]
@@ -144,10 +147,10 @@ class PairsRanker(Ranker):
         self.rounds += 1
 
     def ranking(self) -> Any:
-        from embassay.protocols.rag.ranking import Ranking
+        from embassay.protocols.rag.ranking import CandidateRanking
 
         order = tuple(sorted(range(self.n), key=lambda i: -self.wins[i]))
-        return Ranking(
+        return CandidateRanking(
             order, tuple(map(float, self.wins)), (0,) * self.n, (0.0,) * self.n, "", {"known": self.known}
         )
 
@@ -159,7 +162,7 @@ ENGINES_TRIED = [LOCKS, "single_shot", "bayes:cap=0.3", Pairs()]
 
 
 @pytest.mark.parametrize("engine", ENGINES_TRIED, ids=str)
-def test_results_do_not_depend_on_when_answers_come(engine: str | Engine) -> None:
+def test_results_do_not_depend_on_when_answers_come(engine: str | RankingEngine) -> None:
     """A judge that answers at once, or each time at another pace, one call at a time or many: the same result."""
     first = run(refinement(FakeJudge(), engine), pools(4))
     for delay, at_once in ((1, 100), (2, 3), (3, 1)):
@@ -177,7 +180,7 @@ def test_queries_are_asked_together() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES_TRIED, ids=str)
-def test_kept_answers_are_not_asked_for_again(engine: str | Engine, tmp_path: Path) -> None:
+def test_kept_answers_are_not_asked_for_again(engine: str | RankingEngine, tmp_path: Path) -> None:
     """Stopped after any number of answers and begun again, it asks for the rest only and ends the same."""
     judge = FakeJudge()
     whole = run(refinement(judge, engine), pools(3))
@@ -211,10 +214,12 @@ def test_kept_answers_are_not_asked_for_again(engine: str | Engine, tmp_path: Pa
         assert not final.asked
 
 
-def logs(plan: RefinementSettings, folder: Path, warnings: list[str] | None = None) -> dict[str, CallLog]:
+def logs(
+    plan: RefinementSettings, folder: Path, warnings: list[str] | None = None
+) -> dict[str, JudgeCallLog]:
     warn = (lambda _: None) if warnings is None else warnings.append
     return {
-        pool.question.id: CallLog(folder / f"{pool.question.id}.jsonl", plan.about(pool), warn)
+        pool.question.id: JudgeCallLog(folder / f"{pool.question.id}.jsonl", plan.about(pool), warn)
         for pool in pools(3)
     }
 
@@ -239,8 +244,8 @@ def test_another_grade_makes_another_log() -> None:
     """The pool's fingerprint covers ids, grades, places, texts and the question."""
     pool = pools(1)[0]
     changed = [
-        RankingPool(pool.question, (Candidate("q0-0", 4, 1), *pool.candidates[1:]), pool.passages),
-        RankingPool(pool.question, (Candidate("q0-0", 5, 2), *pool.candidates[1:]), pool.passages),
+        RankingPool(pool.question, (RankedCandidate("q0-0", 4, 1), *pool.candidates[1:]), pool.passages),
+        RankingPool(pool.question, (RankedCandidate("q0-0", 5, 2), *pool.candidates[1:]), pool.passages),
         RankingPool(pool.question, pool.candidates, (Passage("q0-0", "other"), *pool.passages[1:])),
         RankingPool(Question("Q0", "another question?"), pool.candidates, pool.passages),
     ]
@@ -254,8 +259,8 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
     whole = run(plan, pools(1), logs=logs(plan, tmp_path))
     log = logs(plan, tmp_path)["Q0"]
     entry = log.entries[3]
-    assert isinstance(entry, KeptCall)
-    swapped = KeptCall(entry.round, 0, (*entry.shown[1:], entry.shown[0]), entry.order)
+    assert isinstance(entry, KeptJudgeCall)
+    swapped = KeptJudgeCall(entry.round, 0, (*entry.shown[1:], entry.shown[0]), entry.order)
     log.cut([*log.entries[:3], swapped, *log.entries[4:]])
     judge, warnings = FakeJudge(), list[str]()
     plan = refinement(judge)
@@ -269,17 +274,17 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", [LOCKS, Pairs()], ids=str)
-def test_a_failing_query_is_given_up_alone(engine: str | Engine, tmp_path: Path) -> None:
+def test_a_failing_query_is_given_up_alone(engine: str | RankingEngine, tmp_path: Path) -> None:
     """The others end as they would; the next run goes on with the failed one where it stopped, asks nothing else, and
     ends the others the same, whatever the engine shares."""
-    judge = FakeJudge(fails={"Q1": (4, Unanswered("no order in 6 attempts"))}, delay=4)
+    judge = FakeJudge(fails={"Q1": (4, UnansweredPrompt("no order in 6 attempts"))}, delay=4)
     plan = refinement(judge, engine)
     found = run(plan, pools(3), logs=logs(plan, tmp_path))
-    assert found["Q1"] == Failure("no order in 6 attempts")
+    assert found["Q1"] == CallFailure("no order in 6 attempts")
     assert {query for query, one in found.items() if isinstance(one, RefinedOrder)} == {"Q0", "Q2"}
     kept = logs(plan, tmp_path)["Q1"].entries
-    assert sum(isinstance(one, KeptFailure) for one in kept) == 1
-    for again in (FakeJudge(fails={"Q1": (1, Unanswered("still none"))}), FakeJudge()):
+    assert sum(isinstance(one, KeptQueryFailure) for one in kept) == 1
+    for again in (FakeJudge(fails={"Q1": (1, UnansweredPrompt("still none"))}), FakeJudge()):
         plan, warnings = refinement(again, engine), list[str]()
         second = run(
             plan, pools(3), logs=logs(plan, tmp_path), hooks=RefinementListener(warn=warnings.append)
@@ -301,10 +306,10 @@ def test_a_judge_that_cannot_be_had_stops_it(tmp_path: Path) -> None:
     work = pools(12)
     judge = FakeJudge(fails={pool.question.id: (2, ModelError("connection refused")) for pool in work})
     plan = refinement(judge)
-    kept = {pool.question.id: CallLog() for pool in work}
+    kept = {pool.question.id: JudgeCallLog() for pool in work}
     with pytest.raises(ModelError, match="connection refused"):
         run(plan, work, logs=kept)
-    assert not any(isinstance(entry, KeptFailure) for log in kept.values() for entry in log.entries)
+    assert not any(isinstance(entry, KeptQueryFailure) for log in kept.values() for entry in log.entries)
     assert sum(len(log.entries) for log in kept.values()) == 12
 
 
@@ -324,12 +329,12 @@ def test_an_answer_that_is_no_order_fails_the_query() -> None:
     """A judge of another package that breaks its contract is named."""
 
     class Broken(FakeJudge):
-        async def order(self, *args: Any, **more: Any) -> Ordering:
-            return Ordering((0, 0, 1, 2, 3))
+        async def order(self, *args: Any, **more: Any) -> PassageOrdering:
+            return PassageOrdering((0, 0, 1, 2, 3))
 
     found = run(refinement(Broken()), pools(1))
     failure = found["Q0"]
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, CallFailure)
     assert (
         failure.reason
         == "fake ordered 5 passages as (0, 0, 1, 2, 3). A judge must return each position once."
@@ -351,10 +356,10 @@ def test_what_a_repaired_answer_left_out_comes_last_by_grade() -> None:
 def test_a_batch_shown_before_is_judged_anew() -> None:
     """The same passages in the same order get another draw, and repeats of the work have draws of their own."""
 
-    class Same(Engine):
+    class Same(RankingEngine):
         name = "same"
 
-        def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> Ranker:
+        def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:
             ranker = PairsRanker(6, seed)
             ranker.proposals = lambda: [(0, 1, 2)] if ranker.rounds < 3 else []  # type: ignore[method-assign]
             return ranker
@@ -387,7 +392,7 @@ def test_progress_and_results_are_told_as_they_come(tmp_path: Path) -> None:
 def test_duplicates_and_small_pools() -> None:
     """Of several passages with one id the first counts; fewer than a batch are not judged."""
     rows = [
-        (Candidate(name, grade, i), Passage(name, name))
+        (RankedCandidate(name, grade, i), Passage(name, name))
         for i, (name, grade) in enumerate([("a", 2), ("b", 5), ("a", 5)])
     ]
     pool = RankingPool.of(Question("Q", "?"), rows)

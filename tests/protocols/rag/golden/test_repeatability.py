@@ -12,15 +12,15 @@ from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 
 from embassay.protocols.rag.golden.checks import (
-    FirstOrder,
-    SecondJudging,
-    compare_repeated,
-    count_swapped,
+    ListwiseOrder,
+    RepeatedJudgements,
+    compare_judgements_with_repeat,
+    count_grade_transitions,
+    count_swapped_pairs,
     grade_agreement,
-    grade_table,
-    judge_again,
     pair_discordance,
-    spread_keys,
+    repeat_judge_calls,
+    sample_keys_across_questions,
     weighted_kappa,
 )
 from embassay.protocols.rag.judges import Passage, Question
@@ -32,7 +32,7 @@ PAIRS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, ma
 @given(PAIRS)
 def test_kappa_is_that_of_scikit_learn(pairs):
     """With quadratic weights; undefined where all is one grade."""
-    found = float(weighted_kappa(grade_table(pairs).astype(float)))
+    found = float(weighted_kappa(count_grade_transitions(pairs).astype(float)))
     if len({grade for pair in pairs for grade in pair}) == 1:
         assert np.isnan(found)
         return
@@ -47,7 +47,7 @@ def test_kappa_is_that_of_scikit_learn(pairs):
 def test_figures_of_grades(pairs):
     """As counted by hand; each inside its own interval, where there is one."""
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    found = grade_agreement(grade_table(pairs)[None])
+    found = grade_agreement(count_grade_transitions(pairs)[None])
     assert found["exact"].value == pytest.approx((first == second).mean())
     assert found["within_one"].value == pytest.approx((np.abs(first - second) <= 1).mean())
     assert found["shift"].value == pytest.approx((second - first).mean())
@@ -62,7 +62,7 @@ def test_figures_of_grades(pairs):
 def test_swapped_pairs_are_those_of_kendall(orders):
     """tau = 1 - 2 x share."""
     one, other = orders
-    wrong, pairs = count_swapped(one, other)
+    wrong, pairs = count_swapped_pairs(one, other)
     places = [np.argsort(order) for order in orders]
     assert 1 - 2 * wrong / pairs == pytest.approx(kendalltau(*places).statistic)
 
@@ -72,8 +72,8 @@ def test_intervals_are_over_questions():
     rng = np.random.default_rng(3)
     agree = rng.random(40) < 0.7
     pairs = [[(3, 3 if one else 5)] * 50 for one in agree]
-    clustered = grade_agreement(np.array([grade_table(own) for own in pairs]))["exact"]
-    single = grade_agreement(np.array([grade_table(own[:1]) for own in pairs]))["exact"]
+    clustered = grade_agreement(np.array([count_grade_transitions(own) for own in pairs]))["exact"]
+    single = grade_agreement(np.array([count_grade_transitions(own[:1]) for own in pairs]))["exact"]
     assert clustered.value == single.value == agree.mean()
     assert (clustered.low, clustered.high) == pytest.approx((single.low, single.high))
     assert clustered.n == 2_000
@@ -83,9 +83,11 @@ def test_intervals_are_over_questions():
 def test_a_sample_is_spread_over_questions(sizes, n, seed):
     """No question has more than one above another that still has some; always the same for a seed."""
     keys = [(f"q{i}", f"d{j}") for i, size in enumerate(sizes) for j in range(size)]
-    chosen = spread_keys(keys, n, seed)
+    chosen = sample_keys_across_questions(keys, n, seed)
     assert len(chosen) == min(n, len(keys))
-    assert chosen == [key for key in keys if key in set(chosen)] == spread_keys(keys, n, seed)
+    assert (
+        chosen == [key for key in keys if key in set(chosen)] == sample_keys_across_questions(keys, n, seed)
+    )
     taken = [sum(key[0] == f"q{i}" for key in chosen) for i in range(len(sizes))]
     spare = [count for count, size in zip(taken, sizes, strict=True) if count < size]
     assert not spare or max(taken) - min(spare) <= 1
@@ -108,8 +110,8 @@ def judged_twice(noise, asked, grades, lists=3):
             own = tuple(p for other, p in asked if other == q)
             for start in range(0, lists):
                 shown = own[start : start + 5]
-                orders.append(FirstOrder(q, shown, (await judge.order(q, shown)).order))
-        return first, orders, await judge_again(judge, asked, orders)
+                orders.append(ListwiseOrder(q, shown, (await judge.order(q, shown)).order))
+        return first, orders, await repeat_judge_calls(judge, asked, orders)
 
     return asyncio.run(both())
 
@@ -117,7 +119,7 @@ def judged_twice(noise, asked, grades, lists=3):
 def test_a_judge_without_noise_repeats_itself():
     """Everything is 1, nothing is discordant."""
     asked, grades = pool()
-    found = compare_repeated(*judged_twice(JudgeNoise(), asked, grades))
+    found = compare_judgements_with_repeat(*judged_twice(JudgeNoise(), asked, grades))
     assert (found.items, found.queries, found.calls, found.failed) == (300, 30, 90, 0)
     assert (found.exact.value, found.within_one.value, found.kappa.value, found.shift.value) == (1, 1, 1, 0)
     assert found.discordant.value == 0
@@ -127,7 +129,9 @@ def test_a_judge_without_noise_repeats_itself():
 def test_noise_shows():
     """In every figure, and the same figures come out again."""
     asked, grades = pool()
-    found = compare_repeated(*judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades))
+    found = compare_judgements_with_repeat(
+        *judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades)
+    )
     assert 0.4 < found.exact.value < 0.75
     assert found.exact.value < found.within_one.value < 1
     assert found.kappa.low < found.kappa.value < found.kappa.high < 1
@@ -135,7 +139,10 @@ def test_noise_shows():
     assert 0.1 < found.discordant.value < 0.35
     assert found.discordant.low < found.discordant.value < found.discordant.high
     assert (
-        compare_repeated(*judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades)) == found
+        compare_judgements_with_repeat(
+            *judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades)
+        )
+        == found
     )
 
 
@@ -144,7 +151,7 @@ def test_failures_are_counted_and_left_out():
     asked, grades = pool()
     judge = SimulatedJudge(grades, JudgeNoise(failing=0.2))
     first = {(q.id, p.id): grades[q.id][p.id] for q, p in asked}
-    found = compare_repeated(first, [], asyncio.run(judge_again(judge, asked, [])))
+    found = compare_judgements_with_repeat(first, [], asyncio.run(repeat_judge_calls(judge, asked, [])))
     assert found.exact.value == 1
     assert 30 < found.failed < 90
     assert found.items == 300 - found.failed
@@ -153,7 +160,7 @@ def test_failures_are_counted_and_left_out():
 
 def test_nothing_judged_twice():
     """Has a reason in place of figures."""
-    found = compare_repeated({}, [], SecondJudging({}, [], 0))
+    found = compare_judgements_with_repeat({}, [], RepeatedJudgements({}, [], 0))
     assert (found.items, found.exact, found.reason) == (0, None, "no item was judged twice")
 
 
@@ -161,7 +168,7 @@ def test_one_question_alone():
     """Its lists are the sample then; one list alone has no interval."""
     q = Question("q", "")
     shown = tuple(Passage(f"d{i}", "") for i in range(3))
-    one, other = FirstOrder(q, shown, (0, 1, 2)), FirstOrder(q, shown, (2, 1, 0))
+    one, other = ListwiseOrder(q, shown, (0, 1, 2)), ListwiseOrder(q, shown, (2, 1, 0))
     assert pair_discordance([(one, (1, 0, 2)), (other, (2, 1, 0))]).value == pytest.approx(1 / 6)
     alone = pair_discordance([(one, (1, 0, 2))])
     assert (alone.value, alone.low, alone.n) == (pytest.approx(1 / 3), None, 1)

@@ -9,10 +9,10 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden import protocol, stages
-from embassay.protocols.rag.golden.corpus import Encoder
+from embassay.protocols.rag.golden.corpus import GoldenEncoder
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.stages import STAGES, read_rows
-from embassay.protocols.rag.golden.summary import read_golden
+from embassay.protocols.rag.golden.stages import STAGES, read_json_line_rows
+from embassay.protocols.rag.golden.summary import read_golden_record
 
 from .conftest import SUBJECTS, artefacts, make_pack
 
@@ -60,7 +60,7 @@ def test_every_stage_leaves_what_the_spec_says(whole):
         "input_type": "query", "output_dimension": 256,
     }  # fmt: skip
     assert len(first["embedding"]) == 256
-    dense = read_rows(folder / "s2_candidates" / "dense" / "q01.top8.jsonl")
+    dense = read_json_line_rows(folder / "s2_candidates" / "dense" / "q01.top8.jsonl")
     assert [row["rank_dense"] for row in dense] == list(range(1, 9))
     assert {
         "qid",
@@ -72,19 +72,19 @@ def test_every_stage_leaves_what_the_spec_says(whole):
         "score_cos",
         "score_raw",
     } <= dense[0].keys()
-    sparse = read_rows(folder / "s2_candidates" / "sparse" / "q01.top8.jsonl")
+    sparse = read_json_line_rows(folder / "s2_candidates" / "sparse" / "q01.top8.jsonl")
     assert {"rank_sparse", "score_bm25", "bm25_query"} <= sparse[0].keys()
     assert sparse[0]["doc_id"].startswith("tea")
-    merged = read_rows(folder / "s3_merge" / "q01.merge.jsonl")
+    merged = read_json_line_rows(folder / "s3_merge" / "q01.merge.jsonl")
     assert [row["rank_rrf"] for row in merged] == list(range(1, len(merged) + 1))
     assert {row["source"] for row in merged} <= {"dense", "sparse", "both"}
-    scored = read_rows(folder / "s4_scores" / "q01.scores.jsonl")
+    scored = read_json_line_rows(folder / "s4_scores" / "q01.scores.jsonl")
     assert {row["doc_id"]: row["grade"] for row in scored if row["doc_id"].startswith("tea")}["tea-5"] == 5
     assert {"grade", "model", "temperature", "top_p", "ts", "rank_rrf"} <= scored[0].keys()
-    pruned = read_rows(folder / "s5_pruned" / "q01.top6plus.jsonl")
+    pruned = read_json_line_rows(folder / "s5_pruned" / "q01.top6plus.jsonl")
     assert len(pruned) >= 6
     assert {"cut_stage", "cut_size", "cut_ts"} <= pruned[0].keys()
-    ranked = read_rows(folder / "s6_ranked" / "q01.top4.jsonl")
+    ranked = read_json_line_rows(folder / "s6_ranked" / "q01.top4.jsonl")
     assert [row["final_rank"] for row in ranked] == [1, 2, 3, 4]
     assert {"final_score", "exposures", "info"} <= ranked[0].keys()
     assert all((folder / name / "_SUCCESS").read_bytes() == b"" for name in STAGES.values())
@@ -107,7 +107,7 @@ def test_the_vector_reads_back_as_it_was(whole):
 
 def test_the_record_and_the_export_hold_what_was_found(whole):
     """Four questions, their grades and tokens; qrels with every graded passage."""
-    golden = read_golden(whole / "golden.json")
+    golden = read_golden_record(whole / "golden.json")
     assert [one.status for one in golden.queries] == ["done"] * 4
     assert golden.tokens.n == sum(one.pool for one in golden.queries)
     assert golden.labels["grade5_count_median"] >= 1
@@ -144,7 +144,7 @@ def test_killed_at_any_write_it_ends_with_the_same_artefacts(pack, whole, tmp_pa
     written = count_writes(pack, tmp_path / "counted", monkeypatch)
     out = tmp_path / "broken"
     with monkeypatch.context() as patch:
-        patch.setattr(protocol.GoldenSession, "end", lambda self: None)
+        patch.setattr(protocol.GoldenSession, "finish_attempt", lambda self: None)
         patch.setattr(stages, "write_atomic", killing(stages.write_atomic, round(share * written)))
         with pytest.raises(Killed):
             make(pack, out)
@@ -217,7 +217,9 @@ def test_a_changed_corpus_redoes_what_depends_on_it(own, tmp_path):
     corpus.write_text(corpus.read_text() + json.dumps({"id": "new", "text": "green tea is new"}) + "\n")
     told = make(pack, whole).manifest["stages"]
     assert [told[stage]["done"] for stage in STAGES] == [0, 4, 4, 4, 4, 4]
-    assert "new" in {row["doc_id"] for row in read_rows(whole / "q01" / "s4_scores" / "q01.scores.jsonl")}
+    assert "new" in {
+        row["doc_id"] for row in read_json_line_rows(whole / "q01" / "s4_scores" / "q01.scores.jsonl")
+    }
 
 
 def test_an_edited_artefact_is_taken_as_it_is(pack, whole):
@@ -241,7 +243,7 @@ def test_failed_questions_are_listed_and_never_graded(pack, tmp_path):
     for cell in failed:
         assert not (run.path / cell["folder"] / "s5_pruned").exists()
         assert cell["query_id"] + "\t" not in (run.path / "export" / "qrels.tsv").read_text()
-    golden = read_golden(run.path / "golden.json")
+    golden = read_golden_record(run.path / "golden.json")
     assert "over 5%" in golden.notes[0]
     assert {one.query_id for one in golden.failed} == {cell["query_id"] for cell in failed}
     before = artefacts(run.path)
@@ -255,11 +257,11 @@ def test_an_unreadable_passage_does_not_lose_its_question(pack, tmp_path):
     options = GoldenOptions(depth=8, minimum=6, top=4)
     run = make(pack, tmp_path / "run", judge=pack.judge(failing=0.15), options=options, ranking="grades")
     assert [cell["status"] for cell in run.manifest["cells"]] == ["done"] * 4
-    rows = [row for path in run.path.glob("q*/s4_scores/*.jsonl") for row in read_rows(path)]
+    rows = [row for path in run.path.glob("q*/s4_scores/*.jsonl") for row in read_json_line_rows(path)]
     ungraded = [row for row in rows if row["grade"] is None]
     assert ungraded
     assert len((run.path / "export" / "qrels.tsv").read_text().splitlines()) == 1 + len(rows) - len(ungraded)
-    golden = read_golden(run.path / "golden.json")
+    golden = read_golden_record(run.path / "golden.json")
     assert any(note.startswith(f"{len(ungraded)} of {len(rows)} passages") for note in golden.notes)
     assert golden.stages[3].counts["ungraded"] == len(ungraded)
 
@@ -288,7 +290,7 @@ def test_a_question_whose_order_cannot_be_had_fails_in_the_last_stage(pack, tmp_
 
 def test_a_text_that_cannot_be_encoded_fails_its_question(pack, tmp_path, monkeypatch):
     """S1 checks length and finiteness of every vector; the others go on."""
-    own = Encoder.vectors
+    own = GoldenEncoder.vectors
 
     def broken(self, texts, role):
         vectors = own(self, texts, role)
@@ -296,7 +298,7 @@ def test_a_text_that_cannot_be_encoded_fails_its_question(pack, tmp_path, monkey
             vectors[texts.index("What is known of bees?")] = np.nan
         return vectors
 
-    monkeypatch.setattr(Encoder, "vectors", broken)
+    monkeypatch.setattr(GoldenEncoder, "vectors", broken)
     run = make(pack, tmp_path / "run")
     states = {cell["query_id"]: (cell["status"], cell["stage"]) for cell in run.manifest["cells"]}
     assert states == {
@@ -315,7 +317,7 @@ def test_the_pack_may_bring_rewrites_and_queries_for_words(own, tmp_path):
     run = make(own, tmp_path / "run", rewriter="rules")
     first = json.loads((run.path / "q01" / "s1_rewrites" / "q01.json").read_text())
     assert (first["text_rewrite"], first["bm25_query"]) == ("café tea", "glass")
-    assert read_rows(run.path / "q01" / "s2_candidates" / "sparse" / "q01.top8.jsonl")[0][
+    assert read_json_line_rows(run.path / "q01" / "s2_candidates" / "sparse" / "q01.top8.jsonl")[0][
         "doc_id"
     ].startswith("glass")
 
@@ -324,12 +326,12 @@ def test_documents_are_cut_into_chunks(pack, tmp_path):
     """Ids doc#n, a breadcrumb from title and date in front, and where in the document it is."""
     options = GoldenOptions(depth=8, minimum=6, top=4, chunk=8, overlap=2)
     run = make(pack, tmp_path / "run", options=options)
-    row = read_rows(run.path / "q01" / "s3_merge" / "q01.merge.jsonl")[0]
+    row = read_json_line_rows(run.path / "q01" / "s3_merge" / "q01.merge.jsonl")[0]
     source, _, number = row["doc_id"].rpartition("#")
     assert source.rpartition("-")[0] in SUBJECTS
     assert (row["metadata"]["source"], row["metadata"]["chunk"]) == (source, int(number))
     assert row["text"].startswith(f"{source.partition('-')[0]}, 190")
-    assert read_golden(run.path / "golden.json").tokens.sd > 0
+    assert read_golden_record(run.path / "golden.json").tokens.sd > 0
 
 
 def test_the_judge_may_be_asked_again_and_a_person_too(pack, tmp_path):
@@ -337,7 +339,7 @@ def test_the_judge_may_be_asked_again_and_a_person_too(pack, tmp_path):
     options = GoldenOptions(depth=8, minimum=6, top=4, repeat=10, human=0.5)
     judge = pack.judge(grade_noise=0.6, order_noise=0.6)
     run = make(pack, tmp_path / "run", judge=judge, options=options)
-    golden = read_golden(run.path / "golden.json")
+    golden = read_golden_record(run.path / "golden.json")
     assert golden.repeated.items == 10
     assert 0 < golden.repeated.exact.value < 1
     check = run.path / "human_check.csv"
@@ -424,7 +426,7 @@ def test_it_is_called_from_python(pack, tmp_path):
 
 def test_a_passage_that_cannot_be_encoded_is_found_by_words_alone(pack, tmp_path, monkeypatch):
     """And said so."""
-    own = Encoder.vectors
+    own = GoldenEncoder.vectors
 
     def broken(self, texts, role):
         vectors = own(self, texts, role)
@@ -432,9 +434,9 @@ def test_a_passage_that_cannot_be_encoded_is_found_by_words_alone(pack, tmp_path
             vectors[[place for place, text in enumerate(texts) if text.startswith("tea")]] = np.nan
         return vectors
 
-    monkeypatch.setattr(Encoder, "vectors", broken)
-    monkeypatch.setattr(Encoder, "failures", {"tea green tea leaves. Note 0.": "not taken"})
+    monkeypatch.setattr(GoldenEncoder, "vectors", broken)
+    monkeypatch.setattr(GoldenEncoder, "failures", {"tea green tea leaves. Note 0.": "not taken"})
     run = make(pack, tmp_path / "run", limit=1)
-    rows = [row for path in run.path.glob("q*/s3_merge/*.jsonl") for row in read_rows(path)]
+    rows = [row for path in run.path.glob("q*/s3_merge/*.jsonl") for row in read_json_line_rows(path)]
     assert {row["source"] for row in rows if row["doc_id"].startswith("tea")} <= {"sparse"}
     assert "could not encode, found only by BM25: 1 (tea-0)" in run.manifest["warnings"][0]

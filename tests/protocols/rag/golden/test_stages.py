@@ -17,7 +17,7 @@ class Copies:
         self.asked = []
 
     def inputs(self, asked):
-        return [stages.make_input(self.run / "in.txt", self.run)]
+        return [stages.make_stage_input(self.run / "in.txt", self.run)]
 
     def do(self, waiting, done):
         for one in waiting:
@@ -36,16 +36,16 @@ def queries(tmp_path):
 
 def test_a_whole_stage_is_skipped(tmp_path, queries):
     """The second time nothing is asked for, and both queries count as kept."""
-    first = stages.carry_out(Copies(tmp_path), queries, "run")
+    first = stages.run_stage_where_needed(Copies(tmp_path), queries, "run")
     again = Copies(tmp_path)
-    second = stages.carry_out(again, queries, "run")
+    second = stages.run_stage_where_needed(again, queries, "run")
     assert (first.done, first.kept) == (("q01", "q02"), ())
     assert (second.done, second.kept, again.asked) == ((), ("q01", "q02"), [])
 
 
 def test_the_manifest_says_from_what_and_into_what(tmp_path, queries):
     """Run, query, stage, parameters, counts, inputs and outputs with their SHA-256, and when it ended."""
-    stages.carry_out(Copies(tmp_path, c=60), queries, "run-1")
+    stages.run_stage_where_needed(Copies(tmp_path, c=60), queries, "run-1")
     said = json.loads(queries[0].folder.manifest("S3").read_text())
     assert (said["run_id"], said["qid"], said["stage"], said["parameters"]) == (
         "run-1",
@@ -53,18 +53,18 @@ def test_the_manifest_says_from_what_and_into_what(tmp_path, queries):
         "S3",
         {"c": 60},
     )
-    digest = stages.sha256_hex(b"one")
+    digest = stages.hash_sha256(b"one")
     assert said["inputs"] == [{"path": "in.txt", "sha256": digest}]
     assert said["outputs"] == [{"path": "q01/s3_merge/1.txt", "sha256": digest}]
     assert said["counts"] == {"rows": 1}
     assert said["finished_at"]
-    assert queries[0].folder.success("S3").read_bytes() == b""
+    assert queries[0].folder.stage_success_path("S3").read_bytes() == b""
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda run, folder: folder.success("S3").unlink(),
+        lambda run, folder: folder.stage_success_path("S3").unlink(),
         lambda run, folder: (run / "in.txt").write_text("two"),
         lambda run, folder: (folder.stage("S3") / "0.txt").unlink(),
         lambda run, folder: folder.manifest("S3").write_text('{"parameters"'),
@@ -75,18 +75,20 @@ def test_the_manifest_says_from_what_and_into_what(tmp_path, queries):
 def test_what_is_not_whole_is_done_again(tmp_path, queries, change):
     """And later stages are no longer done, whatever their own manifests say."""
     for stage in STAGES:
-        stages.carry_out(Copies(tmp_path, stage), queries, "run")
+        stages.run_stage_where_needed(Copies(tmp_path, stage), queries, "run")
     change(tmp_path, queries[0].folder)
     again = Copies(tmp_path)
-    stages.carry_out(again, queries, "run")
+    stages.run_stage_where_needed(again, queries, "run")
     assert "q01" in again.asked
-    assert [queries[0].folder.success(stage).exists() for stage in STAGES] == [True] * 3 + [False] * 3
+    assert [queries[0].folder.stage_success_path(stage).exists() for stage in STAGES] == [True] * 3 + [
+        False
+    ] * 3
 
 
 def test_other_parameters_do_it_again_and_leave_nothing_of_the_old(tmp_path, queries):
     """A list of another depth must not lie beside the new one."""
-    stages.carry_out(Copies(tmp_path), queries, "run")
-    stages.carry_out(Copies(tmp_path, k=1), queries, "run")
+    stages.run_stage_where_needed(Copies(tmp_path), queries, "run")
+    stages.run_stage_where_needed(Copies(tmp_path, k=1), queries, "run")
     assert sorted(path.name for path in queries[0].folder.stage("S3").iterdir()) == [
         "1.txt", "_SUCCESS", "manifest.json",
     ]  # fmt: skip
@@ -95,21 +97,21 @@ def test_other_parameters_do_it_again_and_leave_nothing_of_the_old(tmp_path, que
 def test_what_is_forgotten_is_done_again(tmp_path, queries):
     """That stage and later ones, of which nothing is left; earlier ones stay."""
     for stage in STAGES:
-        stages.carry_out(Copies(tmp_path, stage), queries, "run")
-    stages.forget_stages(queries[0].folder, "S5")
+        stages.run_stage_where_needed(Copies(tmp_path, stage), queries, "run")
+    stages.delete_stages_from(queries[0].folder, "S5")
     left = {path.parent.name for path in queries[0].folder.path.rglob("*") if path.is_file()}
     assert left == {name for stage, name in STAGES.items() if stage < "S5"}
     again = Copies(tmp_path, "S5")
-    stages.carry_out(again, queries, "run")
+    stages.run_stage_where_needed(again, queries, "run")
     assert again.asked == ["q01"]
 
 
 def test_a_query_that_failed_is_tried_again(tmp_path, queries):
     """It has no _SUCCESS; the others have."""
-    outcome = stages.carry_out(Copies(tmp_path, failing=("q02",)), queries, "run")
+    outcome = stages.run_stage_where_needed(Copies(tmp_path, failing=("q02",)), queries, "run")
     assert (outcome.done, outcome.failed) == (("q01",), {"q02": "no answer"})
     again = Copies(tmp_path)
-    stages.carry_out(again, queries, "run")
+    stages.run_stage_where_needed(again, queries, "run")
     assert again.asked == ["q02"]
 
 
@@ -118,7 +120,7 @@ def test_lines_hold_any_text(tmp_path):
     rows = [{"text": "a\u2028b\x85c\r"}, {"text": "ü"}]
     path = tmp_path / "rows.jsonl"
     path.write_text(stages.as_jsonl(rows), encoding="utf-8", newline="")
-    assert stages.read_rows(path) == rows
+    assert stages.read_json_line_rows(path) == rows
 
 
 def test_a_broken_artefact_names_its_line_and_stage(tmp_path):
@@ -127,6 +129,6 @@ def test_a_broken_artefact_names_its_line_and_stage(tmp_path):
     path.parent.mkdir(parents=True)
     path.write_text('{"a": 1}\n{"a":\n')
     with pytest.raises(DataError, match=r"q01.scores.jsonl:2: .*--from-stage S4"):
-        stages.read_rows(path)
+        stages.read_json_line_rows(path)
     with pytest.raises(DataError, match="--from-stage S4"):
-        stages.make_input(path.with_name("gone.jsonl"), tmp_path)
+        stages.make_stage_input(path.with_name("gone.jsonl"), tmp_path)

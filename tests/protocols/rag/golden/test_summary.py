@@ -10,33 +10,33 @@ from embassay.errors import DataError
 from embassay.protocols.rag.golden.summary import (
     CandidateTokens,
     Contradictions,
-    Golden,
+    GoldenQuerySummary,
+    GoldenRecord,
     GoldenRunSettings,
+    GoldenStageSummary,
     HumanCheck,
+    HumanRemark,
     JudgeCalls,
     JudgeFacts,
+    JudgeRepeatability,
     PlaceBias,
-    Query,
     RankingFacts,
-    Remark,
-    Repeated,
-    Stage,
-    read_golden,
-    write_golden,
+    read_golden_record,
+    write_golden_record,
 )
 from embassay.stats import Estimate
 
 SOME = Estimate(0.5, 0.4, 0.6, 30)
-WHOLE = Golden(
+WHOLE = GoldenRecord(
     GoldenRunSettings(
         "corpus.jsonl", "queries.jsonl", "wordllama", "identity", "simulated", "bayes", 1337,
         parameters={"S2": {"depth": 50}},
     ),
     (
-        Query("1", "Why?", "q01", "done", grades=(9, 8, 7, 6, 5), claims={"tau": 0.9}),
-        Query("2", "How?", "q02", "failed", stage="S4", reason="no grade for d1"),
+        GoldenQuerySummary("1", "Why?", "q01", "done", grades=(9, 8, 7, 6, 5), claims={"tau": 0.9}),
+        GoldenQuerySummary("2", "How?", "q02", "failed", stage="S4", reason="no grade for d1"),
     ),
-    (Stage("S4", "grades", 1, failed=1, seconds=2.5, counts={"graded": 35}),),
+    (GoldenStageSummary("S4", "grades", 1, failed=1, seconds=2.5, counts={"graded": 35}),),
     JudgeFacts(
         "simulated", "id", "simulated", prompts={"grade": "grade@1"},
         answers=(JudgeCalls("grade", 35, (30, 5), {"empty": 5}, 1),),
@@ -44,11 +44,11 @@ WHOLE = Golden(
     RankingFacts("bayes", 36, 36.0, {"cap": 1}, {"tau": 0.9}, Contradictions(10, 1, SOME, SOME), (PlaceBias(1, SOME),)),
     {"n_queries": 1, "grade5_count_median": None},
     CandidateTokens("words", 200.0, 10.0, 80),
-    Repeated(items=30, exact=SOME, table=((1, 2), (3, 4))),
+    JudgeRepeatability(items=30, exact=SOME, table=((1, 2), (3, 4))),
     (
         HumanCheck(
             "check.csv", 1, 20, 20, 20, 1, 2, SOME, SOME, SOME, SOME, SOME, 2.0,
-            remarks=(Remark("1", "d1", "near tie"),),
+            remarks=(HumanRemark("1", "d1", "near tie"),),
         ),
     ),
     {"qrels": "export/qrels.tsv"},
@@ -58,8 +58,8 @@ WHOLE = Golden(
 def test_round_trip(tmp_path):
     """Every part of it."""
     path = tmp_path / "golden.json"
-    write_golden(path, WHOLE)
-    assert read_golden(path) == WHOLE
+    write_golden_record(path, WHOLE)
+    assert read_golden_record(path) == WHOLE
     assert [one.query_id for one in WHOLE.failed] == ["2"]
 
 
@@ -74,7 +74,7 @@ def test_what_is_no_record(tmp_path, change, what):
     path = tmp_path / "golden.json"
     path.write_text(json.dumps({**WHOLE.as_dict(), **change}))
     with pytest.raises(DataError, match=what):
-        read_golden(path)
+        read_golden_record(path)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}"])
@@ -82,4 +82,4 @@ def test_what_is_no_json(tmp_path, content):
     path = tmp_path / "golden.json"
     path.write_text(content)
     with pytest.raises(DataError, match="cannot be read"):
-        read_golden(path)
+        read_golden_record(path)

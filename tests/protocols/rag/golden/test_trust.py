@@ -8,12 +8,16 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.protocols.rag.golden.summary import (
-    Golden,
+    GoldenRecord,
     GoldenRunSettings,
     HumanCheck,
-    Repeated,
+    JudgeRepeatability,
 )
-from embassay.protocols.rag.golden.trust import judge_warnings, note_passages_addressing_judge, rank_agreement
+from embassay.protocols.rag.golden.trust import (
+    judge_warnings,
+    measure_grade_rank_agreement,
+    note_passages_addressing_judge,
+)
 from embassay.stats import Estimate
 
 NONE = Estimate(None)
@@ -33,9 +37,9 @@ class Asked:
         return [{"grade": grade, "rank_rrf": place} for place, grade in enumerate(self.grades, 1)]
 
 
-def golden(**found) -> Golden:
+def golden(**found) -> GoldenRecord:
     settings = GoldenRunSettings("corpus", "questions", "wordllama", "rules", "judge", "bayes", 1337)
-    return Golden(settings, (), **found)
+    return GoldenRecord(settings, (), **found)
 
 
 def check(kappa: Estimate, graded: int = 40) -> HumanCheck:
@@ -85,15 +89,15 @@ def test_no_passage_of_the_sample_speaks_to_a_judge():
 
 def test_pairs_in_the_order_of_the_search():
     """By hand: of (5, 3), (5, 1), (3, 1) the search has all three; of (1, 5), (1, 1'), (5, 1') one of two."""
-    assert rank_agreement([Asked([5, 3, 1])]) == Estimate(1.0, n=3)
-    found = rank_agreement([Asked([5, 3, 1]), Asked([1, 5, 1])])
+    assert measure_grade_rank_agreement([Asked([5, 3, 1])]) == Estimate(1.0, n=3)
+    found = measure_grade_rank_agreement([Asked([5, 3, 1]), Asked([1, 5, 1])])
     assert (found.value, found.n) == (4 / 5, 5)
     assert (found.low, found.high) == (0.5, 1.0)
 
 
 def test_what_has_no_grade_or_is_not_done_counts_nothing():
     """One grade for all says nothing of the order, and is no zero."""
-    found = rank_agreement([Asked([4, 4, None]), Asked([5, 1], is_done=False)])
+    found = measure_grade_rank_agreement([Asked([4, 4, None]), Asked([5, 1], is_done=False)])
     assert found.value is None
     assert found.reason
 
@@ -103,7 +107,7 @@ def test_what_has_no_grade_or_is_not_done_counts_nothing():
     [
         ({"rank_agreement": Estimate(0.47, 0.41, 0.53, 900)}, "47% of pairs"),
         ({"rank_agreement": Estimate(0.56, 0.49, 0.63, 900)}, "56% of pairs"),
-        ({"repeated": Repeated(40, 4, kappa=CHANCE)}, "agrees with itself"),
+        ({"repeated": JudgeRepeatability(40, 4, kappa=CHANCE)}, "agrees with itself"),
         ({"human": (check(CHANCE),)}, "WITH A PERSON NO BETTER THAN CHANCE"),
         ({"labels": {"grade4plus5_pool_prevalence_median_percent": 70.0}}, "70%"),
     ],
@@ -117,7 +121,7 @@ def test_each_sign_of_a_judge_at_chance_is_a_warning(found, word):
 def test_a_few_repeats_leave_chance_open_and_no_more():
     """A real judge: kappa .33 from -.42 to .81 over 12 passages is no proof of chance, from -.1 to .1 it is."""
     for figure, proof in ((Estimate(0.33, -0.42, 0.81, 12), False), (CHANCE, True)):
-        repeated = Repeated(figure.n, 4, NONE, NONE, figure, NONE)
+        repeated = JudgeRepeatability(figure.n, 4, NONE, NONE, figure, NONE)
         (warning,) = judge_warnings(golden(repeated=repeated))
         assert ("close to random" in warning) == proof
         (warning,) = judge_warnings(golden(human=(check(figure),)))
@@ -128,10 +132,10 @@ def test_a_good_judge_is_not_warned_about():
     """Nor one of whom nothing is known."""
     assert judge_warnings(golden()) == ()
     known = {
-        "rank_agreement": Estimate(0.72, 0.64, 0.8, 900), "repeated": Repeated(40, 4, kappa=GOOD),
+        "rank_agreement": Estimate(0.72, 0.64, 0.8, 900), "repeated": JudgeRepeatability(40, 4, kappa=GOOD),
         "human": (check(GOOD), check(CHANCE, graded=0), check(CHANCE, graded=9)),
         "labels": {"grade4plus5_pool_prevalence_median_percent": 12.6},
     }  # fmt: skip
     assert judge_warnings(golden(**known)) == ()
-    few = Repeated(9, 4, kappa=replace(CHANCE, n=9))
+    few = JudgeRepeatability(9, 4, kappa=replace(CHANCE, n=9))
     assert judge_warnings(golden(repeated=few)) == ()

@@ -8,8 +8,15 @@ import json
 import numpy as np
 import pytest
 
-from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
-from embassay.protocols.rag.judges import GradeVerdict, NoVerdict, Ordering, Passage, Question, open_judge
+from embassay.errors import BudgetExceeded, ModelError, TextRefused, UnansweredPrompt, UsageError
+from embassay.protocols.rag.judges import (
+    GradeVerdict,
+    NoVerdict,
+    Passage,
+    PassageOrdering,
+    Question,
+    open_judge,
+)
 from embassay.protocols.rag.judges.chat import ChatJudge, ChatOptions
 from embassay.runs.store import CachedChat
 from embassay.systems.remote import Ledger
@@ -57,7 +64,7 @@ def test_a_grade_and_an_order(judge):
     _, sampling, schema = one.fake.asked[0]
     assert (sampling.temperature, sampling.top_p, schema) == (1.0, 1.0, None)
     assert 0 <= sampling.seed < 2**31
-    assert order(judge('{"order": ["C", "A", "B"]}')) == Ordering((2, 0, 1))
+    assert order(judge('{"order": ["C", "A", "B"]}')) == PassageOrdering((2, 0, 1))
 
 
 def test_eight_kinds_of_answers_that_are_none(judge):
@@ -68,7 +75,7 @@ def test_eight_kinds_of_answers_that_are_none(judge):
         one = judge(text, seed=seed)
         with pytest.raises(NoVerdict, match="no readable answer in 6 attempts") as told:
             grade(one)
-        assert isinstance(told.value, Unanswered)
+        assert isinstance(told.value, UnansweredPrompt)
         assert len(told.value.rejected) == len(one.fake.asked) == 6
         assert len({sampling.seed for _, sampling, _ in one.fake.asked}) == 6
         base = [0.5, 1, 2, 4, 8]
@@ -78,17 +85,17 @@ def test_eight_kinds_of_answers_that_are_none(judge):
 
 def test_what_was_rejected_before_a_grade_is_told(judge):
     """In words whose beginning is the kind of the fault; a model's silence is one too."""
-    one = judge('{"grade": 9}', Unanswered("declined.", "declined"), "Four.", '{"grade": 4}')
+    one = judge('{"grade": 9}', UnansweredPrompt("declined.", "declined"), "Four.", '{"grade": 4}')
     found = grade(one)
     assert (found.grade, found.attempts) == (4, 4)
     assert [said.partition(":")[0] for said in found.rejected] == ["out of range", "declined", "no JSON"]
     one = judge('{"order": ["A"]}', '{"order": ["B", "A", "C"]}')
-    assert order(one) == Ordering((1, 0, 2), 2, ("missing label: B, C",))
+    assert order(one) == PassageOrdering((1, 0, 2), 2, ("missing label: B, C",))
 
 
 def test_a_repair_asks_only_once(judge):
     """A single-shot order may be mended: what is left out comes last, what is unknown is dropped (spec rag 4.2)."""
-    assert order(judge('{"order": ["C", "X", "C"]}'), repair=True) == Ordering((2, 0, 1), 1, (), 2, 2)
+    assert order(judge('{"order": ["C", "X", "C"]}'), repair=True) == PassageOrdering((2, 0, 1), 1, (), 2, 2)
 
 
 def test_the_same_call_is_never_paid_twice(judge):

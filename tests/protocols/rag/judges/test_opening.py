@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.judges import JUDGES, describe_judge, is_remote, open_judge
+from embassay.protocols.rag.judges import JUDGES, describe_judge, is_language_model_spec, open_judge
 from embassay.protocols.rag.judges.chat import ChatJudge
 
 
@@ -40,10 +40,10 @@ def test_specs_that_name_none(spec, what, monkeypatch):
 
 
 def test_which_judges_cost():
-    assert is_remote("ollama:gemma3:27b")
-    assert is_remote("llm:openai:x")
-    assert not is_remote("recorded:x")
-    assert not is_remote("simulated:x")
+    assert is_language_model_spec("ollama:gemma3:27b")
+    assert is_language_model_spec("llm:openai:x")
+    assert not is_language_model_spec("recorded:x")
+    assert not is_language_model_spec("simulated:x")
 
 
 def test_the_registry():

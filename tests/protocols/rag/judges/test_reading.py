@@ -13,9 +13,9 @@ from embassay.protocols.kernel.inputs import make_letter_labels
 from embassay.protocols.rag.judges.chat import (
     CompletedOrder,
     MalformedJudgement,
-    complete_order,
-    grade_of,
-    order_of,
+    complete_partial_order,
+    parse_grade_answer,
+    parse_order_answer,
 )
 
 GRADES = {
@@ -76,14 +76,14 @@ NO_ORDERS = {
 @pytest.mark.parametrize(("text", "grade"), GRADES.items())
 def test_a_grade(text, grade):
     """The JSON that was asked for; a code fence around it does no harm."""
-    assert grade_of(text) == grade
+    assert parse_grade_answer(text) == grade
 
 
 @pytest.mark.parametrize(("text", "why"), NO_GRADES.items(), ids=lambda text: text[:30])
 def test_no_grade(text, why):
     """Nothing is rounded, cut or picked out; what was wrong is said, and in few words."""
     with pytest.raises(MalformedJudgement) as told:
-        grade_of(text)
+        parse_grade_answer(text)
     assert str(told.value).startswith(why)
     assert str(told.value).startswith(told.value.kind)
     assert len(str(told.value)) < 120
@@ -92,14 +92,14 @@ def test_no_grade(text, why):
 @pytest.mark.parametrize(("text", "order"), ORDERS.items())
 def test_an_order(text, order):
     """Every label once, best first."""
-    assert order_of(text, make_letter_labels(3)) == order
+    assert parse_order_answer(text, make_letter_labels(3)) == order
 
 
 @pytest.mark.parametrize(("text", "why"), NO_ORDERS.items(), ids=lambda text: text[:30])
 def test_no_order(text, why):
     """An order that is not whole is none."""
     with pytest.raises(MalformedJudgement) as told:
-        order_of(text, make_letter_labels(3))
+        parse_order_answer(text, make_letter_labels(3))
     assert str(told.value).startswith(why)
 
 
@@ -108,8 +108,8 @@ def test_every_permutation_is_read_as_it_is(order):
     """With as many labels as a prompt may show, repaired or not."""
     names = make_letter_labels(len(order))
     text = json.dumps({"order": [names[place] for place in order]})
-    assert order_of(text, names) == tuple(order)
-    assert complete_order(text, names) == CompletedOrder(tuple(order))
+    assert parse_order_answer(text, names) == tuple(order)
+    assert complete_partial_order(text, names) == CompletedOrder(tuple(order))
 
 
 @given(st.lists(st.sampled_from([*make_letter_labels(6), "X", ""]), max_size=12))
@@ -120,9 +120,9 @@ def test_a_mended_order_is_a_permutation(said):
     named = list(dict.fromkeys(names.index(label) for label in said if label in names))
     if not named:
         with pytest.raises(MalformedJudgement, match="unknown label"):
-            complete_order(text, names)
+            complete_partial_order(text, names)
         return
-    found = complete_order(text, names)
+    found = complete_partial_order(text, names)
     assert sorted(found.order) == list(range(6))
     assert list(found.order[: len(named)]) == named
     assert list(found.order[len(named) :]) == sorted(set(range(6)) - set(named))
@@ -133,11 +133,11 @@ def test_a_mended_order_is_a_permutation(said):
 def test_no_answer_breaks_the_reader(text):
     """It is a grade from 1 to 5, an order, or MalformedJudgement."""
     with suppress(MalformedJudgement):
-        assert grade_of(text) in (1, 2, 3, 4, 5)
+        assert parse_grade_answer(text) in (1, 2, 3, 4, 5)
     with suppress(MalformedJudgement):
-        assert sorted(order_of(text, make_letter_labels(3))) == [0, 1, 2]
+        assert sorted(parse_order_answer(text, make_letter_labels(3))) == [0, 1, 2]
     with suppress(MalformedJudgement):
-        assert sorted(complete_order(text, make_letter_labels(3)).order) == [0, 1, 2]
+        assert sorted(complete_partial_order(text, make_letter_labels(3)).order) == [0, 1, 2]
 
 
 @given(st.integers(1, 700))
@@ -159,5 +159,5 @@ def test_labels_are_distinct(n):
 def test_odd_answers_are_refused_by_their_shape(text, kind):
     """So that a list of failures says what a model does wrong."""
     with pytest.raises(MalformedJudgement) as caught:
-        grade_of(text)
+        parse_grade_answer(text)
     assert caught.value.kind == kind

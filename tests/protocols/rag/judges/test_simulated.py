@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import make_letter_labels
 from embassay.protocols.rag.judges import NoVerdict, Passage, Question, open_judge
-from embassay.protocols.rag.judges.chat import MalformedJudgement, grade_of, order_of
+from embassay.protocols.rag.judges.chat import MalformedJudgement, parse_grade_answer, parse_order_answer
 from embassay.protocols.rag.judges.simulation import (
     MALFORMED_GRADES,
     JudgeNoise,
     SimulatedJudge,
-    make_malformed_orders,
+    make_malformed_order_answers,
 )
 
 Q = Question("q", "Why?")
@@ -153,16 +153,16 @@ def test_calls_that_fail_fail_again():
 @pytest.mark.parametrize("text", MALFORMED_GRADES)
 def test_what_it_says_is_really_no_grade(text):
     with pytest.raises(MalformedJudgement):
-        grade_of(text)
+        parse_grade_answer(text)
 
 
 @pytest.mark.parametrize("n", [2, 5])
 def test_what_it_says_is_really_no_order(n):
     names = make_letter_labels(n)
-    for text in make_malformed_orders(names):
+    for text in make_malformed_order_answers(names):
         with pytest.raises(MalformedJudgement):
-            order_of(text, names)
-    assert len(make_malformed_orders(names)) >= 8
+            parse_order_answer(text, names)
+    assert len(make_malformed_order_answers(names)) >= 8
 
 
 QRELS = {

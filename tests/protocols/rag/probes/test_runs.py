@@ -12,7 +12,7 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.kernel.session import SilentListener
-from embassay.runs.folder import Cell
+from embassay.runs.folder import RunCell
 from stub import StubServer
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
@@ -24,7 +24,7 @@ class Stops(SilentListener):
     def __init__(self) -> None:
         self.cells = 0
 
-    def started(self, cell: Cell) -> None:
+    def started(self, cell: RunCell) -> None:
         self.cells += 1
         if self.cells == 2:
             raise KeyboardInterrupt

@@ -11,14 +11,14 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.probes.bundles import Person, open_material
+from embassay.protocols.rag.probes.bundles import AuthorName, open_bundle_material
 from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.questions import NoiseQuestions, load_questions
-from embassay.protocols.rag.probes.signatures import Signatures, draw_signatures, sign_collection
+from embassay.protocols.rag.probes.signatures import AuthorSignatures, draw_signatures, sign_collection
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
-ALICE, BOB = Person("Alice", "Dupont"), Person("Bob", "Hill")
-PEOPLE = open_material("en").people
+ALICE, BOB = AuthorName("Alice", "Dupont"), AuthorName("Bob", "Hill")
+PEOPLE = open_bundle_material("en").people
 
 
 def collection(corpus: tuple[str, ...], *relevant: set[int]) -> NoiseQuestions:
@@ -30,7 +30,7 @@ def collection(corpus: tuple[str, ...], *relevant: set[int]) -> NoiseQuestions:
 
 
 TIDES = collection(("The tide turns. It is the moon.", "Ships wait"), {0})
-SIGNED = Signatures((ALICE,), (ALICE, BOB), (ALICE, Person("Alice", "Fupont")))
+SIGNED = AuthorSignatures((ALICE,), (ALICE, BOB), (ALICE, AuthorName("Alice", "Fupont")))
 
 
 @pytest.mark.parametrize(

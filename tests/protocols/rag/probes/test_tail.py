@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from embassay.cli.main import with_commands
+from embassay.cli.main import build_app_with_commands
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.probes.tail import TailRequest, compare_lists, measure_tails
+from embassay.protocols.rag.probes.tail import (
+    RecallTailRequest,
+    compare_with_exact_lists,
+    measure_recall_tails,
+)
 
 
 def write_run(path: Path, lists: dict[str, list[str]]) -> str:
@@ -45,7 +49,7 @@ def planted(tmp_path: Path) -> tuple[str, str, str]:
 def test_a_mean_that_hides_questions_is_named(tmp_path: Path) -> None:
     """Mean .8, least .05: the questions behind it are named, and the tag that they share."""
     run, exact, queries = planted(tmp_path)
-    tails = measure_tails(TailRequest((run,), exact, 20, queries=queries))
+    tails = measure_recall_tails(RecallTailRequest((run,), exact, 20, queries=queries))
     every, rare, usual = tails.tails
     assert (every.mean, every.least, every.n, every.bad) == (pytest.approx(0.8), 0.05, 20, 3)
     assert every.p5 == 0.05
@@ -62,11 +66,11 @@ def test_ties_missing_lists_and_short_lists(tmp_path: Path) -> None:
     passages for is compared on these."""
     exact = {"q": [("a", 3.0), ("b", 2.0), ("c", 2.0)], "r": [("a", 1.0)], "s": [("a", 1.0)]}
     found = {"q": [("a", 0.9), ("c", 0.8)], "r": [("z", 0.9), ("a", 0.5)]}
-    assert compare_lists(found, exact, 2) == {"q": 1.0, "r": 1.0, "s": 0.0}
-    assert compare_lists(found, exact, 1) == {"q": 1.0, "r": 0.0, "s": 0.0}
+    assert compare_with_exact_lists(found, exact, 2) == {"q": 1.0, "r": 1.0, "s": 0.0}
+    assert compare_with_exact_lists(found, exact, 1) == {"q": 1.0, "r": 0.0, "s": 0.0}
     run = write_run(tmp_path / "r.trec", {"q": ["a"], "extra": ["b"]})
     whole = write_run(tmp_path / "e.trec", {"q": ["a", "b"], "s": ["a"]})
-    tails = measure_tails(TailRequest((f"mine={run}",), whole, 2))
+    tails = measure_recall_tails(RecallTailRequest((f"mine={run}",), whole, 2))
     assert tails.tails[0].missing == 1
     assert tails.tails[0].mean == 0.25
     assert len(tails.notes) == 3
@@ -76,16 +80,16 @@ def test_the_command(tmp_path: Path) -> None:
     """The sentence first, then the table; JSON and a folder have the same; files that do not belong are refused."""
     run, exact, queries = planted(tmp_path)
     words = ["rag", "probe", "tail", "--run", run, "--exact", exact, "-k", "20", "--queries", queries]
-    told = CliRunner().invoke(with_commands("rag"), [*words, "--out", str(tmp_path / "out")])
+    told = CliRunner().invoke(build_app_with_commands("rag"), [*words, "--out", str(tmp_path / "out")])
     assert told.exit_code == 0, told.output
     assert told.output.startswith("ann: mean recall@20 0.800, 5th percentile 0.050, least 0.050")
     assert "passes 1%" in told.output
-    plain = json.loads(CliRunner().invoke(with_commands("rag"), [*words, "--json"]).stdout)
+    plain = json.loads(CliRunner().invoke(build_app_with_commands("rag"), [*words, "--json"]).stdout)
     kept = json.loads((tmp_path / "out" / "tail.json").read_text())
     assert plain["tails"] == kept["tails"]
     strange = write_run(tmp_path / "strange.trec", {"x": ["a"]})
     with pytest.raises(DataError, match="none of the questions of the exact search"):
-        measure_tails(TailRequest((strange,), exact))
+        measure_recall_tails(RecallTailRequest((strange,), exact))
     for wrong in ({"cutoff": 0}, {"floor": 0.0}):
         with pytest.raises(UsageError):
-            TailRequest((run,), exact, **wrong)  # type: ignore[arg-type]
+            RecallTailRequest((run,), exact, **wrong)  # type: ignore[arg-type]

@@ -14,12 +14,12 @@ from embassay.protocols.rag.probes.twins import (
     CHANGES,
     STATUS,
     CopyGroups,
-    change_status,
-    copy_text,
-    make_twins,
+    copy_as_print_version,
+    make_version_twins,
     negate_sentence,
+    reverse_status_word,
 )
-from embassay.protocols.rag.probes.versions import REMEDIES, apply_remedy
+from embassay.protocols.rag.probes.versions import REMEDIES, apply_duplicate_remedy
 from embassay.records import Documents, RetrievalSet
 from embassay.runs.folder import RunFolder
 
@@ -47,7 +47,7 @@ def data() -> RetrievalSet:
 
 def test_twins_differ_in_one_thing(data: RetrievalSet) -> None:
     """Every kind of change comes in, as often as the others; each passage has one twin, each question its own."""
-    twins, left = make_twins(data, 100, 2, seed=1, lang="en")
+    twins, left = make_version_twins(data, 100, 2, seed=1, lang="en")
     assert left == 1
     assert sorted(twin.current for twin in twins) == list(range(8))
     assert sorted(twin.change for twin in twins) == sorted(CHANGES * 2)
@@ -58,15 +58,15 @@ def test_twins_differ_in_one_thing(data: RetrievalSet) -> None:
             assert after == [*before[:4], "not", *before[4:]]
         else:
             assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
-        assert twin.copies == (copy_text(text, 1), copy_text(text, 2))
-    assert make_twins(data, 3, 2, seed=1, lang="en")[0] == twins[:3]
+        assert twin.copies == (copy_as_print_version(text, 1), copy_as_print_version(text, 2))
+    assert make_version_twins(data, 3, 2, seed=1, lang="en")[0] == twins[:3]
 
 
 def test_status_and_negation() -> None:
     """Words of status turn round, in pairs; a text without any, or in a language without rules, stays."""
     assert all(STATUS[STATUS[word]] == word for word in STATUS)
-    assert change_status("Reactive powder.") is None
-    assert change_status("It is inactive, and open.") == "It is active, and open."
+    assert reverse_status_word("Reactive powder.") is None
+    assert reverse_status_word("It is inactive, and open.") == "It is active, and open."
     assert negate_sentence("A list of names. It was long.") == "A list of names. It was not long."
     assert negate_sentence("Names, and no more") is None
 
@@ -74,7 +74,7 @@ def test_status_and_negation() -> None:
 def test_remedies_on_a_list() -> None:
     """By hand: 1 and 9 are versions of one passage, 9 the old; 4 stands alone."""
     groups = [0, 1, 0]
-    left = {remedy: apply_remedy([9, 4, 1], groups, remedy, originals=5) for remedy in REMEDIES}
+    left = {remedy: apply_duplicate_remedy([9, 4, 1], groups, remedy, originals=5) for remedy in REMEDIES}
     assert left == {"": [9, 4, 1], "recency": [1, 4, 9], "deduplicated": [9, 4], "both": [1, 4]}
 
 
@@ -174,14 +174,14 @@ def test_the_command(data: RetrievalSet, tmp_path: Path) -> None:
     """Tables on the terminal, the same again on resume; sizes that cannot be are refused."""
     from typer.testing import CliRunner
 
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     words = ["rag", "probe", "versions", "-s", "bm25", "-d", str(write_data(tmp_path / "data", data))]
     words += ["--tokenizer", "words", "--resamples", "50", "--out", str(tmp_path / "run")]
-    told = CliRunner().invoke(with_commands("rag"), words)
+    told = CliRunner().invoke(build_app_with_commands("rag"), words)
     assert told.exit_code == 0, told.output
     assert "recency" in told.output
-    again = CliRunner().invoke(with_commands("rag"), words)
+    again = CliRunner().invoke(build_app_with_commands("rag"), words)
     assert again.exit_code == 0
     assert (tmp_path / "run" / "tables" / "versions_copies.csv").exists()
     for wrong in ({"copies": 0}, {"near": 0.1}, {"cutoff": 0}):

@@ -18,20 +18,20 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.data.documents import PlacedPassage
-from embassay.document.blocks import plain_text
+from embassay.document.blocks import join_sentence_text
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.questions.checks import (
-    find_fault,
-    find_span,
-    is_copy,
-    longest_shared_run,
+    find_longest_shared_run,
+    find_question_fault,
+    find_quotation_span,
+    is_copy_of_passage,
     mistype_question,
 )
 from embassay.protocols.questions.drafts import _find_quotation, find_near_repeats
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import QuestionAttempt, questions
-from embassay.report.rag.questions import describe_verdict
+from embassay.report.rag.questions import describe_questions_verdict
 from stub.asking import PLANTED, asking
 from stub.chat import Reply, Turn
 from stub.paraphrasing import share
@@ -101,12 +101,12 @@ def test_documents_that_ask_nothing_are_told(tmp_path: Path) -> None:
     """A script that goes on would search for no question: the command ends like one on a file at fault."""
     from typer.testing import CliRunner
 
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("# A\n\nThe shop opens at nine.\n")
     words = ["rag", "questions", "--corpus", str(tmp_path / "docs"), "--out", str(tmp_path / "asked")]
-    told = CliRunner().invoke(with_commands("rag"), words)
+    told = CliRunner().invoke(build_app_with_commands("rag"), words)
     assert isinstance(told.exception, DataError)
     assert "There is no question" in str(told.exception)
 
@@ -141,9 +141,9 @@ def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: P
 
 
 def _placed(corpus: Path) -> tuple[PlacedPassage, ...]:
-    from embassay.data.documents import passage_places
+    from embassay.data.documents import read_placed_passages
 
-    return passage_places(open_dataset(str(corpus)))
+    return read_placed_passages(open_dataset(str(corpus)))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_nothing_is_asked_twice(corpus: Path, tmp_path: Path) -> None:
         questions(corpus, out=tmp_path / "run", **given)
         assert stub.requests.total() - first == 2  # one draft: written and checked
         assert (run.path / "export" / "queries.jsonl").read_bytes() == exported
-        foreseen = QuestionAttempt().foreseen(
+        foreseen = QuestionAttempt().forecast_request_cost(
             QuestionsRequest(str(corpus), **{k: v for k, v in given.items() if k != "cache"}), out=run.path
         )
         assert sum(one.requests or 0 for one in foreseen.cells) == 0
@@ -217,7 +217,7 @@ def test_money_is_limited(corpus: Path, tmp_path: Path) -> None:
     with StubServer(chat=asking()) as stub:
         priced = llm(stub, "&price=100&price_output=100&concurrency=1")
         request = QuestionsRequest(str(corpus), priced, kinds=("fact",), options=QuestionsOptions(n=8))
-        usd = QuestionAttempt().foreseen(request).usd
+        usd = QuestionAttempt().forecast_request_cost(request).usd
         assert usd is not None
         with pytest.raises(BudgetExceeded):
             questions(
@@ -276,7 +276,7 @@ def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> No
         priced = llm(stub, "&price=1000&price_output=4000")
         given: dict[str, Any] = {"kinds": ("fact", "typo"), "options": QuestionsOptions(n=100, near=1.0)}
         request = QuestionsRequest(str(folder), priced, **given)
-        before = QuestionAttempt().foreseen(request)
+        before = QuestionAttempt().forecast_request_cost(request)
         run = questions(folder, out=tmp_path / "run", llm=priced, listener=hearing, **given)
         asked = stub.requests.total()
     spent = run.manifest["spent"]["usd"]
@@ -294,7 +294,7 @@ def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> No
     assert any("every first draft" in note for note in before.notes)
     kept = (run.path / "drafts.jsonl").read_text().splitlines(keepends=True)
     (run.path / "drafts.jsonl").write_text("".join(kept[:100]))
-    after = QuestionAttempt().foreseen(request, out=run.path)
+    after = QuestionAttempt().forecast_request_cost(request, out=run.path)
     there = [json.loads(line) for line in kept[:100]]
     calls = sum(
         one["attempts"] + sum(o in ("kept", "not answerable") for o in (*one["rejected"], one["outcome"]))
@@ -372,26 +372,26 @@ PASSAGE = PlacedPassage(
     ],
 )
 def test_checks_that_need_no_model(question: str, kind: str, outcome: str | None) -> None:
-    found = find_fault(question, kind, PASSAGE, QuestionsOptions())
+    found = find_question_fault(question, kind, PASSAGE, QuestionsOptions())
     assert (found[0] if found else None) == outcome
 
 
 def test_runs_of_words_and_spans() -> None:
-    assert longest_shared_run(["a", "b", "c"], ["c", "a", "b", "a"]) == 2
-    assert is_copy("one two three four five six", "x one two three four five six y", "fact", 1.0)
-    assert find_span("It  burns\noil.", "“Burns oil …”") == (4, 13)
-    assert find_span("It burns oil.", "gas") is None
+    assert find_longest_shared_run(["a", "b", "c"], ["c", "a", "b", "a"]) == 2
+    assert is_copy_of_passage("one two three four five six", "x one two three four five six y", "fact", 1.0)
+    assert find_quotation_span("It  burns\noil.", "“Burns oil …”") == (4, 13)
+    assert find_quotation_span("It burns oil.", "gas") is None
 
 
 def test_a_quotation_is_found_under_marks_of_markdown():
     """A real model's, of this documentation: it leaves out the stars, three times refused as ungrounded."""
     body = "- **Hard negatives** are the query's own candidates, else documents that\n  BM25 ranks (`--negatives`)."
     quote = "Hard negatives are the query's own candidates, else documents that BM25 ranks (`--negatives`)."
-    start, end = find_span(body, quote)
+    start, end = find_quotation_span(body, quote)
     assert body[start:end].startswith("Hard negatives** are")
     assert body[start:end].endswith("(`--negatives`)")
-    assert find_span(body, "Hard positives are the query's own candidates") is None
-    assert find_span("a * b is a product", "a * b is") == (0, 8)
+    assert find_quotation_span(body, "Hard positives are the query's own candidates") is None
+    assert find_quotation_span("a * b is a product", "a * b is") == (0, 8)
 
 
 def test_typing_errors_change_letters_within_words() -> None:
@@ -500,5 +500,5 @@ def test_a_model_goes_by_its_label_not_its_address() -> None:
         {"source": "openai:small?base_url=http://127.0.0.1:8091/v1&concurrency=4"},
         {"source": "documents"},
     ]
-    said = " ".join(plain_text(sentence) for sentence in describe_verdict(asked, {}).lede)
+    said = " ".join(join_sentence_text(sentence) for sentence in describe_questions_verdict(asked, {}).lede)
     assert said == "Of these 50% from openai:small, 50% from the documents themselves."

@@ -7,10 +7,15 @@ from collections.abc import Sequence
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking import Call, Candidate
-from embassay.protocols.rag.ranking.engines import ENGINES, Grades, SingleShot, is_answer
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate
+from embassay.protocols.rag.ranking.engines import ENGINES, GradesEngine, SingleShotEngine, is_answer_to_batch
 
-POOL = [Candidate("c", 3, 3), Candidate("a", 5, 2), Candidate("b", 3, 1), Candidate("d", None, 4)]
+POOL = [
+    RankedCandidate("c", 3, 3),
+    RankedCandidate("a", 5, 2),
+    RankedCandidate("b", 3, 1),
+    RankedCandidate("d", None, 4),
+]
 SPECS = [
     "grades",
     "single_shot",
@@ -21,8 +26,8 @@ SPECS = [
 ]
 
 
-def pool(n: int) -> list[Candidate]:
-    return [Candidate(f"d{i:02d}", 1 + i % 5, i + 1) for i in range(n)]
+def pool(n: int) -> list[RankedCandidate]:
+    return [RankedCandidate(f"d{i:02d}", 1 + i % 5, i + 1) for i in range(n)]
 
 
 def backwards(shown: Sequence[int]) -> tuple[int, ...]:
@@ -31,14 +36,14 @@ def backwards(shown: Sequence[int]) -> tuple[int, ...]:
 
 def test_grades_ask_nobody() -> None:
     """By grade, then rank; who has no grade stands by the mean of the others, 3.67 here."""
-    ranker = Grades().start(POOL, query="q", top=2, seed=1)
+    ranker = GradesEngine().start(POOL, query="q", top=2, seed=1)
     assert not ranker.proposals()
     ranking = ranker.ranking()
     assert [POOL[i].id for i in ranking.order] == ["a", "d", "b", "c"]
     assert ranking.scores == (3.0, 5.0, 3.0, pytest.approx(11 / 3))
     assert ranking.exposures == (0, 0, 0, 0)
     with pytest.raises(ValueError, match="answers to"):
-        ranker.learn([Call((0, 1), (1, 0))])
+        ranker.learn([JudgeOrderAnswer((0, 1), (1, 0))])
 
 
 @pytest.mark.parametrize(("shown", "ids"), [("fusion", "bacd"), ("grades", "adbc")])
@@ -48,7 +53,7 @@ def test_a_single_answer_orders_all(shown: str, ids: str) -> None:
     (proposal,) = ranker.proposals()
     assert "".join(POOL[i].id for i in proposal) == ids
     assert [POOL[i].id for i in ranker.ranking().order] == ["a", "d", "b", "c"]
-    ranker.learn([Call(proposal, (2, 0, 3, 1))])
+    ranker.learn([JudgeOrderAnswer(proposal, (2, 0, 3, 1))])
     ranking = ranker.ranking()
     assert not ranker.proposals()
     assert ranking.order == (2, 0, 3, 1)
@@ -58,7 +63,7 @@ def test_a_single_answer_orders_all(shown: str, ids: str) -> None:
 
 def test_a_shuffled_single_shot_depends_on_the_seed() -> None:
     """Repeats of it show the pool in other orders, the same for one seed."""
-    engine = SingleShot(shown="shuffled")
+    engine = SingleShotEngine(shown="shuffled")
     proposals = [engine.start(pool(30), query="q", top=20, seed=seed).proposals()[0] for seed in (1, 1, 2)]
     assert proposals[0] == proposals[1] != proposals[2]
     assert sorted(proposals[2]) == list(range(30))
@@ -67,7 +72,7 @@ def test_a_shuffled_single_shot_depends_on_the_seed() -> None:
 @pytest.mark.parametrize("n", [0, 1])
 def test_nothing_is_asked_of_less_than_two(n: int) -> None:
     """An empty pool, or one passage, needs no judge."""
-    ranker = SingleShot().start(pool(n), query="q", top=20, seed=1)
+    ranker = SingleShotEngine().start(pool(n), query="q", top=20, seed=1)
     assert not ranker.proposals()
     assert ranker.ranking().order == tuple(range(n))
     assert ranker.ranking().stopped == "few"
@@ -94,7 +99,7 @@ def test_what_every_engine_does(spec: str, n: int) -> None:
         if not shown:
             break
         for ranker in rankers:
-            ranker.learn([Call(batch, backwards(batch)) for batch in shown])
+            ranker.learn([JudgeOrderAnswer(batch, backwards(batch)) for batch in shown])
         for ranker in rankers:
             engine.share({"q": ranker})
 
@@ -121,8 +126,9 @@ def test_wrong_names_get_the_nearest() -> None:
 
 def test_an_answer_orders_what_was_shown() -> None:
     """Neither fewer, nor others, nor one twice, nor in another order shown."""
-    assert is_answer((3, 1, 2), Call((3, 1, 2), (1, 2, 3)))
+    assert is_answer_to_batch((3, 1, 2), JudgeOrderAnswer((3, 1, 2), (1, 2, 3)))
     for call in (
-        Call((3, 1, 2), (1, 2)), Call((3, 1, 2), (1, 2, 4)), Call((3, 1, 2), (1, 1, 2)), Call((1, 2, 3), (1, 2, 3)),
+        JudgeOrderAnswer((3, 1, 2), (1, 2)), JudgeOrderAnswer((3, 1, 2), (1, 2, 4)),
+        JudgeOrderAnswer((3, 1, 2), (1, 1, 2)), JudgeOrderAnswer((1, 2, 3), (1, 2, 3)),
     ):  # fmt: skip
-        assert not is_answer((3, 1, 2), call)
+        assert not is_answer_to_batch((3, 1, 2), call)

@@ -7,14 +7,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from embassay.protocols.rag.ranking import Call, Candidate
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate
 from embassay.protocols.rag.ranking.reliability import (
     QueryAnswers,
-    count_consistency,
-    count_exposure,
-    fit_scores,
-    judge_noise,
-    judge_notes,
+    count_candidate_exposure,
+    count_contradictions_and_circles,
+    estimate_judge_noise,
+    fit_score_posteriors,
+    list_judge_notes,
     place_gains,
 )
 
@@ -27,27 +27,27 @@ def answers(
     rng = np.random.default_rng(seed)
     utilities = rng.standard_normal(n)
     candidates = tuple(
-        Candidate(f"d{i}", int(np.clip(round(3 + u), 1, 5)) if graded else None, i + 1)
+        RankedCandidate(f"d{i}", int(np.clip(round(3 + u), 1, 5)) if graded else None, i + 1)
         for i, u in enumerate(utilities)
     )
     found = []
     for _ in range(calls):
         shown = rng.permutation(n)[:5]
         seen = utilities[shown] + noise * rng.standard_normal(5) + np.linspace(bias, -bias, 5)
-        found.append(Call(tuple(shown.tolist()), tuple(shown[np.argsort(-seen)].tolist())))
+        found.append(JudgeOrderAnswer(tuple(shown.tolist()), tuple(shown[np.argsort(-seen)].tolist())))
     return QueryAnswers(candidates, tuple(found))
 
 
 def of(*orders: tuple[int, ...]) -> QueryAnswers:
     """Answers as given on five candidates of grade 3, shown as they were ordered."""
-    candidates = tuple(Candidate(f"d{i}", 3, i + 1) for i in range(5))
-    return QueryAnswers(candidates, tuple(Call(order, order) for order in orders))
+    candidates = tuple(RankedCandidate(f"d{i}", 3, i + 1) for i in range(5))
+    return QueryAnswers(candidates, tuple(JudgeOrderAnswer(order, order) for order in orders))
 
 
 def test_contradictions_by_hand() -> None:
     """0 over 1 twice and 1 over 0 once is one pair, contradicted; 0 over 2 twice is one that is not; 3 over 4 was seen
     once and does not count."""
-    found = count_consistency([of((0, 1), (1, 0), (0, 1), (0, 2), (0, 2), (3, 4))])
+    found = count_contradictions_and_circles([of((0, 1), (1, 0), (0, 1), (0, 2), (0, 2), (3, 4))])
     assert (found.pairs, found.contradicted) == (2, 1)
     assert found.share is not None
     assert found.share.value == 0.5
@@ -58,16 +58,16 @@ def test_circles_by_hand() -> None:
     """0 over 1 over 2 over 0 is a circle; 0 over 3 and 3 over 1 close a second three, which is none. A draw has no
     majority and makes no three."""
     circle = [(0, 1), (1, 2), (2, 0)]
-    found = count_consistency([of(*circle, (0, 3), (3, 1))])
+    found = count_contradictions_and_circles([of(*circle, (0, 3), (3, 1))])
     assert (found.triads, found.circles) == (2, 1)
-    assert count_consistency([of(*circle, (1, 0))]).triads == 0
-    assert count_consistency([of((0, 1, 2, 3, 4))]).circles == 0
-    assert count_consistency([of((0, 1, 2, 3, 4))]).triads == 10
+    assert count_contradictions_and_circles([of(*circle, (1, 0))]).triads == 0
+    assert count_contradictions_and_circles([of((0, 1, 2, 3, 4))]).circles == 0
+    assert count_contradictions_and_circles([of((0, 1, 2, 3, 4))]).triads == 10
 
 
 def test_a_judge_without_noise_never_contradicts_itself() -> None:
     """Both shares are 0, and as they never vary there is no interval."""
-    found = count_consistency([answers(seed) for seed in range(4)])
+    found = count_contradictions_and_circles([answers(seed) for seed in range(4)])
     assert found.pairs > 300
     assert found.share is not None
     assert found.share.value == 0
@@ -81,7 +81,7 @@ def test_noise_makes_contradictions_and_circles() -> None:
     """More noise, more of both."""
     shares = []
     for noise in (0.1, 0.4, 1.5):
-        found = count_consistency([answers(seed, noise=noise) for seed in range(6)])
+        found = count_contradictions_and_circles([answers(seed, noise=noise) for seed in range(6)])
         assert found.share is not None
         assert found.circular is not None
         assert found.share.low < found.share.value < found.share.high
@@ -93,12 +93,12 @@ def test_noise_makes_contradictions_and_circles() -> None:
 def test_nothing_judged() -> None:
     """No answers, no candidates: nothing to tell, and no warning."""
     for queries in ([], [of()], [QueryAnswers((), ())]):
-        found = count_consistency(queries)
+        found = count_contradictions_and_circles(queries)
         assert (found.pairs, found.share, found.triads, found.circular) == (0, None, 0, None)
         assert place_gains(queries) is None
-        assert judge_noise(queries) is None
-        assert judge_notes(queries) == ()
-    assert count_exposure([]) is None
+        assert estimate_judge_noise(queries) is None
+        assert list_judge_notes(queries) == ()
+    assert count_candidate_exposure([]) is None
 
 
 @pytest.mark.parametrize("graded", [True, False])
@@ -134,8 +134,8 @@ def test_one_query_resamples_its_answers() -> None:
 def test_gains_by_hand() -> None:
     """Shown 1, 0, 2 with grades 5, 3, 3 for 0, 1, 2: by grade 0 comes first and the others share places 1 and 2. The
     answer 1, 2, 0 puts the first shown 1.5 better, the second 2 worse, the third .5 better."""
-    candidates = (Candidate("a", 5, 3), Candidate("b", 3, 1), Candidate("c", 3, 2))
-    call = Call((1, 0, 2), (1, 2, 0))
+    candidates = (RankedCandidate("a", 5, 3), RankedCandidate("b", 3, 1), RankedCandidate("c", 3, 2))
+    call = JudgeOrderAnswer((1, 0, 2), (1, 2, 0))
     found = place_gains([QueryAnswers(candidates, (call, call))])
     assert found is not None
     assert [gain.value for gain in found.gains] == [1.5, -2.0, 0.5]
@@ -144,10 +144,12 @@ def test_gains_by_hand() -> None:
 def test_places_that_say_something_are_not_judged_by() -> None:
     """Passages shown by fusion rank, or from the best grade down: what stands first is better, so nothing is said."""
     by_rank = QueryAnswers(
-        tuple(Candidate(f"d{i}", None, i) for i in range(6)), (Call((0, 2, 5), (2, 0, 5)),) * 3
+        tuple(RankedCandidate(f"d{i}", None, i) for i in range(6)),
+        (JudgeOrderAnswer((0, 2, 5), (2, 0, 5)),) * 3,
     )
     by_grade = QueryAnswers(
-        tuple(Candidate(f"d{i}", 5 - i, 9 - i) for i in range(5)), (Call((0, 2, 4), (2, 0, 4)),)
+        tuple(RankedCandidate(f"d{i}", 5 - i, 9 - i) for i in range(5)),
+        (JudgeOrderAnswer((0, 2, 4), (2, 0, 4)),),
     )
     assert place_gains([by_rank]) is None
     assert place_gains([by_grade]) is None
@@ -155,7 +157,7 @@ def test_places_that_say_something_are_not_judged_by() -> None:
 
 def test_exposure() -> None:
     """How often candidates were shown: 0 three times, 1 and 2 once, 3 and 4 never."""
-    found = count_exposure([of((0, 1), (0, 2), (0,))])
+    found = count_candidate_exposure([of((0, 1), (0, 2), (0,))])
     assert found is not None
     assert (found.least, found.median, found.most, found.never) == (0, 1.0, 3, 2)
 
@@ -166,7 +168,7 @@ def test_the_noise_of_a_judge_is_found(noise: float) -> None:
     pools = [np.random.default_rng(seed).standard_normal(16) for seed in range(3)]
     gaps = np.concatenate([(one[:, None] - one)[np.triu_indices(16, 1)] for one in pools])
     share = ndtr(-np.abs(gaps) / (noise * np.sqrt(2))).mean()
-    found = judge_noise([answers(seed, n=16, calls=40, noise=noise) for seed in range(3)])
+    found = estimate_judge_noise([answers(seed, n=16, calls=40, noise=noise) for seed in range(3)])
     assert found is not None
     assert found.value == pytest.approx(share, abs=0.03)
     assert found.low <= found.value <= found.high
@@ -174,16 +176,18 @@ def test_the_noise_of_a_judge_is_found(noise: float) -> None:
 
 def test_too_few_answers_say_nothing_of_noise() -> None:
     """Queries with fewer than ten answers are left out."""
-    assert judge_noise([answers(1, calls=9)]) is None
+    assert estimate_judge_noise([answers(1, calls=9)]) is None
 
 
 def test_notes_are_sentences() -> None:
     """A favour that is sure is named, one that is not is said not to be seen."""
-    favour, circles, shown = judge_notes([answers(seed, noise=0.5, bias=0.6) for seed in range(5)])
+    favour, circles, shown = list_judge_notes([answers(seed, noise=0.5, bias=0.6) for seed in range(5)])
     assert favour.startswith("The judge favours passages shown first: passages shown first rank +")
     assert "form a cycle" in circles
     assert shown.startswith("A passage was shown ")
-    assert judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith("No position bias is")
+    assert list_judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith(
+        "No position bias is"
+    )
 
 
 def test_plackett_luce_fits_are_at_the_mode() -> None:
@@ -192,7 +196,7 @@ def test_plackett_luce_fits_are_at_the_mode() -> None:
     judged = answers(3, n=8, calls=30)
     orders = np.array([call.order for call in judged.calls])
     means, precisions = np.zeros((2, 8)), np.array([1.0, 0.01])
-    found = fit_scores(orders, means, precisions)
+    found = fit_score_posteriors(orders, means, precisions)
 
     def log_posterior(scores: NDArray[np.float64], point: int) -> float:
         total = 0.0

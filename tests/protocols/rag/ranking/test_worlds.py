@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.ranking import Ranking
+from embassay.protocols.rag.ranking import CandidateRanking
 from embassay.protocols.rag.ranking.engines import ENGINES
 
 ROOT = Path(__file__).parents[4]
@@ -84,7 +84,7 @@ def test_noise_is_scaled_to_the_disagreement(worlds: ModuleType) -> None:
 
 def test_a_look_by_hand(worlds: ModuleType) -> None:
     """Of utilities 4 3 2 1 the order 0 2 1 3 has one of 6 pairs wrong, and half of the top 2."""
-    ranking = Ranking((0, 2, 1, 3), (0.0,) * 4, (0,) * 4, (0.0,) * 4, "", {"tau": 0.5})
+    ranking = CandidateRanking((0, 2, 1, 3), (0.0,) * 4, (0,) * 4, (0.0,) * 4, "", {"tau": 0.5})
     look = worlds.look(ranking, np.array([4.0, 3.0, 2.0, 1.0]), 2, at=7, calls=5)
     assert (look.at, look.calls, look.overlap, look.set_errors) == (7, 5, 0.5, 1)
     assert look.tau == pytest.approx(1 - 2 / 6)

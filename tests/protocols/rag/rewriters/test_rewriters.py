@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from embassay.errors import ModelError, Unanswered, UsageError
+from embassay.errors import ModelError, UnansweredPrompt, UsageError
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.rewriters import (
     REWRITERS,
@@ -17,7 +17,7 @@ from embassay.protocols.rag.rewriters import (
     parse_rewriting,
 )
 from embassay.runs.store import CachedChat
-from embassay.systems.chat.answers import Unfit
+from embassay.systems.chat.answers import UnfitAnswer
 from stub import StubServer
 from stub.said import Model
 
@@ -62,7 +62,7 @@ def test_by_name():
 )
 def test_what_is_no_answer(answer, why):
     """Nothing is guessed: an answer is one object with one short text."""
-    with pytest.raises(Unfit, match=why):
+    with pytest.raises(UnfitAnswer, match=why):
         parse_rewriting(answer, ASKED.text)
 
 
@@ -73,12 +73,14 @@ def test_a_code_fence_does_no_harm():
 
 def test_what_cannot_be_read_is_asked_for_again(cache):
     """With another seed each time, and never the question in its place when no answer comes."""
-    model = Model("no", Unanswered("nothing", "withheld"), GOOD)
+    model = Model("no", UnansweredPrompt("nothing", "withheld"), GOOD)
     rewriter = ChatRewriter(CachedChat(model, cache))
     assert rewritten(rewriter) == "causes of jet noise"
     assert len({sampling.seed for _, sampling, _ in model.asked}) == 3
     silent = ChatRewriter(CachedChat(Model("no"), cache), RewriteOptions(attempts=2), seed=7)
-    with pytest.raises(Unanswered, match="no readable rewriting in 2 attempts, the last: no JSON object: no"):
+    with pytest.raises(
+        UnansweredPrompt, match="no readable rewriting in 2 attempts, the last: no JSON object: no"
+    ):
         rewritten(silent)
 
 

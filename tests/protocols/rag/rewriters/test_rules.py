@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.rewriters import open_phrases, read_phrases, rewrite_by_rules
+from embassay.protocols.rag.rewriters import load_rewriting_phrases, parse_phrase_file, rewrite_by_rules
 
 NOISE = Path(__file__).parent / "noise"
 QUESTIONS = {
@@ -152,8 +152,8 @@ def test_long_texts_take_no_longer_than_they_should() -> None:
 def test_the_files_of_phrases() -> None:
     """Every phrase compiles by itself, and a language is told by its common words."""
     for language in ("english", "french"):
-        open_phrases(language)
-    assert read_phrases("# no\nA = x\n[p]  what\n{A}{2}\n") == {"p": ["x{2}"]}
+        load_rewriting_phrases(language)
+    assert parse_phrase_file("# no\nA = x\n[p]  what\n{A}{2}\n") == {"p": ["x{2}"]}
 
 
 @pytest.mark.shared

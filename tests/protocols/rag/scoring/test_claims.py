@@ -9,14 +9,14 @@ import pytest
 
 import embassay as eb
 from claims import Tables, walk
-from embassay.protocols.rag.scoring.conclusions import score_claims
-from embassay.protocols.rag.scoring.score import MeasureComparison, Score
+from embassay.protocols.rag.scoring.conclusions import list_score_claims
+from embassay.protocols.rag.scoring.score import MeasureComparison, ScoringRecord
 from stub.ranked import qrels, run
 
 MEASURES = ["nDCG@5", "Harm@5", "R@10"]
 
 
-def random_score(seed: int) -> Score:
+def random_score(seed: int) -> ScoringRecord:
     """Two to four runs of drawn skill on judgements of which some runs find fewer."""
     rng = np.random.default_rng([seed, 41])
     judged = qrels(int(rng.integers(12, 40)), seed, documents=int(rng.choice([22, 40])))
@@ -28,7 +28,7 @@ def random_score(seed: int) -> Score:
     return eb.rag.score(judged, runs, measures=MEASURES, resamples=200, seed=seed, unjudged=treated).record
 
 
-def tables_of(score: Score, comparison: MeasureComparison) -> Tables:
+def tables_of(score: ScoringRecord, comparison: MeasureComparison) -> Tables:
     """The values of one measure, and the pairs whose interval and p tell them apart."""
     values = {
         value.run: value.value
@@ -48,9 +48,9 @@ def tables_of(score: Score, comparison: MeasureComparison) -> Tables:
     )
 
 
-def held(score: Score) -> int:
+def held(score: ScoringRecord) -> int:
     """Every claim on pairs, and every `beats` of a sentence."""
-    walked, stated = 0, list(score_claims(score))
+    walked, stated = 0, list(list_score_claims(score))
     for comparison in score.comparisons:
         own = [claim for claim in stated if claim.measure == comparison.measure]
         walked += walk(own, tables_of(score, comparison))
@@ -86,7 +86,7 @@ def test_a_run_that_is_judged_less_is_beaten_in_no_sentence_table_or_rank() -> N
     old = {query: list(grades) for query, grades in judged.items()}
     new = {query: [f"new{j}" if j % 2 else f"d{j}" for j in range(10)] for query in judged}
     score = eb.rag.score(judged, {"old": old, "new": new}, measures=["nDCG@10"], resamples=300).record
-    comparison = score.comparison("nDCG@10")
+    comparison = score.find_comparison("nDCG@10")
     assert comparison is not None
     [pair] = comparison.pairs
     assert pair.p_adjusted < 0.05
@@ -103,7 +103,7 @@ def test_a_run_that_is_behind_without_its_ungraded_passages_too_is_beaten() -> N
     good = {query: list(docs) for query, docs in judged.items()}
     poor = {query: [f"{query}-new", *reversed(docs)] for query, docs in judged.items()}
     score = eb.rag.score(judged, {"good": good, "poor": poor}, measures=["nDCG@10"], resamples=300).record
-    comparison = score.comparison("nDCG@10")
+    comparison = score.find_comparison("nDCG@10")
     assert comparison is not None
     [pair] = comparison.pairs
     assert pair.better == "good"

@@ -13,11 +13,11 @@ import scipy.stats
 import embassay as eb
 from embassay.errors import DataError
 from embassay.protocols.compare import compare_systems
-from embassay.protocols.gate import judge_against
-from embassay.protocols.rag.scoring.correction import Correction, _forecast_labels, read_corrections
-from embassay.protocols.rag.scoring.score import read_score
+from embassay.protocols.gate import judge_against_baseline
+from embassay.protocols.rag.scoring.correction import Correction, _forecast_label_gains, read_corrections
+from embassay.protocols.rag.scoring.score import read_scoring_record
 from embassay.protocols.rag.scoring.tables import score_tables
-from embassay.protocols.run_values import read_values
+from embassay.protocols.run_values import read_run_values
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
 
@@ -152,14 +152,14 @@ def test_differences_are_corrected_and_what_is_open_has_an_outlook(tmp_path) -> 
     assert gap.value == pytest.approx(
         row(corrections, "good", "nDCG@5").value - row(corrections, "poor", "nDCG@5").value, abs=0.05
     )
-    pair = found.record.comparison("nDCG@5").pairs[0]
+    pair = found.record.find_comparison("nDCG@5").pairs[0]
     assert (pair.difference, pair.better) == (gap.value, "good")
     again = eb.rag.score(
         people(), SAME, measures=["nDCG@5"], resamples=50, out=tmp_path / "same",
         judge_grades=written(tmp_path / "judge.jsonl", noisy(0.5)),
     )  # fmt: skip
     bought = read_corrections(tmp_path / "same" / "corrected.json").ahead
-    assert again.record.comparison("nDCG@5").pairs[0].better == ""
+    assert again.record.find_comparison("nDCG@5").pairs[0].better == ""
     assert [one.more for one in bought] == sorted({one.more for one in bought})
     assert all(one.unit == "queries" and one.labels > 1 for one in bought)
 
@@ -239,7 +239,7 @@ def test_what_is_counted_is_called_what_it_is(tmp_path) -> None:
     one = row(corrections, "good", "Precision4+@5")
     value = found.record.value("good", "Precision4+@5")
     assert (value.n, value.total, value.unit) == (one.n, one.total, "passages")
-    [pair] = found.record.comparison("Precision4+@5").pairs
+    [pair] = found.record.find_comparison("Precision4+@5").pairs
     assert pair.unit == "passages"
     made = {table.name: table for table in score_tables(found.record)}
     for name in ("rag_score", "rag_pairs"):
@@ -282,7 +282,7 @@ def test_what_more_would_buy_is_told_of_all_that_is_open(p, open_) -> None:
         )
         for other in ("b", "c")
     ]
-    found = list(_forecast_labels(rows, "nDCG@5", 8.0))
+    found = list(_forecast_label_gains(rows, "nDCG@5", 8.0))
     assert len({one.other for one in found}) == open_
     assert all(0 <= one.chance <= 1 for one in found)
 
@@ -355,7 +355,7 @@ def test_passages_that_the_judge_refused_count_as_people_say(tmp_path) -> None:
 def test_compare_says_what_the_scoring_says(tmp_path) -> None:
     """Of two corrected runs: the same difference, interval and p, not those of the judge's own values; so do ranks."""
     found, _ = scored(tmp_path, noisy(0.6))
-    comparison = found.record.comparison("nDCG@5")
+    comparison = found.record.find_comparison("nDCG@5")
     assert comparison is not None
     for pair in comparison.pairs:
         told = eb.compare(tmp_path / "scored", a=pair.a, b=pair.b, measures=["nDCG@5"]).leading
@@ -383,12 +383,12 @@ def test_a_gate_of_corrected_runs_tests_the_corrected_values(tmp_path) -> None:
         tmp_path / "scored", no_worse_than=tmp_path / "scored", measures=["nDCG@5"], systems=["good"]
     ).verdicts
     [standing] = [
-        one for one in read_values(tmp_path / "scored").standings
+        one for one in read_run_values(tmp_path / "scored").standings
         if (one.system, one.place[2]) == ("good", "nDCG@5")
     ]  # fmt: skip
     value = next(
         one
-        for one in read_score(tmp_path / "scored" / "score.json").values
+        for one in read_scoring_record(tmp_path / "scored" / "score.json").values
         if (one.run, one.measure) == ("good", "nDCG@5")
     )
     assert "corrected by people" in verdict.unpaired
@@ -406,13 +406,13 @@ def test_two_corrected_scorings_are_compared_and_gated_alike(tmp_path) -> None:
     many, _ = scored(
         tmp_path, noisy(0.6), more, measures=["nDCG@5"], name="many", runs={"good": RUNS["poor"]}
     )
-    now, base = (read_values(tmp_path / name) for name in ("many", "few"))
+    now, base = (read_run_values(tmp_path / name) for name in ("many", "few"))
     assert not now.ungraded
     [one] = compare_systems(now, "good", "good", base).contrasts
     first, second = many.record.value("good", "nDCG@5"), few.record.value("good", "nDCG@5")
     assert one.difference == pytest.approx(first.value - second.value)
     assert one.error == pytest.approx(math.hypot(first.error, second.error), rel=0.02)
-    [verdict] = judge_against(now, base, systems=["good"])
+    [verdict] = judge_against_baseline(now, base, systems=["good"])
     assert (verdict.value, verdict.low, verdict.high) == (one.difference, one.low, one.high)
     assert verdict.unpaired
     assert verdict.met == (scipy.stats.t.cdf(one.difference / one.error, one.df) >= 0.05)

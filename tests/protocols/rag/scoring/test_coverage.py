@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.scoring.quantities import Quantity, value_interval
+from embassay.protocols.rag.scoring.quantities import ResampledQuantity, compute_interval
 from embassay.stats import clear_lead, freedom_of_units, percentile_interval, resample_means, t_test
 from embassay.stats.intervals import count_items_to_decide, t_quantile
-from embassay.stats.ranks import correct_pairs, paired_test
+from embassay.stats.ranks import correct_tested_p_values, paired_test
 from embassay.stats.resampling import effective_units
 from protocols.rag.scoring.populations import Population, made, of_xquad
 
@@ -29,8 +29,10 @@ def _held(population: Population, n: int, draws: int) -> dict[str, float]:
         rows, groups = population.draw(n, rng)
         values, units = population.values[0, rows], effective_units(groups)
         resampled = resample_means(values, n_resamples=RESAMPLES, rng=rng, groups=groups)[:, 0]
-        quantity = Quantity(float(values.mean()), resampled, n, units, int(groups.max()) + 1, (0.0, 1.0))
-        ends = value_interval(quantity)
+        quantity = ResampledQuantity(
+            float(values.mean()), resampled, n, units, int(groups.max()) + 1, (0.0, 1.0)
+        )
+        ends = compute_interval(quantity)
         none += ends is None
         held += ends is not None and ends[0] <= truth <= ends[1]
         low, high = percentile_interval(resample_means(values, n_resamples=RESAMPLES, rng=rng)[:, 0])
@@ -123,7 +125,7 @@ def _words(population: Population, n: int, draws: int) -> dict[str, tuple[int, i
             (a, b, float(means[order[a]] - means[order[b]])) for a, b in combinations(range(len(order)), 2)
         ]
         tests = [paired_test(a, b, gap, replicates[a] - replicates[b], free, scale=1.0) for a, b, gap in gaps]
-        adjusted = correct_pairs([test.p for test in tests], [gap != 0 for _, _, gap in gaps])
+        adjusted = correct_tested_p_values([test.p for test in tests], [gap != 0 for _, _, gap in gaps])
         alone = all(p < 0.05 for p, (a, _, _) in zip(adjusted, gaps, strict=True) if a == 0)
         plainly = float((replicates[0] > replicates[1:].max(axis=0)).mean())
         wrong = truth[order[0]] < truth.max() - 1e-12

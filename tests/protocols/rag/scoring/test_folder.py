@@ -11,7 +11,7 @@ import pytest
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.rag.scoring.score import SCHEMA, read_score, write_score
+from embassay.protocols.rag.scoring.score import SCHEMA, read_scoring_record, write_scoring_record
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
 
@@ -43,7 +43,7 @@ def test_the_folder_has_everything(scoring: eb.rag.Scoring) -> None:
 def test_the_record_comes_back_as_it_was(scoring: eb.rag.Scoring) -> None:
     """Reading undoes writing, every field with its type."""
     assert scoring.path is not None
-    assert read_score(scoring.path / "score.json") == scoring.record
+    assert read_scoring_record(scoring.path / "score.json") == scoring.record
 
 
 def test_values_in_the_folder_are_those_of_the_record(scoring: eb.rag.Scoring) -> None:
@@ -68,7 +68,7 @@ def test_runs_can_be_compared_as_in_other_runs(scoring: eb.rag.Scoring) -> None:
     """By the headline under the task's name, and by every measure under its own."""
     assert scoring.path is not None
     headline = Run(scoring.path).compare("one", "two/b", "score").leading
-    comparison = scoring.record.comparison("RA-nWG@10")
+    comparison = scoring.record.find_comparison("RA-nWG@10")
     assert comparison is not None
     assert abs(headline.difference or 0.0) == abs(comparison.pairs[0].difference)
 
@@ -102,7 +102,7 @@ def test_a_failed_scoring_leaves_no_folder(tmp_path: Path) -> None:
 def test_a_damaged_record(scoring: eb.rag.Scoring, tmp_path: Path, change: object, says: str) -> None:
     """One line, and what to do."""
     path = tmp_path / "score.json"
-    write_score(path, scoring.record)
+    write_scoring_record(path, scoring.record)
     path.write_text(json.dumps(change(json.loads(path.read_text()))))  # type: ignore[operator]
     with pytest.raises(DataError, match=says):
-        read_score(path)
+        read_scoring_record(path)

@@ -15,11 +15,11 @@ from embassay.data.retrieval import grade_map, suggest_grade_map
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.inputs import (
     count_by_grade,
-    file_stem,
     map_grades,
     parse_named_path,
-    read_answers,
-    read_inputs,
+    read_answer_correctness_file,
+    read_scoring_inputs,
+    strip_format_endings,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 
@@ -256,13 +256,13 @@ def test_names_of_runs(tmp_path: Path) -> None:
     files = tuple(str(tmp_path / folder / "bm25.trec.gz") for folder in ("a", "b"))
 
     def names(*runs: str) -> list[str]:
-        return list(read_inputs(ScoreRequest(str(tmp_path / "q"), runs)).runs)
+        return list(read_scoring_inputs(ScoreRequest(str(tmp_path / "q"), runs)).runs)
 
     assert names(*files) == ["a/bm25", "b/bm25"]
     assert names(f"mine={files[0]}", files[1]) == ["mine", "bm25"]
     with pytest.raises(UsageError, match="Two runs are called 'a/bm25'"):
         names(files[0], files[0])
-    assert file_stem("run.jsonl.gz") == "run"
+    assert strip_format_endings("run.jsonl.gz") == "run"
     assert parse_named_path("a=b")[0] == "a"
 
 
@@ -312,11 +312,11 @@ def test_broken_answers(tmp_path: Path, content: str, says: str) -> None:
     path = tmp_path / "answers.csv"
     path.write_text(content)
     with pytest.raises(DataError, match=f"answers.csv.*{says}"):
-        read_answers(path, {})
+        read_answer_correctness_file(path, {})
 
 
 def test_answers_of_every_format(tmp_path: Path) -> None:
     """JSONL too, truth values as 0 and 1, columns by a mapping."""
     path = tmp_path / "answers.jsonl"
     path.write_text('{"qid": 1, "correct": true}\n{"qid": "b", "correct": 0.5}\n')
-    assert read_answers(path, {"query_id": "qid"}) == {"1": 1.0, "b": 0.5}
+    assert read_answer_correctness_file(path, {"query_id": "qid"}) == {"1": 1.0, "b": 0.5}

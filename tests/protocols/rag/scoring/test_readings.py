@@ -12,7 +12,7 @@ import pytest
 import embassay as eb
 from embassay.protocols.kernel.tables import format_score as printed
 from embassay.protocols.rag.scoring.conclusions import format_percent
-from embassay.protocols.rag.scoring.score import CitedNumber, Score
+from embassay.protocols.rag.scoring.score import CitedNumber, ScoringRecord
 from stub.ranked import by_query, qrels, run
 
 K = 5
@@ -35,7 +35,7 @@ def lists(draw: int, good: int, first: bool, depth: int = 20) -> dict[str, list[
     return made
 
 
-def reading(runs: dict[str, object], **arguments: object) -> Score:
+def reading(runs: dict[str, object], **arguments: object) -> ScoringRecord:
     """Of questions that share no document."""
     own = {name: by_query(run) for name, run in runs.items()}
     if "pools" in arguments:
@@ -178,13 +178,13 @@ def test_with_a_pool_the_pool_is_named() -> None:
     assert {one.status for one in score.guidance if one.knob in ("hybrid", "depth")} == {"not tested"}
 
 
-def sentences(score: Score) -> Iterator[str]:
+def sentences(score: ScoringRecord) -> Iterator[str]:
     yield score.verdict
     yield from score.lede
     yield from (one.text for one in (*score.readings, *score.guidance, *score.notes))
 
 
-def numbers(score: Score) -> set[str]:
+def numbers(score: ScoringRecord) -> set[str]:
     """Every number of the record, as sentences write it."""
     found: set[float] = set()
     shares: set[float] = set()
@@ -241,11 +241,11 @@ def test_every_number_in_a_sentence_is_in_the_record() -> None:
 
 def test_evidence_in_words() -> None:
     """An interval follows its number; %PROC is a percentage."""
-    from embassay.protocols.rag.scoring.conclusions import format_evidence
+    from embassay.protocols.rag.scoring.conclusions import format_cited_number
 
-    assert format_evidence(CitedNumber(0.5, 0.4, 0.6, what="PROC@10")) == "0.500 (0.400–0.600)"
-    assert format_evidence(CitedNumber(0.5, 0.4, 0.6, what="%PROC@10")) == "50.0% (40.0–60.0%)"
-    assert format_evidence(CitedNumber(-0.5, -0.6, 0.1, what="gain")) == "−0.500 (−0.600 to 0.100)"
+    assert format_cited_number(CitedNumber(0.5, 0.4, 0.6, what="PROC@10")) == "0.500 (0.400–0.600)"
+    assert format_cited_number(CitedNumber(0.5, 0.4, 0.6, what="%PROC@10")) == "50.0% (40.0–60.0%)"
+    assert format_cited_number(CitedNumber(-0.5, -0.6, 0.1, what="gain")) == "−0.500 (−0.600 to 0.100)"
 
 
 def test_too_few_queries_for_an_interval_leave_none_in_the_record() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.data.judged_runs import read_held_entries
-from embassay.protocols.rag.scoring.sampling import PeopleGrades
+from embassay.protocols.rag.scoring.sampling import PeopleAndJudgeGrades
 
 QUERIES, DEPTH = 60, 10
 KEYS = [(f"q{i}", f"d{j}") for i in range(QUERIES) for j in range(DEPTH)]
@@ -27,7 +27,7 @@ def grades(seed, drift=0.0):
 
 def warnings_of(people, judge, chosen):
     some = {key: grade for key, grade in people.items() if chosen(key)}
-    return list(PeopleGrades(some, judge, RUNS, 0).warnings(DEPTH))
+    return list(PeopleAndJudgeGrades(some, judge, RUNS, 0).warnings(DEPTH))
 
 
 def test_the_first_questions_are_no_random_sample() -> None:

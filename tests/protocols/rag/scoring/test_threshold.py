@@ -16,7 +16,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration.options import CalibrationOptions
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
 from embassay.protocols.rag.scoring.threshold import calibrate_runs
-from embassay.report.record import read_record
+from embassay.report.record import read_run_record
 from embassay.runs.folder import RunFolder
 
 
@@ -156,23 +156,23 @@ def test_silence_is_told_on_the_terminal(files: ScoreRequest, tmp_path: Path) ->
     """What works and what does not, with the shares in the sample; the same words again say the same."""
     from typer.testing import CliRunner
 
-    from embassay.cli.main import with_commands
+    from embassay.cli.main import build_app_with_commands
 
     asked, no_answer, reranked = with_unanswerable(files, tmp_path, near=4.0)
     words = ["calibrate", "--run", asked.runs[0], "--qrels", asked.qrels, "--no-answer", no_answer]
     words += ["--reranked", reranked, "--resamples", "50", "--out", str(tmp_path / "run")]
-    told = CliRunner().invoke(with_commands("calibrate"), words)
+    told = CliRunner().invoke(build_app_with_commands("calibrate"), words)
     assert told.exit_code == 0, told.output
     said = " ".join(told.output.split())
     assert "both, near questions: answer if the reranker's best score is above" in said
     assert "both, far questions: answer if" in said
     assert "160 of 281 questions have no answer" in said
-    rows = read_record(tmp_path / "run").rows
+    rows = read_run_record(tmp_path / "run").rows
     assert rows["answers", "qrels", "near", "score", "both", "silence_threshold"].value is None
-    again = CliRunner().invoke(with_commands("calibrate"), words)
+    again = CliRunner().invoke(build_app_with_commands("calibrate"), words)
     assert again.output == told.output
     wrong = CliRunner().invoke(
-        with_commands("calibrate"), ["calibrate", "-s", "jaccard", "--no-answer", no_answer]
+        build_app_with_commands("calibrate"), ["calibrate", "-s", "jaccard", "--no-answer", no_answer]
     )
     assert isinstance(wrong.exception, UsageError)
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.stacks import (
     ComputeCounts,
-    Configuration,
     MeasuredStack,
     SkippedStack,
-    Sweep,
+    StackConfiguration,
+    StackTimes,
+    SweepMeasurements,
     SweepRules,
-    Times,
 )
 
 Floats = NDArray[np.float64]
@@ -42,11 +42,11 @@ def drawn(
     seed: int = 1,
     timed: int = 12,
     sessions: int = 3,
-) -> Sweep:
+) -> SweepMeasurements:
     """A sweep in which hybrid, reranking and more dimensions help, quantised indexes lose a little, and one query of
     each dataset has no relevant passage."""
     configurations = [
-        Configuration(**dict(zip(axes, values, strict=True)))  # type: ignore[arg-type]
+        StackConfiguration(**dict(zip(axes, values, strict=True)))  # type: ignore[arg-type]
         for values in product(*axes.values())
     ]
     measured = [
@@ -55,11 +55,11 @@ def drawn(
         for one in configurations
     ]
     skipped = (
-        SkippedStack(Configuration("minilm", 512), "sea", "minilm has 384 dimensions, not 512"),
-        SkippedStack(Configuration("minilm", 64, "pq"), "sea", "training broke off", failed=True),
+        SkippedStack(StackConfiguration("minilm", 512), "sea", "minilm has 384 dimensions, not 512"),
+        SkippedStack(StackConfiguration("minilm", 64, "pq"), "sea", "training broke off", failed=True),
     )
     queries = {name: tuple(f"{name}-q{i}" for i in range(n)) for name, n in datasets.items()}
-    return Sweep(
+    return SweepMeasurements(
         tuple(measured),
         skipped,
         queries,
@@ -72,7 +72,7 @@ def drawn(
 
 
 def _measured(
-    one: Configuration, dataset: str, n: int, seed: int, timed: int, sessions: int
+    one: StackConfiguration, dataset: str, n: int, seed: int, timed: int, sessions: int
 ) -> MeasuredStack:
     easy = np.random.default_rng([seed, len(dataset), 1]).normal(0, 0.15, n)
     rng = np.random.default_rng([seed, *one.id.encode()])
@@ -102,7 +102,7 @@ def _measured(
     )  # fmt: skip
 
 
-def _times(one: Configuration, rng: np.random.Generator, timed: int, sessions: int) -> Times:
+def _times(one: StackConfiguration, rng: np.random.Generator, timed: int, sessions: int) -> StackTimes:
     shape = (sessions, timed)
     stages = {
         "embed": rng.gamma(9, 1, shape),
@@ -113,28 +113,28 @@ def _times(one: Configuration, rng: np.random.Generator, timed: int, sessions: i
     if one.reranker != "none":
         stages["rerank"] = 4.0 * one.k + rng.gamma(9, 2, shape)
     stages["total"] = np.sum(list(stages.values()), axis=0)
-    return Times(stages, stages["total"].mean(axis=0) * 1.4, 4)
+    return StackTimes(stages, stages["total"].mean(axis=0) * 1.4, 4)
 
 
 def constant(
-    rows: Iterable[tuple[Configuration, float, float, Mapping[str, float]]],
+    rows: Iterable[tuple[StackConfiguration, float, float, Mapping[str, float]]],
     rules: SweepRules,
     queries: int = 4,
-) -> Sweep:
+) -> SweepMeasurements:
     """A sweep of stacks with one price, one time and the same quality for every query."""
     measured = []
     for configuration, cost, latency, quality in rows:
         times = np.full((3, 10), float(latency))
         measured.append(MeasuredStack(
             configuration, "paper", {name: np.full(queries, value) for name, value in quality.items()}, {},
-            Times({"rerank": times, "total": times}, np.empty(0), 1), {"rerank": cost}, (500.0, 0.0), 430.0,
+            StackTimes({"rerank": times, "total": times}, np.empty(0), 1), {"rerank": cost}, (500.0, 0.0), 430.0,
             IndexFacts(1000, configuration.dims or 1024, 0.0, None, None), {},
         ))  # fmt: skip
     ids = tuple(f"q{i}" for i in range(queries))
-    return Sweep(tuple(measured), (), {"paper": ids}, rules, "2025-11-01", {})
+    return SweepMeasurements(tuple(measured), (), {"paper": ids}, rules, "2025-11-01", {})
 
 
-def scenarios(**rules: object) -> Sweep:
+def scenarios(**rules: object) -> SweepMeasurements:
     """The five published scenarios (spec rag 6, item 4)."""
     rows = [
         ("base", "voyage-3.5", 1024, 50, "rerank-2.5", 1.25, 332.9, 0.804, 0.810),
@@ -145,7 +145,7 @@ def scenarios(**rules: object) -> Sweep:
     ]
     made = [
         (
-            Configuration(encoder, dims, "flat", k, reranker),
+            StackConfiguration(encoder, dims, "flat", k, reranker),
             cost,
             ms,
             {"RA-nWG@10": at_10, "RA-nWG@30": at_30},

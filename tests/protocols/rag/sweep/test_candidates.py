@@ -5,22 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.protocols.rag.sweep.collection import IndexedPassages
-from embassay.protocols.rag.sweep.parts import CandidateEnding, WordSearch, list_found
+from embassay.protocols.rag.sweep.parts import CandidateEnding, WordSearch, list_found_passages
 from embassay.search.bm25 import Hit
 from embassay.search.fusion import FusionRule
-from embassay.systems.rerankers.overlap import Overlap
+from embassay.systems.rerankers.overlap import OverlapReranker
 
 TEXTS = ("red fox runs", "blue fox sleeps", "red hen runs far", "red fox runs", "a whale sings")
 PASSAGES = IndexedPassages(tuple("abcde"), TEXTS, np.arange(5))
 WORDS = WordSearch.of(PASSAGES, depth=3, c=60)
-SCORE = Overlap().score
+SCORE = OverlapReranker().score
 
 
 def test_fusion_is_the_spec_s_example():
     """Dense a b c d, words c a e: a c b e d with these scores (spec rag 3.4)."""
-    places, scores = WORDS.fuse(((0, 1, 2, 3), (0.0,) * 4), [Hit("c", 3.0), Hit("a", 2.0), Hit("e", 1.0)])
+    places, scores = WORDS.fuse_with_dense(
+        ((0, 1, 2, 3), (0.0,) * 4), [Hit("c", 3.0), Hit("a", 2.0), Hit("e", 1.0)]
+    )
     assert [PASSAGES.ids[place] for place in places] == ["a", "c", "b", "e", "d"]
     assert scores == pytest.approx((0.03252247, 0.03226646, 0.01612903, 0.01587302, 0.015625), abs=1e-8)
 
@@ -28,15 +30,15 @@ def test_fusion_is_the_spec_s_example():
 def test_fusion_by_score_takes_the_scores_of_both():
     """A weight of .9 on vectors keeps their order among equal words; without words the order is theirs."""
     hits = [Hit("c", 3.0), Hit("a", 2.0)]
-    places, scores = WORDS.fuse(((0, 1, 2), (0.9, 0.5, 0.1)), hits, FusionRule("convex", 0.9))
+    places, scores = WORDS.fuse_with_dense(((0, 1, 2), (0.9, 0.5, 0.1)), hits, FusionRule("convex", 0.9))
     assert [PASSAGES.ids[place] for place in places] == ["a", "b", "c"]
     assert scores[0] == pytest.approx(1.8 + 0.2 * 2 / 3)
-    assert WORDS.fuse(((1, 0), (0.5, 0.2)), [], FusionRule("dbsf"))[0] == (1, 0)
+    assert WORDS.fuse_with_dense(((1, 0), (0.5, 0.2)), [], FusionRule("dbsf"))[0] == (1, 0)
 
 
 def test_words_find_to_their_depth_and_score_any_passage():
     """What shares no word has 0; the scores are those of the search."""
-    hits = WORDS.hits("red fox")
+    hits = WORDS.find_hits("red fox")
     assert len(hits) == 3
     scores = WORDS.scores("red fox", range(5))
     assert scores[4] == 0
@@ -45,8 +47,8 @@ def test_words_find_to_their_depth_and_score_any_passage():
 
 def test_places_that_are_not_there_are_left_out():
     """A list that is shorter ends in -1."""
-    ranked = Ranked(np.array([[2, 0, -1]]), np.array([[0.5, 0.25, -np.inf]]))
-    assert list_found(ranked, 0) == ((2, 0), (0.5, 0.25))
+    ranked = RankedCandidates(np.array([[2, 0, -1]]), np.array([[0.5, 0.25, -np.inf]]))
+    assert list_found_passages(ranked, 0) == ((2, 0), (0.5, 0.25))
 
 
 def test_copies_go_before_the_reranker_sees_them():

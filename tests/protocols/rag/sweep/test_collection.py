@@ -7,8 +7,8 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.rag.sweep.collection import make_passages, read_collection
-from embassay.protocols.rag.sweep.config import DatasetEntry, Latency, SweepRequest
-from embassay.protocols.rag.sweep.parts import Bench, OpenedParts
+from embassay.protocols.rag.sweep.config import DatasetEntry, LatencySettings, SweepRequest
+from embassay.protocols.rag.sweep.parts import OpenedParts, QueryBench
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -92,7 +92,7 @@ def test_a_query_by_example_may_leave_its_own_document_out(tmp_path):
 def test_queries_are_drawn_by_the_seed(tmp_path):
     """As many as asked for, the same for the same seed, and those for the clock among them."""
     folder = _folder(tmp_path / "set", [(f"q{i}", "d0", 1) for i in range(20)])
-    request = SweepRequest((), ("wordllama",), queries=8, latency=Latency(queries=3))
+    request = SweepRequest((), ("wordllama",), queries=8, latency=LatencySettings(queries=3))
     one, again = _read(folder, request), _read(folder, request)
     other = _read(folder, SweepRequest((), ("wordllama",), queries=8, seed=2))
     assert one == again
@@ -115,8 +115,8 @@ def test_chunks_belong_to_their_documents(tmp_path):
         assert " ".join(own) == text
     order = [3, 0, 4, len(cut) - 1]
     expected = list(dict.fromkeys(int(cut.documents[place]) for place in order))
-    bench = Bench(OpenedParts(SweepRequest((), ("wordllama",)), Ledger()), found, "8", "none")
-    assert bench.rank_units(0, order, [4.0, 3.0, 2.0, 1.0])[0] == tuple(expected)
+    bench = QueryBench(OpenedParts(SweepRequest((), ("wordllama",)), Ledger()), found, "8", "none")
+    assert bench.rank_judged_units(0, order, [4.0, 3.0, 2.0, 1.0])[0] == tuple(expected)
 
 
 @pytest.mark.parametrize("chunk", ["8?context=head", "langchain:recursive?size=8"])

@@ -5,8 +5,13 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.sweep.config import Latency, SweepRequest, parse_request, read_config
-from embassay.protocols.rag.sweep.grid import make_grid
+from embassay.protocols.rag.sweep.config import (
+    LatencySettings,
+    SweepRequest,
+    parse_sweep_request,
+    read_config,
+)
+from embassay.protocols.rag.sweep.grid import make_configuration_grid
 
 LEAST = "datasets: sample\nencoder: wordllama\n"
 
@@ -28,11 +33,11 @@ def test_the_least_has_the_defaults_of_the_spec(tmp_path):
         ("none",),
     )
     assert (request.queries, request.depth, request.rrf_c) == (100, 100, 60.0)
-    assert request.latency == Latency(20, 3, 3, 4)
+    assert request.latency == LatencySettings(20, 3, 3, 4)
     assert request.measures[:3] == ("RA-nWG@10", "N-Recall4+@10", "N-Recall5@10")
     assert len(request.measures) == 12
     assert request.rules.measure == "RA-nWG@10"
-    assert request == parse_request({"datasets": "sample", "encoder": "wordllama"}, base=tmp_path)
+    assert request == parse_sweep_request({"datasets": "sample", "encoder": "wordllama"}, base=tmp_path)
 
 
 def test_weights_of_efficiency_are_the_operators(tmp_path):
@@ -141,8 +146,8 @@ def test_paths_start_at_the_config(tmp_path):
     request = read_config(_written(tmp_path, LEAST + "reranker: cross:./model\n"))
     assert request.path("data/x.jsonl") == str(tmp_path / "data/x.jsonl")
     assert request.path("/data") == "/data"
-    assert request.located("cross:./model", RERANKERS) == f"cross:{tmp_path}/model"
-    assert request.located("overlap", RERANKERS) == "overlap"
+    assert request.resolve_spec_target("cross:./model", RERANKERS) == f"cross:{tmp_path}/model"
+    assert request.resolve_spec_target("overlap", RERANKERS) == "overlap"
     assert request.reranker == ("cross:./model",)
 
 
@@ -155,12 +160,12 @@ def test_rules_and_prices_are_no_arguments():
 
 def test_a_generator_is_timed_or_assumed(tmp_path):
     """Not both, not half of one; it is an argument of the run where there is one, and leaves no mark where not."""
-    assert "generator" not in parse_request({"datasets": "sample", "encoder": "wordllama"}).as_dict()
+    assert "generator" not in parse_sweep_request({"datasets": "sample", "encoder": "wordllama"}).as_dict()
     found = read_config(
         _written(tmp_path, LEAST + "generator: {ttft_ms: 400, tokens_per_second: 100, output_tokens: 201}\n")
     )
     assert found.generator is not None
-    assert found.generator.assumed_ms == 2400
+    assert found.generator.assumed_answer_ms == 2400
     for wrong in (
         "{ttft_ms: 400}",
         "{output_tokens: 9}",
@@ -194,12 +199,14 @@ def test_bundled_files_have_names(tmp_path, monkeypatch):
 def test_fusions_are_an_axis_of_the_hybrid_alone():
     """Canonical and each once; dense stacks have none; a sweep without the axis is that of before there was one."""
     content = {"datasets": "sample", "encoder": "wordllama", "mode": ["dense", "hybrid"]}
-    plain = parse_request(content)
+    plain = parse_sweep_request(content)
     assert "fusion" not in plain.as_dict()
-    asked = parse_request({**content, "fusion": ["rrf", "convex?weight=0.5", "rrf?weight=0.30", "convex"]})
+    asked = parse_sweep_request(
+        {**content, "fusion": ["rrf", "convex?weight=0.5", "rrf?weight=0.30", "convex"]}
+    )
     assert asked.fusion == ("rrf", "convex", "rrf?weight=0.3")
     assert asked.as_dict()["fusion"] == asked.fusion
-    wanted = make_grid(asked, {"wordllama": 256}).wanted
+    wanted = make_configuration_grid(asked, {"wordllama": 256}).wanted
     assert [(one.mode, one.fusion) for one in wanted] == [
         ("dense", "rrf"), ("hybrid", "rrf"), ("hybrid", "convex"), ("hybrid", "rrf?weight=0.3")
     ]  # fmt: skip
@@ -208,4 +215,4 @@ def test_fusions_are_an_axis_of_the_hybrid_alone():
         "wordllama/flat/k50/hybrid/fusion=convex",
     ]
     with pytest.raises(UsageError, match="weight"):
-        parse_request({**content, "fusion": "convex?weight=3"})
+        parse_sweep_request({**content, "fusion": "convex?weight=3"})

@@ -12,8 +12,8 @@ import pytest
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.sweep.collection import EvidencePlace, IndexedPassages, make_passages
-from embassay.protocols.rag.sweep.config import parse_request
-from embassay.protocols.rag.sweep.evidence import find_evidence, name_units, open_collection
+from embassay.protocols.rag.sweep.config import parse_sweep_request
+from embassay.protocols.rag.sweep.evidence import name_ranked_units, open_collection, rank_evidence
 from embassay.protocols.rag.sweep.protocol import read_sweep
 from embassay.text import open_tokenizer
 from protocols.rag.sweep.planted import entry_of, plant_machines, write_rows
@@ -33,9 +33,9 @@ def passages(*spans: tuple[int, int, int]) -> IndexedPassages:
 
 def units(places: list[int], cut: IndexedPassages, *pieces: EvidencePlace, share: float = 0.8) -> list[str]:
     """What a ranking of passages is by name."""
-    ranked, scores = find_evidence(places, [1.0 / (1 + i) for i in range(len(places))], cut, pieces, share)
+    ranked, scores = rank_evidence(places, [1.0 / (1 + i) for i in range(len(places))], cut, pieces, share)
     assert len(ranked) == len(scores)
-    return name_units(ranked, cut, pieces)
+    return name_ranked_units(ranked, cut, pieces)
 
 
 def piece(start: int, end: int, grade: int = 5, document: int = 0) -> EvidencePlace:
@@ -132,7 +132,7 @@ def test_only_late_chunks_of_who_makes_none(tmp_path: Path) -> None:
 
 
 def read(entry: dict[str, Any], **more: Any) -> Any:
-    request = parse_request({"datasets": {**entry, **more}, "encoder": "wordllama", "queries": 100})
+    request = parse_sweep_request({"datasets": {**entry, **more}, "encoder": "wordllama", "queries": 100})
     return open_collection(request.datasets[0], request)
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.sweep.config import Prices, SweepRequest
+from embassay.protocols.rag.sweep.config import PriceSettings, SweepRequest
 from embassay.protocols.rag.sweep.grid import price_list
-from embassay.protocols.rag.sweep.stacks import Configuration
+from embassay.protocols.rag.sweep.stacks import StackConfiguration
 
-ONE = Configuration("wordllama", reranker="overlap", k=50)
+ONE = StackConfiguration("wordllama", reranker="overlap", k=50)
 
 
 def _list(**axes):
@@ -19,7 +19,8 @@ def _list(**axes):
 def test_the_spec_s_costs():
     """K=50 at 500 tokens and 0.05 a million: 1.25 per 1,000 queries; K=10 to a generator at 1.25: 6.25."""
     prices = _list(
-        reranker=("none", "overlap"), prices=Prices("2025-11-30", {"overlap": 0.05}, {"wordllama": 0.1}, 1.25)
+        reranker=("none", "overlap"),
+        prices=PriceSettings("2025-11-30", {"overlap": 0.05}, {"wordllama": 0.1}, 1.25),
     )
     usd = prices.usd(ONE, reranked=50, tokens=500, query=20, passage=500, passages=10)
     assert usd == pytest.approx({"rerank": 1.25, "embed": 0.002, "generate": 6.25})
@@ -42,7 +43,7 @@ def test_local_models_cost_nothing_and_known_ones_their_list_price():
 def test_a_reranker_charged_by_the_search():
     """A search covers a hundred documents."""
     prices = _list(reranker=("cohere:rerank-v3.5",))
-    own = Configuration("wordllama", reranker="cohere:rerank-v3.5")
+    own = StackConfiguration("wordllama", reranker="cohere:rerank-v3.5")
     per_thousand = prices.searches["cohere:rerank-v3.5"]
     for reranked, searches in ((50, 1), (100, 1), (150, 2)):
         usd = prices.usd(own, reranked=reranked, tokens=500, query=9, passage=9, passages=1)
@@ -56,4 +57,4 @@ def test_an_unknown_price_is_asked_for():
         _list(reranker=(name,))
     assert "rerank" in caught.value.mend
     assert _list(reranker=(f"{name}?price=0.3",)).tokens[f"{name}?price=0.3"] == 0.3
-    assert _list(reranker=(name,), prices=Prices(rerank={name: 0.4})).tokens[name] == 0.4
+    assert _list(reranker=(name,), prices=PriceSettings(rerank={name: 0.4})).tokens[name] == 0.4

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.measures import n_recall, proc, ra_nwg
-from embassay.protocols.rag.sweep.collection import Collection
+from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.protocols.rag.sweep.measurement import (
-    grade_lists,
-    list_quality,
+    grade_ranked_documents,
     measure_index_recall,
+    measure_list_quality,
     pool_ceilings,
     score_entropies,
     score_margins,
@@ -23,7 +23,9 @@ def _collection(grades):
     n = len(grades)
     ids = tuple(f"d{i}" for i in range(12))
     queries = tuple(f"q{i}" for i in range(n))
-    return Collection("set", "set", "en", "f", ids, ids, queries, queries, tuple(grades), tuple(range(n)))
+    return SweepCollection(
+        "set", "set", "en", "f", ids, ids, queries, queries, tuple(grades), tuple(range(n))
+    )
 
 
 lists = st.lists(st.integers(0, 11), unique=True, max_size=12)
@@ -34,8 +36,10 @@ judgements = st.dictionaries(st.integers(0, 11), st.integers(1, 5), min_size=1, 
 def test_values_are_those_of_single_queries(cases):
     """The whole path by position gives what the measures give for one query by name; NaN where they give none."""
     collection = _collection([grades for grades, _, _ in cases])
-    seen = grade_lists(collection, [ranked for _, ranked, _ in cases], [pool for *_, pool in cases])
-    values, tops = list_quality(MEASURES, seen), pool_ceilings(MEASURES, seen)
+    seen = grade_ranked_documents(
+        collection, [ranked for _, ranked, _ in cases], [pool for *_, pool in cases]
+    )
+    values, tops = measure_list_quality(MEASURES, seen), pool_ceilings(MEASURES, seen)
     assert values.keys() == set(MEASURES)
     assert tops.keys() == {"RA-nWG@3", "N-Recall4+@3"}
     for row, (grades, ranked, pool) in enumerate(cases):
@@ -49,10 +53,10 @@ def test_values_are_those_of_single_queries(cases):
 @given(st.lists(st.tuples(judgements, lists), min_size=1, max_size=4))
 def test_nothing_is_above_its_ceiling(cases):
     """A list whose pool it comes from never beats that pool."""
-    seen = grade_lists(
+    seen = grade_ranked_documents(
         _collection([grades for grades, _ in cases]), [own for _, own in cases], [own for _, own in cases]
     )
-    values, tops = list_quality(MEASURES, seen), pool_ceilings(MEASURES, seen)
+    values, tops = measure_list_quality(MEASURES, seen), pool_ceilings(MEASURES, seen)
     for name, top in tops.items():
         assert np.all((values[name] <= top + 1e-12) | np.isnan(top))
 

@@ -9,19 +9,19 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.contracts import Ranked
+from embassay.contracts import RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.measures import ra_nwg
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.sweep.collection import read_collection
-from embassay.protocols.rag.sweep.config import parse_request
+from embassay.protocols.rag.sweep.config import parse_sweep_request
 from embassay.protocols.rag.sweep.protocol import read_sweep
 from embassay.search.indexes import INDEXES
 from embassay.search.indexes.faiss_index import FlatIndex
 from embassay.systems import SYSTEMS
 from embassay.systems.rerankers import RERANKERS
-from embassay.systems.rerankers.overlap import Overlap
+from embassay.systems.rerankers.overlap import OverlapReranker
 
 QUICK = {"queries": 4, "warmup": 1, "repeats": 2, "concurrency": 2}
 CONFIG = {
@@ -34,7 +34,7 @@ FREE = {key: value for key, value in CONFIG.items() if key != "prices"}
 BROKEN: dict[str, object] = {}
 
 
-class Counted(Overlap):
+class Counted(OverlapReranker):
     """The overlap of a query's words, but not weighed within the list, and every pair is noted."""
 
     name = identity = "counted"
@@ -55,7 +55,7 @@ class Shaky(FlatIndex):
     def __init__(self, vectors, name="shaky"):
         super().__init__(vectors, name=name)
 
-    def search(self, queries, k) -> Ranked:
+    def search(self, queries, k) -> RankedCandidates:
         if BROKEN.get("shaky"):
             raise ModelError("The server of shaky does not answer.")
         return super().search(queries, k)
@@ -132,7 +132,7 @@ def test_every_combination_is_measured(done):
 
 def test_values_are_those_of_the_rankings_kept(done):
     """The lists on disk, scored one by one, give the values on disk; each is of documents, each once."""
-    collection = read_collection(parse_request(CONFIG).datasets[0], parse_request(CONFIG))
+    collection = read_collection(parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG))
     grades = {
         key: {collection.ids[place]: grade for place, grade in own.items()}
         for key, own in zip(collection.query_ids, collection.grades, strict=True)
@@ -491,7 +491,7 @@ def test_vectors_are_compared_as_their_model_was_made_for(similarity, tmp_path):
         eb.rag.sweep(config, out=tmp_path / "run")
     finally:
         del SYSTEMS._entries[name]
-    collection = read_collection(parse_request(CONFIG).datasets[0], parse_request(CONFIG))
+    collection = read_collection(parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG))
     (path,) = (tmp_path / "run").glob("rankings/**/*.parquet")
     kept = {row["query_id"]: row["documents"] for row in pl.read_parquet(path).iter_rows(named=True)}
     encode = Lengths(similarity).encode

@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.probes.bundles import Person
-from embassay.protocols.rag.sweep.findings.advice import signal_fires, signal_threshold
-from embassay.protocols.rag.sweep.signals import check_condition, name_changes, read_names
+from embassay.protocols.rag.probes.bundles import AuthorName
+from embassay.protocols.rag.sweep.findings.advice import mark_queries_where_signal_fires, signal_threshold
+from embassay.protocols.rag.sweep.signals import (
+    check_ablation_name,
+    measure_name_margin_changes,
+    read_query_names,
+)
 from embassay.systems.cosine import scale_rows
 
-ANN = Person("Ann", "Hill")
+ANN = AuthorName("Ann", "Hill")
 
 
 def embed(texts, role):
@@ -28,33 +32,35 @@ VOCABULARY = ("ann", "hill", "tides", "author", "works", "id-", "paper")
 def test_a_query_that_hangs_on_a_name_loses_it_under_gibberish():
     """Its margin over impostors is gone; one without a name, and one that does not hold its own, have no signal."""
     queries = {"a": "Which works by Ann Hill on tides?", "b": "What makes tides?", "c": "Who was Bea Cole?"}
-    names = {"a": (ANN, "tides"), "c": (Person("Dan", "Ford"), "")}
-    found = name_changes(names, queries, "gibberish_name", 1, embed)
+    names = {"a": (ANN, "tides"), "c": (AuthorName("Dan", "Ford"), "")}
+    found = measure_name_margin_changes(names, queries, "gibberish_name", 1, embed)
     assert found[0] < -0.5
     assert np.isnan(found[1:]).all()
-    assert name_changes(names, queries, "author_position_shift", 1, embed)[0] == pytest.approx(0, abs=1e-6)
+    assert measure_name_margin_changes(names, queries, "author_position_shift", 1, embed)[0] == pytest.approx(
+        0, abs=1e-6
+    )
     limit = signal_threshold("sea", "name", found)
     assert limit is not None
-    assert signal_fires(limit, found).tolist() == [True, False, False]
+    assert mark_queries_where_signal_fires(limit, found).tolist() == [True, False, False]
 
 
 def test_files_of_names(tmp_path):
     """An author in one column or two, a topic or none; a query twice is an error with its line."""
     (tmp_path / "one.csv").write_text("query_id,author,topic\nq1,Ann Hill,tides\n7,Bea,\n")
-    assert read_names(tmp_path / "one.csv") == {"q1": (ANN, "tides"), "7": (Person("", "Bea"), "")}
+    assert read_query_names(tmp_path / "one.csv") == {"q1": (ANN, "tides"), "7": (AuthorName("", "Bea"), "")}
     (tmp_path / "two.csv").write_text("query_id,given,family\nq1,Ann,Hill\n")
-    assert read_names(tmp_path / "two.csv") == {"q1": (ANN, "")}
+    assert read_query_names(tmp_path / "two.csv") == {"q1": (ANN, "")}
     (tmp_path / "twice.csv").write_text("query_id,author\nq1,Ann Hill\nq1,Bea Cole\n")
     with pytest.raises(DataError, match=r"twice.csv:3"):
-        read_names(tmp_path / "twice.csv")
+        read_query_names(tmp_path / "twice.csv")
     (tmp_path / "none.csv").write_text("query_id,name\nq1,Ann Hill\n")
     with pytest.raises(DataError, match="author"):
-        read_names(tmp_path / "none.csv")
+        read_query_names(tmp_path / "none.csv")
 
 
 def test_ablations_by_name():
     """The base is none."""
-    check_condition("initials_form")
+    check_ablation_name("initials_form")
     for name in ("base", "gibberish"):
         with pytest.raises(UsageError, match="ablation"):
-            check_condition(name)
+            check_ablation_name(name)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.sweep import measurement as stopwatch
-from embassay.protocols.rag.sweep.config import Latency
+from embassay.protocols.rag.sweep.config import LatencySettings
 from embassay.protocols.rag.sweep.measurement import Stopwatch
 
-LATENCY = Latency(queries=4, warmup=2, repeats=3, concurrency=2)
+LATENCY = LatencySettings(queries=4, warmup=2, repeats=3, concurrency=2)
 
 
 def test_calls_and_samples(tmp_path):
@@ -38,7 +38,7 @@ def test_calls_are_timed_in_milliseconds_and_the_first_is_not(tmp_path, clock):
         clock[0] += 0.02 if seen else 0.2
         seen.append(query)
 
-    watch = Stopwatch(tmp_path, Latency(queries=2, warmup=1, repeats=1))
+    watch = Stopwatch(tmp_path, LatencySettings(queries=2, warmup=1, repeats=1))
     samples = watch.read(watch.alone({"stage": "x"}, [0, 1], do))
     assert samples.tolist() == [[pytest.approx(20), pytest.approx(20)]]
 
@@ -62,7 +62,10 @@ def test_kept_samples_are_not_taken_again(tmp_path):
 
 def test_several_in_flight_overlap(tmp_path):
     """Each of six waits until all six are in flight, which one after another would never be."""
-    watch, met = Stopwatch(tmp_path, Latency(queries=6, warmup=0, repeats=1, concurrency=6)), Barrier(6)
+    watch, met = (
+        Stopwatch(tmp_path, LatencySettings(queries=6, warmup=0, repeats=1, concurrency=6)),
+        Barrier(6),
+    )
     samples = watch.read(watch.together({"stage": "total"}, range(6), lambda _: met.wait(timeout=60)))
     assert samples.shape == (1, 6)
     assert not met.broken

@@ -55,10 +55,10 @@ def test_words_alone_have_no_vectors(done):
 def test_their_lists_are_those_of_bm25(done):
     """As the index of words finds them."""
     from embassay.protocols.rag.sweep.collection import read_collection
-    from embassay.protocols.rag.sweep.config import parse_request
+    from embassay.protocols.rag.sweep.config import parse_sweep_request
     from embassay.search.bm25 import BM25Index
 
-    request = parse_request(CONFIG)
+    request = parse_sweep_request(CONFIG)
     collection = read_collection(request.datasets[0], request)
     index = BM25Index.of(collection.ids, collection.texts)
     frame = pl.concat([pl.read_parquet(path) for path in done.glob("rankings/**/bm25*.parquet")])
@@ -98,7 +98,7 @@ def test_what_is_assumed_of_answers_is_said_and_counted_apart(done):
 def test_several_axes_of_quality_are_objectives(done):
     """Less harm is better there: no stack of the frontier is beaten in price, time, quality and harm at once."""
     part = read_findings(done / "sweep.json").parts[0]
-    found = part.frontier("cost, latency, RA-nWG@10 and Harm@10")
+    found = part.find_frontier("cost, latency, RA-nWG@10 and Harm@10")
     assert found is not None
     kept = [part.stack(one) for one in found.stacks]
     for one in kept:
@@ -158,10 +158,10 @@ def test_a_width_that_finds_itself(tmp_path):
 
 def test_harm_is_turned_for_the_frontier():
     """So that a stack with less of it wins, all else equal."""
-    from embassay.protocols.rag.sweep.findings.conclusions import _turn_stack
-    from embassay.protocols.rag.tradeoffs import Stack
+    from embassay.protocols.rag.sweep.findings.conclusions import _negate_lower_is_better
+    from embassay.protocols.rag.tradeoffs import StackTradeoff
 
-    found = _turn_stack(Stack("a", 1, 1, {"Harm@10": 0.2, "RA-nWG@10": 0.5}))
+    found = _negate_lower_is_better(StackTradeoff("a", 1, 1, {"Harm@10": 0.2, "RA-nWG@10": 0.5}))
     assert dict(found.quality) == {"Harm@10": -0.2, "RA-nWG@10": 0.5}
     assert np.isclose(found.cost, 1)
 
@@ -170,8 +170,8 @@ def test_harm_is_turned_for_the_frontier():
 def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
     """SPLADE and ColBERT: dense and fused lists, the dense ones as each system searches."""
     from embassay.protocols.rag.sweep.collection import read_collection
-    from embassay.protocols.rag.sweep.config import parse_request
-    from embassay.protocols.rag.sweep.findings.conclusions import sum_memory
+    from embassay.protocols.rag.sweep.config import parse_sweep_request
+    from embassay.protocols.rag.sweep.findings.conclusions import sum_index_memory
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
 
@@ -181,13 +181,13 @@ def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
     eb.rag.sweep(config, out=tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     assert not sweep.skipped
-    sizes = sum_memory([one for one in sweep.measured if one.configuration.encoder in encoders])
+    sizes = sum_index_memory([one for one in sweep.measured if one.configuration.encoder in encoders])
     assert sizes.vectors is None  # a formula of one vector a text says nothing here
     assert sizes.memory
     assert {(one.configuration.encoder, one.configuration.mode) for one in sweep.measured} == {
         (encoder, mode) for encoder in encoders for mode in ("dense", "hybrid")
     }
-    request = parse_request(config)
+    request = parse_sweep_request(config)
     collection = read_collection(request.datasets[0], request)
     frame = pl.concat([pl.read_parquet(path) for path in (tmp_path / "run").glob("rankings/**/*.parquet")])
     for encoder in encoders:
@@ -203,8 +203,8 @@ def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
 
 def test_an_ensemble_makes_no_vectors():
     """Several systems are fused by `mode: hybrid`: an ensemble is refused where it stands, with the way."""
-    from embassay.protocols.rag.sweep.config import parse_request
+    from embassay.protocols.rag.sweep.config import parse_sweep_request
 
     with pytest.raises(UsageError, match=r"'ensemble:wordllama\+bm25' makes no vectors") as caught:
-        parse_request({**CONFIG, "encoder": ["wordllama", "ensemble:wordllama+bm25"]})
+        parse_sweep_request({**CONFIG, "encoder": ["wordllama", "ensemble:wordllama+bm25"]})
     assert "hybrid" in caught.value.mend

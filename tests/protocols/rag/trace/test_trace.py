@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.trace.losses import Pipeline, StageLists, Trace, trace_pipeline
+from embassay.protocols.rag.trace.losses import PipelineTrace, RetrievalPipeline, StageLists, trace_pipeline
 from embassay.protocols.rag.trace.options import TraceRequest
 from embassay.protocols.rag.trace.pipeline import run_trace
-from embassay.protocols.rag.trace.protocol import ORDERS, keep_trace, plan_trace, read_trace
+from embassay.protocols.rag.trace.protocol import ORDERS, describe_trace_plan, read_trace, trace_into_folder
 from embassay.report import write_report
 from embassay.runs.folder import RunFolder
-from embassay.systems.rerankers.overlap import Overlap
+from embassay.systems.rerankers.overlap import OverlapReranker
 
 QUERIES = [f"q{number}" for number in range(8)]
 NEEDED = {query: ["good"] for query in QUERIES}
@@ -34,12 +34,12 @@ def _every(name: str, ids: Sequence[str]) -> StageLists:
     return StageLists(name, dict.fromkeys(QUERIES, ids))
 
 
-def _traced(words: int | None, vectors: int | None, *stages: StageLists) -> Trace:
+def _traced(words: int | None, vectors: int | None, *stages: StageLists) -> PipelineTrace:
     searches = (_every("words", _with_good(words)), _every("vectors", _with_good(vectors)))
-    return trace_pipeline(Pipeline(searches, stages, 5), NEEDED, resamples=200)
+    return trace_pipeline(RetrievalPipeline(searches, stages, 5), NEEDED, resamples=200)
 
 
-def _lost(trace: Trace) -> dict[str, int]:
+def _lost(trace: PipelineTrace) -> dict[str, int]:
     return {loss.stage: loss.lost for loss in trace.losses if not loss.tag and loss.lost}
 
 
@@ -90,7 +90,7 @@ def test_shares_are_by_question_and_tag() -> None:
     """Three of four needed passages of q0 are lost, none of the others: a share of passages, its interval over
     questions, and all of it under the tag."""
     needed = {"q0": ["a", "b", "c", "good"], **{query: ["good"] for query in QUERIES[1:]}}
-    pipeline = Pipeline((_every("vectors", _with_good(1)),), (), 5)
+    pipeline = RetrievalPipeline((_every("vectors", _with_good(1)),), (), 5)
     trace = trace_pipeline(pipeline, needed, tags={"q0": ["long"], "q1": ["short"]}, resamples=500)
     by = {(loss.stage, loss.tag): loss for loss in trace.losses}
     share = by["search", ""].share
@@ -98,7 +98,7 @@ def test_shares_are_by_question_and_tag() -> None:
     assert share.low == 0 < share.high < 0.7
     assert by["search", "long"].share.value == 0.75
     assert by["search", "short"].lost == 0
-    assert trace.in_prompt == 8
+    assert trace.passages_in_prompt == 8
 
 
 def test_a_passage_that_a_stage_adds_is_in_the_prompt() -> None:
@@ -143,7 +143,7 @@ def test_a_dataset_is_traced_with_a_system() -> None:
     deep = run_trace(
         TraceRequest(dataset="sample", encoder="jaccard", k=200, depth=200, passages=200, limit=6)
     )
-    assert deep.in_prompt == len(deep.rows)
+    assert deep.passages_in_prompt == len(deep.rows)
 
 
 def test_mistakes_have_a_mend(tmp_path: Path) -> None:
@@ -168,22 +168,22 @@ def test_mistakes_have_a_mend(tmp_path: Path) -> None:
 def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a reranker has ordered is not asked again, half a line of a kill is; the folder has rows and a page."""
     asked: list[str] = []
-    score = Overlap.score
+    score = OverlapReranker.score
 
-    def counted(self: Overlap, query: str, documents: Sequence[str]) -> object:
+    def counted(self: OverlapReranker, query: str, documents: Sequence[str]) -> object:
         asked.append(query)
         return score(self, query, documents)
 
-    monkeypatch.setattr(Overlap, "score", counted)
+    monkeypatch.setattr(OverlapReranker, "score", counted)
     request = TraceRequest(dataset="sample", encoder="jaccard", reranker="overlap", k=12, limit=6)
     out = tmp_path / "run"
-    [*_, before] = plan_trace(request, out)
+    [*_, before] = describe_trace_plan(request, out)
     assert "72 pairs of 6 questions; 0 are" in before
-    trace = keep_trace(request, out)
+    trace = trace_into_folder(request, out)
     assert len(asked) == 6
     content = (out / ORDERS).read_bytes()
     (out / ORDERS).write_bytes(content[:-20])
-    assert keep_trace(request, out) == trace == read_trace(out)
+    assert trace_into_folder(request, out) == trace == read_trace(out)
     assert len(asked) == 7
     assert (out / ORDERS).read_bytes() == content
     rows = {
@@ -191,10 +191,10 @@ def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mo
         for row in RunFolder(out).read_results()
         if row.dataset and not row.subset
     }
-    assert rows["in_prompt", ""].value == pytest.approx(trace.in_prompt / len(trace.rows))
+    assert rows["in_prompt", ""].value == pytest.approx(trace.passages_in_prompt / len(trace.rows))
     stages = [row.value for (measure, _), row in rows.items() if measure == "lost"]
     assert sum(value or 0.0 for value in stages) + (rows["in_prompt", ""].value or 0.0) == pytest.approx(1.0)
     page = write_report(out).read_text("utf-8")
     assert trace.rows[0].passage in page
     with pytest.raises(UsageError, match="other arguments"):
-        keep_trace(TraceRequest(dataset="sample", encoder="jaccard", limit=5), out)
+        trace_into_folder(TraceRequest(dataset="sample", encoder="jaccard", limit=5), out)

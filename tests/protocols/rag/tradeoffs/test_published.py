@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from embassay.protocols.rag.tradeoffs import (
-    Limits,
-    Stack,
-    average_performance,
+    StackLimits,
+    StackTradeoff,
+    average_weighted_measures,
     choose_stack,
     find_frontier,
     generation_cost,
@@ -21,7 +21,7 @@ from embassay.protocols.rag.tradeoffs import (
 GIB = 2**30
 STRONG, LITE = 0.05, 0.02
 SCENARIOS = [
-    Stack(name, cost, latency, {"RA@10": at_10, "RA@30": at_30}, prompt_tokens=0)
+    StackTradeoff(name, cost, latency, {"RA@10": at_10, "RA@30": at_30}, prompt_tokens=0)
     for name, cost, latency, at_10, at_30 in [
         ("base", 1.25, 332.9, 0.804, 0.810),
         ("saver", 0.50, 403.8, 0.692, 0.732),
@@ -50,13 +50,13 @@ LITE_ROWS = {
     ],
 }  # fmt: skip
 LITE_STACKS = [
-    Stack(f"{model} K{k}", k * 0.01, latency, {"RA@10": at_10, "RA@30": at_30})
+    StackTradeoff(f"{model} K{k}", k * 0.01, latency, {"RA@10": at_10, "RA@30": at_30})
     for k, rows in LITE_ROWS.items()
     for model, (latency, at_10, at_30) in zip(MODELS, rows, strict=True)
 ]
 
 
-def ids(stacks: list[Stack]) -> set[str]:
+def ids(stacks: list[StackTradeoff]) -> set[str]:
     return {one.id for one in stacks}
 
 
@@ -98,7 +98,7 @@ def test_efficiency_from_measures(
     quality: tuple[float, ...], milliseconds: float, average: float, published: float
 ) -> None:
     names = ("N-Recall4+@10", "RA-nWG@10", "N-Recall4+@30", "RA-nWG@30")
-    performance = average_performance(dict(zip(names, quality, strict=True)))
+    performance = average_weighted_measures(dict(zip(names, quality, strict=True)))
     assert performance == pytest.approx(average, abs=5e-4)
     assert measure_efficiency(performance, milliseconds) == pytest.approx(published, abs=1.1e-3)
 
@@ -120,14 +120,14 @@ def test_frontiers_of_the_scenarios() -> None:
 
 def test_rules_on_the_scenarios() -> None:
     def chosen(measure: str, **limits: float) -> str:
-        stack = choose_stack(SCENARIOS, measure, Limits(**limits)).stack
+        stack = choose_stack(SCENARIOS, measure, StackLimits(**limits)).stack
         return stack.id if stack else ""
 
     assert chosen("RA@10", sla_ms=350) == chosen("RA@30", sla_ms=350) == "base"
     assert chosen("RA@30", sla_ms=500) == "push"
     assert chosen("RA@30", budget=1.0) == "saver"
     assert chosen("RA@30", target=0.82) == "push"
-    assert ids(list(choose_stack(SCENARIOS, "RA@30", Limits(target=0.82)).tied)) == {"push", "small"}
+    assert ids(list(choose_stack(SCENARIOS, "RA@30", StackLimits(target=0.82)).tied)) == {"push", "small"}
     assert ids(find_frontier(SCENARIOS, ["RA@30"], slo_ms=350)) == {"base"}
 
 
@@ -139,8 +139,8 @@ def test_frontiers_of_the_lite_reranker() -> None:
 
 
 def test_marginal_gains() -> None:
-    less = Stack("K50", 1.25, 337.2, {"RA@10": 0.805, "RA@30": 0.817})
-    more = Stack("K100", 2.50, 483.1, {"RA@10": 0.793, "RA@30": 0.824})
+    less = StackTradeoff("K50", 1.25, 337.2, {"RA@10": 0.805, "RA@30": 0.817})
+    more = StackTradeoff("K100", 2.50, 483.1, {"RA@10": 0.793, "RA@30": 0.824})
     assert marginal_gain(less, more, "RA@30").per_ms == pytest.approx(4.7978e-5, abs=1e-9)
     assert marginal_gain(less, more, "RA@10").per_ms == pytest.approx(-8.2245e-5, abs=5e-9)
 

@@ -65,18 +65,21 @@ class Serving:
     def start(self) -> None:
         import uvicorn
 
-        from embassay.web.annotation.app import make_app
-        from embassay.web.annotation.service import open_service
-        from embassay.web.server import open_socket
+        from embassay.web.annotation.app import make_annotation_app
+        from embassay.web.annotation.service import open_study_service
+        from embassay.web.server import open_listening_socket
 
-        self.service = open_service(
+        self.service = open_study_service(
             self.study, ["ann"], adjudicators=self.adjudicators, until_decided=self.until_decided
         )
         config = uvicorn.Config(
-            make_app(self.service), log_level="error", access_log=False, timeout_graceful_shutdown=2
+            make_annotation_app(self.service),
+            log_level="error",
+            access_log=False,
+            timeout_graceful_shutdown=2,
         )
         self._server = uvicorn.Server(config)
-        socket = open_socket("127.0.0.1", self.port)
+        socket = open_listening_socket("127.0.0.1", self.port)
         self.port = socket.getsockname()[1]
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [socket]}, daemon=True)
         self._thread.start()

@@ -9,7 +9,7 @@ from embassay.protocols.hume.study import (
     GoldRow,
     ItemRow,
     LabelChoice,
-    Practice,
+    PracticeItem,
     Scale,
     Source,
     StudyFile,
@@ -102,7 +102,7 @@ def _rows(name: str, payloads: list[dict[str, Any]], gold: list[Any]) -> list[tu
 
 def _pairs() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     practice = [
-        Practice(
+        PracticeItem(
             payload={"text1": "A dog barks.", "text2": "A hound is barking."}, answer=5,
             explanation="Both say the same in other words.",
         )
@@ -131,13 +131,13 @@ def _halves() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
 def _emotions() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     labels = [LabelChoice(value=i, name=name, description=EMOTIONS[name]) for i, name in enumerate(EMOTIONS)]
     practice = [
-        Practice(
+        PracticeItem(
             payload={"text": "at last the fever is down"}, answer=1, explanation="Relief belongs to joy."
         ),
-        Practice(
+        PracticeItem(
             payload={"text": "the door slammed again"}, answer=3, explanation="Annoyance belongs to anger."
         ),
-        Practice(payload={"text": "what was that noise"}, answer=4, explanation="Worry belongs to fear."),
+        PracticeItem(payload={"text": "what was that noise"}, answer=4, explanation="Worry belongs to fear."),
     ]
     task = _task(
         "emotion", "classification", "Emotion", "Which emotion does the writer express most?", 4, labels=labels,
@@ -157,7 +157,7 @@ def _news() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
         return {"query": query, "documents": [{"id": f"d{i}", "text": text} for i, text in enumerate(texts)]}
 
     practice = [
-        Practice(
+        PracticeItem(
             payload=payload("opening hours of the library", ["Open from nine to six.", "It was built in 1911."]),
             answer=[1, 0], explanation="Only the first answers the query.",
         )
@@ -176,7 +176,7 @@ def _news() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
 
 def _topics() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     practice = [
-        Practice(
+        PracticeItem(
             payload={"texts": ["Prime gaps", "Spiral arms", "Dwarf galaxies"]}, answer=["m", "g", "g"],
             explanation="Two of them are on galaxies.",
         )

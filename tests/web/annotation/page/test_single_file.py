@@ -20,11 +20,11 @@ from embassay.protocols.hume.store import open_store
 from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.page import (
     STATIC,
-    bundle_modules,
-    order_modules,
-    render_page,
-    render_single,
-    write_single,
+    bundle_script_modules,
+    order_script_modules,
+    render_annotator_file,
+    render_annotator_page,
+    write_annotator_file,
 )
 
 from .made_study import write_made_study
@@ -35,9 +35,9 @@ REPORT_STYLE = Path(__file__).parents[4] / "src/embassay/report/assets/report.cs
 def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:
     """A file is made of the study and the annotator only; another annotator gets another order."""
     study = read_study(write_made_study(tmp_path / "study"))
-    assert render_single(study, "ann") == render_single(study, "ann")
+    assert render_annotator_file(study, "ann") == render_annotator_file(study, "ann")
     orders = [
-        re.search(r'"items":(\[[^]]*\])', render_single(study, who)).group(1)  # type: ignore[union-attr]
+        re.search(r'"items":(\[[^]]*\])', render_annotator_file(study, who)).group(1)  # type: ignore[union-attr]
         for who in ("ann", "bob", "cleo")
     ]
     assert len(set(orders)) > 1
@@ -47,7 +47,7 @@ def test_gold_is_not_even_read(tmp_path: Path) -> None:
     """The file can be written where there is no gold, so none of it can be inside."""
     folder = write_made_study(tmp_path / "study")
     (folder / "gold.jsonl").unlink()
-    text = write_single(folder, "ann", tmp_path / "ann.html").read_text("utf-8")
+    text = write_annotator_file(folder, "ann", tmp_path / "ann.html").read_text("utf-8")
     assert "groundwater contamination" in text
     assert "gold" not in text.replace("golden", "")
 
@@ -57,7 +57,7 @@ def test_text_of_the_study_cannot_end_its_script(tmp_path: Path) -> None:
     folder = write_made_study(tmp_path / "study", "emotion")
     lines = (folder / "items.jsonl").read_text("utf-8").replace("again", "</script><script>alert(1)//")
     (folder / "items.jsonl").write_text(lines, "utf-8")
-    text = render_single(read_study(folder), "ann")
+    text = render_annotator_file(read_study(folder), "ann")
     assert "alert(1)" in text
     assert len(re.findall("</script>", text)) == 2
 
@@ -67,9 +67,9 @@ def test_who_and_what_is_refused(tmp_path: Path) -> None:
     folder = write_made_study(tmp_path / "study", "pairs")
     for name in ("../ann", "", "a b", "x" * 99):
         with pytest.raises(UsageError, match="cannot be an annotator"):
-            write_single(folder, name, tmp_path / "x.html")
+            write_annotator_file(folder, name, tmp_path / "x.html")
     with pytest.raises(DataError, match="no study"):
-        write_single(tmp_path, "ann", tmp_path / "x.html")
+        write_annotator_file(tmp_path, "ann", tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
 
 
@@ -99,7 +99,7 @@ def _disputed(tmp_path: Path) -> Path:
 def test_an_adjudicators_file_and_what_comes_back(tmp_path: Path) -> None:
     """Disputed items alone, with what people said and no name; decisions are kept as such and are no annotation."""
     folder = _disputed(tmp_path)
-    text = write_single(folder, "judy", tmp_path / "judy.html", adjudicates=True).read_text("utf-8")
+    text = write_annotator_file(folder, "judy", tmp_path / "judy.html", adjudicates=True).read_text("utf-8")
     assert not re.search(r'"(ann|bob)"', text)
     told = json.loads(
         re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL).group(1)
@@ -157,18 +157,18 @@ def test_decisions_that_cannot_be_taken(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ann annotated this study"):
         import_files(folder, [sent])
     with pytest.raises(UsageError, match="do not disagree"):
-        write_single(
+        write_annotator_file(
             write_made_study(tmp_path / "new", "emotion"), "judy", tmp_path / "x.html", adjudicates=True
         )
 
 
 def test_every_module_is_in_the_bundle() -> None:
     """No script lies about unused, none imports what another does not give, and each comes after what it needs."""
-    names = [path.name for path in order_modules(STATIC)]
+    names = [path.name for path in order_script_modules(STATIC)]
     assert sorted(names) == sorted(path.name for path in STATIC.glob("*.js"))
-    text = bundle_modules()
+    text = bundle_script_modules()
     assert not re.search(r"^(import|export) ", text, re.MULTILINE)
-    for path in order_modules(STATIC):
+    for path in order_script_modules(STATIC):
         for wanted, source in re.findall(
             r'import \{([^}]*)\} from "\./([\w-]+\.js)"', path.read_text("utf-8")
         ):
@@ -208,7 +208,7 @@ def test_colours_are_those_of_the_report() -> None:
 
 def test_frame_escapes_the_name() -> None:
     """The study's name is text, and every script is linked beside its link."""
-    page = render_page("<b>&", "key\"'")
+    page = render_annotator_page("<b>&", "key\"'")
     assert "<title>&lt;b&gt;&amp;</title>" in page
     assert "<b>" not in page
     assert 'content="key&#34;&#39;"' in page
@@ -220,7 +220,7 @@ def test_frame_escapes_the_name() -> None:
 def test_from_the_file_to_the_answers(tmp_path: Path, visit: Callable[..., Any]) -> None:
     """Without any connection: annotate, close, come back, finish, download; the rows can be read and scored."""
     folder = write_made_study(tmp_path / "study", "halves", "news")
-    path = write_single(folder, "ann", tmp_path / "ann.html")
+    path = write_annotator_file(folder, "ann", tmp_path / "ann.html")
     person = visit(path.as_uri(), offline=True)
     requests: list[str] = []
     person.page.on("request", lambda request: requests.append(request.url))
@@ -264,7 +264,7 @@ def test_from_the_file_to_the_answers(tmp_path: Path, visit: Callable[..., Any])
 def test_an_adjudicator_without_a_connection(tmp_path: Path, visit: Callable[..., Any]) -> None:
     """What people said is on the page; what is downloaded is a decision that can be imported."""
     folder = _disputed(tmp_path)
-    path = write_single(folder, "judy", tmp_path / "judy.html", adjudicates=True)
+    path = write_annotator_file(folder, "judy", tmp_path / "judy.html", adjudicates=True)
     judy = visit(path.as_uri() + "#item/emotion/0", offline=True)
     judy.page.wait_for_selector(".option")
     assert len(judy.page.locator(".others li").all_inner_texts()) == 2
@@ -281,7 +281,7 @@ def test_an_adjudicator_without_a_connection(tmp_path: Path, visit: Callable[...
 @pytest.mark.slow
 def test_a_browser_that_keeps_nothing(tmp_path: Path, browser: Any, visit: Callable[..., Any]) -> None:
     """It says so, warns before leaving, and the answers can still be downloaded."""
-    path = write_single(write_made_study(tmp_path / "study", "halves"), "ann", tmp_path / "ann.html")
+    path = write_annotator_file(write_made_study(tmp_path / "study", "halves"), "ann", tmp_path / "ann.html")
     context = browser.new_context(offline=True)
     context.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); };")
     person = visit(path.as_uri() + "#item/halves/0", context=context)

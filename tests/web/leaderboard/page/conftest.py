@@ -90,12 +90,12 @@ def base(folder: Path) -> Iterator[str]:
     """The real app, looking at the folder often."""
     uvicorn = pytest.importorskip("uvicorn")
     pytest.importorskip("fastapi")
-    from embassay.web.leaderboard.library import make_app
-    from embassay.web.server import open_socket
+    from embassay.web.leaderboard.library import make_folder_app
+    from embassay.web.server import open_listening_socket
 
-    listening = open_socket("127.0.0.1", 0)
-    app = make_app(folder, hosts=(), root_path="", stale_after=900, every=0.2)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
+    listening = open_listening_socket("127.0.0.1", 0)
+    app = make_folder_app(folder, hosts=(), root_path="", stale_after=900, every=0.2)
+    server = uvicorn.ServerSettings(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     while not server.started:

@@ -6,23 +6,23 @@ import random
 from dataclasses import replace
 
 from embassay.web.leaderboard.contract import (
-    Board,
     BoardCell,
+    BoardChanges,
     BoardColumn,
     BoardDataset,
+    BoardList,
     BoardPart,
-    Boards,
     BoardVerdict,
-    Changes,
+    ColumnStanding,
     ContrastRow,
-    Facts,
+    Leaderboard,
     ListedRun,
-    Stand,
     SystemComparison,
+    SystemFacts,
     SystemProfile,
     SystemRow,
 )
-from embassay.web.leaderboard.routes import find_changes
+from embassay.web.leaderboard.routes import find_board_changes
 from leaderboard_example import example_boards
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -42,7 +42,7 @@ class Made:
         self.names = _names(systems, hostile)
         self.values = self._values()
         self.stamp = "stamp-1"
-        self._boards: dict[str, Board] = {}
+        self._boards: dict[str, Leaderboard] = {}
 
     def _values(self) -> dict[str, list[BoardCell]]:
         strength = [
@@ -110,18 +110,18 @@ class Made:
         return BoardPart(self.stamp, {key: tuple(self.values[key]) for key in keys}, ranks, best, top, alike)
 
     @property
-    def board(self) -> Board:
+    def board(self) -> Leaderboard:
         """The board as it stands; made once for each stamp."""
         if self.stamp not in self._boards:
             self._boards[self.stamp] = self._made()
         return self._boards[self.stamp]
 
-    def _made(self) -> Board:
+    def _made(self) -> Leaderboard:
         keys = tuple(one.key for one in self.columns if one.overview)
         part = self.part(keys)
         firsts = [self.names[i] for i in part.top["overall"]]
         systems = tuple(self._system(i) for i in range(len(self.names)))
-        return Board(
+        return Leaderboard(
             "sage-1f2e3d4c", HOSTILE if self.hostile else "SAGE on own data", "sage", "1f2e3d4c", "live",
             "2026-11-22T14:02:10+00:00", self.stamp, None,
             BoardVerdict(
@@ -157,7 +157,7 @@ class Made:
         )
         note = "" if state == "done" else "mean of the 4 finished tasks 0.466"
         size = sum(map(ord, name))
-        facts = Facts() if kind != "embedding" else Facts(
+        facts = SystemFacts() if kind != "embedding" else SystemFacts(
             (256, 384, 768, 1024, 3072)[size % 5], 512, (8 + size % 600) * 1_000_000,
             None if size % 7 == 0 else 0.01 * 3 ** (size % 6), None, None, 3.0 + size % 400,
             12.0 + 9 * (size % 500), "Apache-2.0",
@@ -170,7 +170,7 @@ class Made:
         )  # fmt: skip
 
     @property
-    def boards(self) -> Boards:
+    def boards(self) -> BoardList:
         first, *others = example_boards().boards
         board = self.board
         line = replace(
@@ -181,8 +181,8 @@ class Made:
         )
         return replace(example_boards(), folder=HOSTILE if self.hostile else "runs", boards=(line, *others))
 
-    def changes(self, since: str) -> Changes:
-        return find_changes(self._boards.get(since), self.board, since)
+    def changes(self, since: str) -> BoardChanges:
+        return find_board_changes(self._boards.get(since), self.board, since)
 
     def comparison(self, a: str, b: str) -> SystemComparison:
         i, j = self.names.index(a), self.names.index(b)
@@ -207,7 +207,7 @@ class Made:
         index = self.names.index(name)
         part = self.part(tuple(self.values))
         stands = tuple(
-            Stand(
+            ColumnStanding(
                 one,
                 part.cells[one.key][index],
                 part.ranks[one.key][index],

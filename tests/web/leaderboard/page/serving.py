@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from embassay.web.annotation.app import HEADERS
-from embassay.web.leaderboard.contract import Boards, as_plain
-from embassay.web.leaderboard.page import page_files, render_board, render_card, render_error
+from embassay.web.leaderboard.contract import BoardList, convert_to_plain
+from embassay.web.leaderboard.page import read_static_files, render_board, render_card, render_error
 
 from .made_board import Made
 
@@ -50,7 +50,7 @@ class Served:
         board = self.made.board
         if path.startswith("/static/"):
             name = path.removeprefix("/static/")
-            return 200, TYPES["." + name.rpartition(".")[2]], page_files()[name]
+            return 200, TYPES["." + name.rpartition(".")[2]], read_static_files()[name]
         if path == "/favicon.ico":
             return 204, "image/x-icon", b""
         pages = {
@@ -65,9 +65,9 @@ class Served:
         data = self._data(path, query)
         if data is None:
             return 404, "text/html", render_error(404, "No such page", path, base="../../").encode()
-        return 200, "application/json", json.dumps(as_plain(data)).encode()
+        return 200, "application/json", json.dumps(convert_to_plain(data)).encode()
 
-    def _boards(self) -> Boards:
+    def _boards(self) -> BoardList:
         first, *others = self.made.boards.boards
         return replace(self.made.boards, boards=(replace(first, newer=self.newer), *others))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import embassay.report
-from embassay.web.leaderboard.contract import Boards, Facts
+from embassay.web.leaderboard.contract import BoardList, SystemFacts
 from embassay.web.leaderboard.page import STATIC, render_board, render_card, render_error, rows
 from leaderboard_example import example_board, example_boards, example_card
 
@@ -63,7 +63,7 @@ def test_text_of_data_is_escaped(made: Made) -> None:
 
 def test_a_folder_without_results_says_what_to_do() -> None:
     """What, why, next."""
-    page = render_board(None, Boards("runs", "", ()), base="")
+    page = render_board(None, BoardList("runs", "", ()), base="")
     assert "Nothing finished yet" in page
     assert "embassay sage run" in page
 
@@ -86,8 +86,8 @@ def test_an_older_version_says_so() -> None:
 
 def test_facts_that_are_not_known_are_left_out() -> None:
     """And zero is known."""
-    assert rows.system_facts(Facts()) == []
-    assert rows.system_facts(Facts(usd_per_million_tokens=0.0, dims=1024)) == [
+    assert rows.system_facts(SystemFacts()) == []
+    assert rows.system_facts(SystemFacts(usd_per_million_tokens=0.0, dims=1024)) == [
         ("Dimensions", "1,024"), ("Price per million tokens", "$0"),
     ]  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from embassay.document.marks import scale_of
+from embassay.document.marks import fit_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.web.leaderboard.page import rows
 
@@ -77,7 +77,7 @@ def test_scales_are_the_reports(call: Callable[..., Any]) -> None:
     ]
     found = call("scale.js", "(({ low, high, step, ends }) => [low, high, step, ends])(m.scaleOf(x))", pools)
     for pool, (low, high, step, ends) in zip(pools, found, strict=True):
-        ours = scale_of(pool)
+        ours = fit_scale(pool)
         assert (low, high, step) == pytest.approx((ours.low, ours.high, ours.step))
         assert ends == [ours.label(ours.low), ours.label(ours.high)]
 

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from embassay.errors import DataError
-from embassay.protocols.hume.collection import SKIPPED, AnswerPlace, FileIntake, IncomingAnswer, read_document
+from embassay.protocols.hume.collection import (
+    SKIPPED,
+    FileIntake,
+    FileLocation,
+    IncomingAnswer,
+    read_json_document,
+)
 from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, StudyTask
 
 LABEL, RATING, GROUP, RELEVANT = "label", "rating", "group", "relevant"
@@ -45,20 +51,20 @@ def read_argilla(path: Path, folder: StudyFolder) -> FileIntake:
     DataError, with the record, for what cannot be read.
     """
     taken = FileIntake()
-    document = read_document(path, MEND)
+    document = read_json_document(path, MEND)
     if not is_argilla(document):
         raise DataError("These are not Argilla records", path=path, mend=MEND)
     users = _read_users(path.parent / USERS)
     items = {item.id: item for item in folder.items}
     for number, record in enumerate(list_records(document), start=1):
-        at = AnswerPlace(path, words=f"record {number} ({record.get('id', '-')})")
+        at = FileLocation(path, words=f"record {number} ({record.get('id', '-')})")
         item = record.get("external_id") or record.get("id")
         if not isinstance(item, str) or item not in items:
-            raise at.fault("its item is not in the study", found=repr(item)[:60], mend=MEND)
+            raise at.make_data_error("its item is not in the study", found=repr(item)[:60], mend=MEND)
         task, payload = folder.task(items[item].task), items[item].payload
-        responses = by_user(record, at)
+        responses = group_responses_by_user(record, at)
         if not responses:
-            taken.leave_out("records without a response")
+            taken.count_left_out("records without a response")
         for user, response in responses.items():
             annotator = users.get(user, user)
             _take_response(task, payload, str(item), annotator, response, at, taken)
@@ -71,27 +77,27 @@ def _take_response(
     item: str,
     annotator: str,
     response: UserResponse,
-    at: AnswerPlace,
+    at: FileLocation,
     taken: FileIntake,
 ) -> None:
     status = response.status or "submitted"
     if not response.status:
         taken.remarks.append(_NO_STATUS)
     if status not in _STATUSES:
-        raise at.fault(
+        raise at.make_data_error(
             "the status of a response is not known", expected=", ".join(_STATUSES), found=status[:60]
         )
     if status == "draft":
-        taken.leave_out("drafts")
+        taken.count_left_out("drafts")
         return
     value = (
-        _read_value(task, payload, response.said.get(_MAIN[task.family]), at)
+        _read_response_value(task, payload, response.said.get(_MAIN[task.family]), at)
         if status == "submitted"
         else None
     )
     flag, comment = (str(response.said.get(name) or "") for name in (FLAG, COMMENT))
     if value is None and status == "submitted" and not flag and not comment:
-        taken.leave_out("responses without an answer")
+        taken.count_left_out("responses without an answer")
         return
     if value is None and status == "discarded":
         flag = flag or SKIPPED
@@ -100,16 +106,18 @@ def _take_response(
     )
 
 
-def _read_value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: AnswerPlace) -> Any:
+def _read_response_value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: FileLocation) -> Any:
     if task.family != "reranking" or answer is None:
         return answer
     names = [document_field(place) for place in range(len(payload["documents"]))]
     if not isinstance(answer, list) or (unknown := [name for name in answer if name not in (*names, NONE)]):
         what = repr(answer if not isinstance(answer, list) else unknown[0])[:60]
-        raise at.fault("the relevant documents are not known", expected=", ".join(names), found=what)
+        raise at.make_data_error(
+            "the relevant documents are not known", expected=", ".join(names), found=what
+        )
     # Argilla has no choice that excludes the others.
     if NONE in answer and len(answer) > 1:
-        raise at.fault(
+        raise at.make_data_error(
             'documents are marked relevant, but "none of them" is marked too',
             found=repr(answer)[:60],
             mend="Correct it there.",
@@ -120,7 +128,7 @@ def _read_value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: An
 def _read_users(path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
-    users = read_document(path, MEND)
+    users = read_json_document(path, MEND)
     if not isinstance(users, dict) or not all(isinstance(name, str) for name in users.values()):
         raise DataError(
             "This is not a list of users", path=path, expected='{"id": "name"}', mend="Correct or delete it."
@@ -136,7 +144,7 @@ _USERS = uuid.UUID("0d0f5c3e-6d5b-5a2e-9b0c-6f6f3f6f2b11")
 def argilla_records(
     task: StudyTask, items: Iterable[Item], rows: Sequence[AnnotationRow] = ()
 ) -> list[Plain]:
-    """One record per item, as `rg.Record.from_dict` reads it: `responses` by question, each with the user and the
+    """One record per item, as `rg.RunRecord.from_dict` reads it: `responses` by question, each with the user and the
     status (submitted, or discarded where the item could not be judged)."""
     by_item: dict[str, list[AnnotationRow]] = {}
     for row in rows:
@@ -174,14 +182,14 @@ def _make_responses(task: StudyTask, rows: Sequence[AnnotationRow]) -> dict[str,
     responses: dict[str, list[Plain]] = {}
     for row in rows:
         status = "discarded" if row.value is None else "submitted"
-        for name, value in _named_answers(task, row):
+        for name, value in _list_question_answers(task, row):
             responses.setdefault(name, []).append(
                 {"value": value, "user_id": user_id(row.annotator_id), "status": status}
             )
     return responses
 
 
-def _named_answers(task: StudyTask, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
+def _list_question_answers(task: StudyTask, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
     names: Mapping[str, str] = {
         "classification": LABEL, "clustering": GROUP, "sts": RATING, "reranking": RELEVANT
     }  # fmt: skip
@@ -197,7 +205,7 @@ def _response_value(task: StudyTask, value: Any) -> Any:
         return [document_field(place) for place, mark in enumerate(value) if mark] or [NONE]
     if task.family == "sts":
         # A rating question takes whole numbers; levels of other scales are labels, and so texts.
-        whole = as_rating(task.scale or Scale()) and value == int(value)
+        whole = fits_rating_question(task.scale or Scale()) and value == int(value)
         return int(value) if whole else f"{value:g}"
     return str(value)
 
@@ -212,7 +220,7 @@ def argilla_settings(task: StudyTask, items: Sequence[Item]) -> Plain:
     most = max((len(item.payload.get("documents", ())) for item in items), default=0)
     return {
         "guidelines": task.guidelines,
-        "fields": list(_settings_fields(task, most)),
+        "fields": list(_list_text_fields(task, most)),
         "questions": [_task_question(task, most), _text_question(FLAG, "Why can it not be judged?"),
                       _text_question(COMMENT, "Comment")],
         "vectors": [],
@@ -228,7 +236,7 @@ def argilla_settings(task: StudyTask, items: Sequence[Item]) -> Plain:
     }  # fmt: skip
 
 
-def as_rating(scale: Scale) -> bool:
+def fits_rating_question(scale: Scale) -> bool:
     """Whether a rating question can hold the scale: whole numbers from 0 to 10."""
     return (
         scale.step == 1 and scale.low == int(scale.low) and scale.low >= 0 and scale.high <= _MOST_LEVELS - 1
@@ -241,7 +249,7 @@ def scale_levels(scale: Scale) -> list[str]:
     return [f"{scale.low + i * scale.step:g}" for i in range(count)]
 
 
-def _settings_fields(task: StudyTask, most: int) -> Iterable[Plain]:
+def _list_text_fields(task: StudyTask, most: int) -> Iterable[Plain]:
     names = {
         "classification": ["text"],
         "clustering": ["text"],
@@ -264,35 +272,38 @@ def _text_field(name: str, *, required: bool) -> Plain:
 def _task_question(task: StudyTask, most: int) -> Plain:
     if task.family == "classification":
         labels = [(str(label.value), label.name, label.description) for label in task.labels]
-        return _make_question(LABEL, task, "label_selection", _make_options(labels))
+        return _make_question(LABEL, task, "label_selection", _build_label_options(labels))
     if task.family == "clustering":
         return _make_question(GROUP, task, "text", {"use_markdown": False})
     if task.family == "reranking":
         documents = [(document_field(place), f"document {place + 1}", "") for place in range(most)]
-        told = _make_options([*documents, (NONE, "none of them", "")])
+        told = _build_label_options([*documents, (NONE, "none of them", "")])
         return _make_question(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
     scale = task.scale or Scale()
-    if as_rating(scale):
+    if fits_rating_question(scale):
         values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
         return _make_question(RATING, task, "rating", {"options": values})
     return _make_question(
-        RATING, task, "label_selection", _make_options([(level, level, "") for level in scale_levels(scale)])
+        RATING,
+        task,
+        "label_selection",
+        _build_label_options([(level, level, "") for level in scale_levels(scale)]),
     )
 
 
 def _make_question(name: str, task: StudyTask, kind: str, told: Mapping[str, Any]) -> Plain:
     return {
-        "name": name, "title": task.question, "description": _anchor_words(task), "required": True,
+        "name": name, "title": task.question, "description": _describe_scale_anchors(task), "required": True,
         "settings": {"type": kind, **told}, "type": kind
     }  # fmt: skip
 
 
-def _anchor_words(task: StudyTask) -> str | None:
+def _describe_scale_anchors(task: StudyTask) -> str | None:
     anchors = task.scale.anchors if task.scale else {}
     return "; ".join(f"{level}: {meaning}" for level, meaning in anchors.items()) or None
 
 
-def _make_options(named: Iterable[tuple[str, str, str]]) -> Plain:
+def _build_label_options(named: Iterable[tuple[str, str, str]]) -> Plain:
     options = [
         {"value": value, "text": text, "description": meaning or None} for value, text, meaning in named
     ]
@@ -337,26 +348,28 @@ class _UserAnswer(NamedTuple):
     ts: str = ""
 
 
-def by_user(record: Mapping[str, Any], at: AnswerPlace) -> dict[str, UserResponse]:
+def group_responses_by_user(record: Mapping[str, Any], at: FileLocation) -> dict[str, UserResponse]:
     """What every user said, from whichever form the record is in."""
     responses: dict[str, UserResponse] = {}
-    for said in _responses_in(record, at):
+    for said in _list_user_answers(record, at):
         response = responses.setdefault(said.user, UserResponse())
         if said.question in response.said:
-            raise at.fault(f"user {said.user} answered {said.question} twice", mend="Keep one of them.")
+            raise at.make_data_error(
+                f"user {said.user} answered {said.question} twice", mend="Keep one of them."
+            )
         response.said[said.question] = said.value
         response.status = said.status or response.status
         response.ts = said.ts or response.ts
     return responses
 
 
-def _responses_in(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_UserAnswer]:
+def _list_user_answers(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
     responses = record.get("responses")
     if isinstance(responses, list):
         yield from _server_responses(responses, at)
     elif isinstance(responses, Mapping):
         for question, answers in responses.items():
-            for row in _check_objects(answers, at):
+            for row in _check_list_of_objects(answers, at):
                 yield _UserAnswer(
                     _entry_text(row, "user_id"), question, row.get("value"), _entry_text(row, "status")
                 )
@@ -364,11 +377,13 @@ def _responses_in(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_UserA
         yield from _flat_responses(record, at)
 
 
-def _server_responses(responses: Sequence[Any], at: AnswerPlace) -> Iterator[_UserAnswer]:
-    for row in _check_objects(responses, at):
+def _server_responses(responses: Sequence[Any], at: FileLocation) -> Iterator[_UserAnswer]:
+    for row in _check_list_of_objects(responses, at):
         values = row.get("values") or {}
         if not isinstance(values, Mapping):
-            raise at.fault("the values of a response are not an object", found=repr(values)[:60], mend=MEND)
+            raise at.make_data_error(
+                "the values of a response are not an object", found=repr(values)[:60], mend=MEND
+            )
         # A response without values may still be discarded.
         for question, value in values.items() or [("", None)]:
             told = value.get("value") if isinstance(value, Mapping) else value
@@ -381,7 +396,7 @@ def _server_responses(responses: Sequence[Any], at: AnswerPlace) -> Iterator[_Us
             )
 
 
-def _flat_responses(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_UserAnswer]:
+def _flat_responses(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
     for key, row in record.items():
         if not key.endswith(".responses") or row is None:
             continue
@@ -390,7 +405,7 @@ def _flat_responses(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_Use
         if statuses is None and isinstance(row, list):
             lists[2] = [None] * len(row)
         if not all(isinstance(row, list) for row in lists) or len({len(row) for row in lists}) > 1:
-            raise at.fault(f"{key} does not have one user and status for each response", mend=MEND)
+            raise at.make_data_error(f"{key} does not have one user and status for each response", mend=MEND)
         for value, user, status in zip(*lists, strict=True):
             yield _UserAnswer(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
 
@@ -399,9 +414,11 @@ def _entry_text(entry: Mapping[str, Any], name: str) -> str:
     return str(entry.get(name) or "")
 
 
-def _check_objects(values: Any, at: AnswerPlace) -> list[Mapping[str, Any]]:
+def _check_list_of_objects(values: Any, at: FileLocation) -> list[Mapping[str, Any]]:
     if not isinstance(values, list) or not all(isinstance(value, Mapping) for value in values):
-        raise at.fault("its responses are not a list of objects", found=repr(values)[:60], mend=MEND)
+        raise at.make_data_error(
+            "its responses are not a list of objects", found=repr(values)[:60], mend=MEND
+        )
     return values
 
 

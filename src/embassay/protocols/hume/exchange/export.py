@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from embassay.data.lines import text_lines
+from embassay.data.lines import read_text_lines
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json, read_bounded
+from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.hume.collection import (
-    AnswerPlace,
     FileIntake,
+    FileLocation,
     IncomingAnswer,
     make_annotation,
     read_all_rows,
@@ -25,7 +25,7 @@ from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, arg
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
 from embassay.protocols.hume.options import Form
 from embassay.protocols.hume.profiles import Profiles, read_profiles
-from embassay.protocols.hume.results.summary import name_tasks
+from embassay.protocols.hume.results.summary import map_tasks_to_datasets
 from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, select_annotators
 from embassay.protocols.hume.store import Kind, check_independent
 from embassay.protocols.hume.study import (
@@ -40,8 +40,8 @@ from embassay.protocols.hume.study import (
     read_study,
 )
 from embassay.protocols.kernel.tables import format_csv_sheet
-from embassay.protocols.mteb.protocol import with_script
-from embassay.protocols.mteb.survey import META, format_json, model_meta, place_of
+from embassay.protocols.mteb.protocol import add_language_script
+from embassay.protocols.mteb.survey import META, build_results_path, format_json, make_model_meta
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 
 COLUMNS = ("item_id", "annotator_id", "value", "ts", "seconds", "kind", "flag", "comment")
@@ -79,7 +79,7 @@ def read_csv(path: Path) -> FileIntake:
     taken = FileIntake()
     try:
         # Not read_text, which would change line ends inside cells.
-        text = read_bounded(path).decode("utf-8-sig")
+        text = read_bounded_file(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("The file cannot be read as UTF-8", path=path, found=str(error), mend=_MEND) from None
     csv.field_size_limit(_LARGEST_CELL)
@@ -92,15 +92,15 @@ def read_csv(path: Path) -> FileIntake:
         header = [name.strip().lower() for name in next(reader, [])]
         _check_header(header, path, taken)
         for cells in reader:
-            at = AnswerPlace(path, reader.line_num)
+            at = FileLocation(path, reader.line_num)
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(header):
-                raise at.fault(
+                raise at.make_data_error(
                     "the row and the header differ in their number of cells", expected=str(len(header)),
                     found=str(len(cells)), mend=_MEND
                 )  # fmt: skip
-            _take_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
+            _take_answer_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
     except csv.Error as error:
         raise DataError(
             "The file is not CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
@@ -111,42 +111,42 @@ def read_csv(path: Path) -> FileIntake:
 def read_jsonl(path: Path) -> FileIntake:
     """The lines of a JSONL file, also that of the offline page. DataError, with the line, for what cannot be read."""
     taken = FileIntake()
-    for number, text in text_lines(path):
-        at = AnswerPlace(path, number)
+    for number, text in read_text_lines(path):
+        at = FileLocation(path, number)
         if not text.strip():
             continue
         try:
-            row = bounded_json(text)
+            row = parse_bounded_json(text)
         except ValueError:
-            raise at.fault("the line is not JSON", found=text[:60], mend=_MEND) from None
+            raise at.make_data_error("the line is not JSON", found=text[:60], mend=_MEND) from None
         if isinstance(row, dict) and isinstance(row.get("profile"), dict) and "item_id" not in row:
             taken.profiles.append((str(row.get("annotator_id") or ""), row["profile"], at))
             continue
         if not isinstance(row, dict) or "item_id" not in row or "value" not in row:
-            raise at.fault("the line is not an annotation", found=text[:60], mend=_MEND)
-        _take_row(row, at, taken)
+            raise at.make_data_error("the line is not an annotation", found=text[:60], mend=_MEND)
+        _take_answer_row(row, at, taken)
     return taken
 
 
-def _take_row(row: Mapping[str, Any], at: AnswerPlace, taken: FileIntake) -> None:
+def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: FileIntake) -> None:
     value = row.get("value")
-    flag, comment = _read_text(row, "flag", at), _read_text(row, "comment", at)
+    flag, comment = _read_text_field(row, "flag", at), _read_text_field(row, "comment", at)
     item, annotator = (str(row.get(name) or "").strip() for name in ("item_id", "annotator_id"))
     if not item:
-        raise at.fault("there is no item_id", mend=_MEND)
+        raise at.make_data_error("there is no item_id", mend=_MEND)
     value = None if isinstance(value, str) and not value.strip() else value
     if isinstance(value, Mapping) and "draft" in value:
-        taken.leave_out("begun but not finished")
+        taken.count_left_out("begun but not finished")
         return
     if value is None and not flag and not comment:
-        taken.leave_out(OPEN)
+        taken.count_left_out(OPEN)
         return
-    kind: Who = "simulated" if (said := _read_text(row, "kind", at)) == "simulated" else "person"
+    kind: Who = "simulated" if (said := _read_text_field(row, "kind", at)) == "simulated" else "person"
     if said not in ("", *get_args(Kind)):
-        raise at.fault(
+        raise at.make_data_error(
             "the kind of annotator is not known", expected="person, simulated or adjudicator", found=said
         )
-    ts, seconds = _read_text(row, "ts", at), _parse_seconds(row.get("seconds"), at)
+    ts, seconds = _read_text_field(row, "ts", at), _parse_seconds(row.get("seconds"), at)
     decides = said == "adjudicator"
     taken.answers.append(
         IncomingAnswer(item, annotator, value, at, ts, seconds, kind, flag, comment, decides)
@@ -180,14 +180,14 @@ def _unquote_cell(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and cell[1:2] in (*_FORMULA, "'") and len(cell) > 1 else cell
 
 
-def _read_text(row: Mapping[str, Any], name: str, at: AnswerPlace) -> str:
+def _read_text_field(row: Mapping[str, Any], name: str, at: FileLocation) -> str:
     value = row.get(name) or ""
     if not isinstance(value, str):
-        raise at.fault(f"{name} is not a text", found=repr(value)[:60], mend=_MEND)
+        raise at.make_data_error(f"{name} is not a text", found=repr(value)[:60], mend=_MEND)
     return value
 
 
-def _parse_seconds(value: Any, at: AnswerPlace) -> float | None:
+def _parse_seconds(value: Any, at: FileLocation) -> float | None:
     if value is None or value == "":
         return None
     try:
@@ -195,7 +195,7 @@ def _parse_seconds(value: Any, at: AnswerPlace) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or number < 0:
-        raise at.fault("seconds are not a number of 0 or more", found=repr(value)[:60], mend=_MEND)
+        raise at.make_data_error("seconds are not a number of 0 or more", found=repr(value)[:60], mend=_MEND)
     return number
 
 
@@ -236,7 +236,7 @@ def export(
     if not exposed:
         check_independent(folder)
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
-    wanted = {item.id for task in chosen for item in folder.items_of(task.name)}
+    wanted = {item.id for task in chosen for item in folder.select_task_items(task.name)}
     rows = [row for row in read_all_rows(folder) if row.item_id in wanted]
     if form in ("label-studio", "argilla"):
         rows = rows if answers else []
@@ -272,7 +272,9 @@ def _write_tool_files(
         raise UsageError(f"{out} is a file.", mend="Name a folder: each task gets its own files.")
     files: dict[str, str] = {}
     for task in tasks:
-        files |= (_label_studio if form == "label-studio" else _argilla_files)(folder, task, rows)
+        files |= (_render_label_studio_files if form == "label-studio" else _argilla_files)(
+            folder, task, rows
+        )
     if form == "argilla" and rows:
         users = {user_id(name): name for name in _list_annotators(rows)}
         files[USERS] = to_json(users, indent=1) + "\n"
@@ -281,8 +283,10 @@ def _write_tool_files(
     return [out / name for name in files]
 
 
-def _label_studio(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
-    tasks = label_studio_tasks(task, folder.items_of(task.name), rows)
+def _render_label_studio_files(
+    folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]
+) -> Mapping[str, str]:
+    tasks = label_studio_tasks(task, folder.select_task_items(task.name), rows)
     return {
         f"{task.name}.config.xml": labelling_config(task),
         f"{task.name}.tasks.json": to_json(tasks, indent=1) + "\n",
@@ -290,7 +294,7 @@ def _label_studio(folder: StudyFolder, task: StudyTask, rows: Sequence[Annotatio
 
 
 def _argilla_files(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
-    items = folder.items_of(task.name)
+    items = folder.select_task_items(task.name)
     records = argilla_records(task, items, rows)
     return {
         f"{task.name}.settings.json": to_json(argilla_settings(task, items), indent=1) + "\n",
@@ -340,17 +344,21 @@ def make_mteb_entry(task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], 
     people = score_people(task.spec, gold, answers)
     main = MAIN[task.family]
     return {
-        **_mteb_names(people.scores("paper")),
+        **_rename_measures_for_mteb(people.scores("paper")),
         "main_score": people.score("paper"),
         "n_items": people.items,
         "scores_per_experiment": [
-            {**_mteb_names(annotator.scores), "main_score": annotator.scores[main], "annotator": name}
+            {
+                **_rename_measures_for_mteb(annotator.scores),
+                "main_score": annotator.scores[main],
+                "annotator": name,
+            }
             for name, annotator in people.annotators.items()
         ],
         "agreement": _mteb_agreement(task.family, answers),
         "simulated": any(row.kind == "simulated" for row in rows),
         "hf_subset": subset,
-        "languages": [with_script(task.lang)],
+        "languages": [add_language_script(task.lang)],
     }
 
 
@@ -360,14 +368,16 @@ def sum_seconds(rows: Sequence[AnnotationRow]) -> float | None:
     return math.fsum(known) if known else None
 
 
-def _mteb_names(scores: Mapping[str, float]) -> Plain:
+def _rename_measures_for_mteb(scores: Mapping[str, float]) -> Plain:
     return {_MEASURES.get(name, name): value for name, value in scores.items()}
 
 
 def _mteb_agreement(family: Family, answers: Answers) -> Plain:
     agreement = people_agreement(family, answers)
-    extras = {name: _defined_number(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()}
-    value = _defined_number(agreement.value)
+    extras = {
+        name: _replace_nan_by_none(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()
+    }
+    value = _replace_nan_by_none(agreement.value)
     return {
         "metric": _METRIC[family],
         "value": value,
@@ -382,7 +392,7 @@ def _mteb_agreement(family: Family, answers: Answers) -> Plain:
     }
 
 
-def _defined_number(value: float | None) -> float | int | None:
+def _replace_nan_by_none(value: float | None) -> float | int | None:
     if value is None or math.isnan(value):
         return None
     return value
@@ -402,19 +412,19 @@ def write_mteb(
     `out`; return the files. Raises UsageError for a revision that is no plain name."""
     if slugify_name(revision) != revision or not revision:
         raise UsageError(f"The revision is {revision!r}.", mend="Use letters, digits, dots, dashes.")
-    place = out / place_of(MODEL, revision)
+    place = out / build_results_path(MODEL, revision)
     files: dict[Path, Plain] = {}
-    for dataset, of_dataset in _by_dataset(folder, tasks).items():
+    for dataset, of_dataset in _group_tasks_by_dataset(folder, tasks).items():
         if (result := _mteb_result(folder, dataset, of_dataset, rows)) is not None:
             files[place / f"{slugify_name(dataset)}.json"] = result
-    files[place / META] = model_meta(MODEL, revision, [with_script(task.lang) for task in tasks])
+    files[place / META] = make_model_meta(MODEL, revision, [add_language_script(task.lang) for task in tasks])
     for path, document in files.items():
         write_atomic(path, format_json(document, indent=2) + "\n")
     return list(files)
 
 
-def _by_dataset(folder: StudyFolder, tasks: Sequence[StudyTask]) -> Mapping[str, list[StudyTask]]:
-    names = name_tasks(folder.study.tasks)
+def _group_tasks_by_dataset(folder: StudyFolder, tasks: Sequence[StudyTask]) -> Mapping[str, list[StudyTask]]:
+    names = map_tasks_to_datasets(folder.study.tasks)
     groups: dict[str, list[StudyTask]] = {}
     for task in tasks:
         groups.setdefault(names[task.name].dataset, []).append(task)
@@ -424,7 +434,7 @@ def _by_dataset(folder: StudyFolder, tasks: Sequence[StudyTask]) -> Mapping[str,
 def _mteb_result(
     folder: StudyFolder, dataset: str, tasks: Sequence[StudyTask], rows: Sequence[AnnotationRow]
 ) -> Plain | None:
-    every = {task.name: {item.id for item in folder.items_of(task.name)} for task in tasks}
+    every = {task.name: {item.id for item in folder.select_task_items(task.name)} for task in tasks}
     by_name = {name: [row for row in rows if row.item_id in items] for name, items in every.items()}
     entries = [
         make_mteb_entry(

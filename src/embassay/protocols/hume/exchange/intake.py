@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json, read_bounded
+from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.hume.collection import (
     FORMATS,
     FileIntake,
     Format,
     IncomingAnswer,
     Key,
-    read_filed,
-    read_served,
+    read_annotation_files,
+    read_served_answers,
 )
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
@@ -56,7 +56,7 @@ class AnnotatorNames:
         return self.renamed.get(one.annotator_id, one.annotator_id) or self.only
 
 
-def check_rows(
+def check_imported_answers(
     folder: StudyFolder, answers: Iterable[IncomingAnswer], names: AnnotatorNames
 ) -> list[AnnotationRow]:
     """The answers as rows of the study. Raises DataError for the first that cannot be one, saying how many cannot: an
@@ -66,12 +66,12 @@ def check_rows(
     items = {item.id: item for item in folder.items}
     for answer in answers:
         try:
-            row = _check_row(folder, items, answer, names)
+            row = _check_imported_answer(folder, items, answer, names)
             key = row.annotator_id, row.item_id
             if key in rows:
                 first = rows[key][1].at
                 where = f"line {first.line}" if first.line else first.words
-                raise answer.at.fault(
+                raise answer.at.make_data_error(
                     f"the answer of {row.annotator_id} to {row.item_id} appears twice, first in "
                     f"{first.path.name}, {where}",
                     mend="Keep one of them.",
@@ -84,19 +84,19 @@ def check_rows(
     return [row for row, _ in rows.values()]
 
 
-def _check_row(
+def _check_imported_answer(
     folder: StudyFolder, items: Mapping[str, Any], answer: IncomingAnswer, names: AnnotatorNames
 ) -> AnnotationRow:
     annotator = names.of(answer)
     if answer.item_id not in items:
-        raise answer.at.fault(
+        raise answer.at.make_data_error(
             f"{answer.item_id} is not an item of the study",
             mend="Give answers to this study: its ids are in items.jsonl.",
         )
     if not annotator:
-        raise answer.at.fault("no annotator is named", mend="Say who it was: --annotator NAME.")
+        raise answer.at.make_data_error("no annotator is named", mend="Say who it was: --annotator NAME.")
     if not _NAME.fullmatch(annotator):
-        raise answer.at.fault(
+        raise answer.at.make_data_error(
             "the annotator's name is too long or not plain text", found=repr(annotator)[:60]
         )
     item = items[answer.item_id]
@@ -106,7 +106,7 @@ def _check_row(
             task, item.payload, _parse_marks(answer.value) if task.family == "reranking" else answer.value
         )
     except DataError as error:
-        raise answer.at.fault(
+        raise answer.at.make_data_error(
             f"the answer to {answer.item_id} is {answer.value!r}"[:200],
             mend=error.mend or "Give a value of the task.",
         ) from None
@@ -143,22 +143,22 @@ def check_profiles(
         for annotator, profile, at in file.profiles:
             name = names.renamed.get(annotator, annotator) or names.only
             if not folder.study.profile:
-                file.leave_out("profile, which the study does not ask for")
+                file.count_left_out("profile, which the study does not ask for")
                 continue
             if not name:
-                raise at.fault("no annotator is named", mend="Say who it was: --annotator NAME.")
+                raise at.make_data_error("no annotator is named", mend="Say who it was: --annotator NAME.")
             try:
                 profiles.setdefault(name, {}).update(check_profile(folder.study, profile))
             except DataError as error:
-                raise at.fault(error.what.rstrip("."), mend=error.mend) from None
+                raise at.make_data_error(error.what.rstrip("."), mend=error.mend) from None
     return profiles
 
 
-def check_new(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
+def check_no_overwriting(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
     """How many of the rows take the place of one that is there. Raises UsageError where any would and `replace` is not
     set, and always for answers in the store of `hume serve`, which belong to its annotators."""
     new = {(row.annotator_id, row.item_id) for row in rows}
-    stored = {(row.annotator_id, row.item_id) for row in read_served(folder)} & new
+    stored = {(row.annotator_id, row.item_id) for row in read_served_answers(folder)} & new
     if stored:
         who = ", ".join(sorted({annotator for annotator, _ in stored}))
         raise UsageError(
@@ -166,7 +166,9 @@ def check_new(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bo
             mend="Import under another name: --annotator OLD=NEW.",
         )
     before = {
-        (row.annotator_id, row.item_id): path for path, held in read_filed(folder).items() for row in held
+        (row.annotator_id, row.item_id): path
+        for path, held in read_annotation_files(folder).items()
+        for row in held
     }
     again = [key for key in before if key in new]
     if again and not replace:
@@ -178,11 +180,11 @@ def check_new(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bo
     return len(again)
 
 
-def write_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> list[Path]:
+def write_rows_by_annotator(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> list[Path]:
     """Put the rows into one file for each annotator, in place of earlier answers of theirs to the same items, whichever
     file has them."""
     new = {(row.annotator_id, row.item_id) for row in rows}
-    files = read_filed(folder)
+    files = read_annotation_files(folder)
     changed: dict[Path, list[AnnotationRow]] = {}
     targets = {folder.path / ANNOTATIONS / f"{slugify_name(row.annotator_id)}.jsonl" for row in rows}
     for path, held in files.items():
@@ -204,7 +206,7 @@ def write_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> list[Path]
     return sorted(targets)
 
 
-def keep_decisions(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
+def store_adjudicator_decisions(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
     """Keep what adjudicators decided beside what they decide on the pages of `hume serve`; how many decisions are new
     in the place of others. Raises UsageError where any would be and `replace` is not set, and for an adjudicator who
     annotated."""
@@ -225,19 +227,19 @@ def keep_decisions(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replac
                 mend="Replace those decisions with --replace.",
             )
         for row in rows:
-            _file_answer(store, row, tasks[row.item_id])
+            _store_file_answer(store, row, tasks[row.item_id])
     finally:
         store.close()
     return len(again)
 
 
-def _file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> None:
+def _store_file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> None:
     before = store.answers(row.annotator_id).get(row.item_id)
     if before and (before.value, before.flag, before.comment) == (row.value, row.flag, row.comment):
         return
     # Taken from a page that may be open: the import writes, whoever holds the right.
     store.take_lease(row.annotator_id, "import", take=True)
-    seq = store.last_seq(row.annotator_id) + 1
+    seq = store.find_last_sequence_number(row.annotator_id) + 1
     draft = AnswerDraft(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
     if isinstance(store.save(row.annotator_id, task, draft), RefusedAnswer):
         raise UsageError(
@@ -249,8 +251,8 @@ def _file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> None:
 def guess_format(path: Path) -> Format:
     """The format of a file: a list of tasks or records is Label Studio's or Argilla's, lines of objects are JSONL, and
     what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is too large."""
-    _check_file(path)
-    content = read_bounded(path)
+    _check_importable_file(path)
+    content = read_bounded_file(path)
     # A byte order mark and blank lines come before the first sign of what it is.
     head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not head:
@@ -258,7 +260,7 @@ def guess_format(path: Path) -> Format:
     if head[:1] not in (b"{", b"["):
         return "csv"
     try:
-        document = bounded_json(content)
+        document = parse_bounded_json(content)
     except ValueError:
         # Several objects, one after another, or a broken line: reading says which line.
         return "jsonl"
@@ -274,7 +276,7 @@ def guess_format(path: Path) -> Format:
     )  # fmt: skip
 
 
-def _check_file(path: Path) -> None:
+def _check_importable_file(path: Path) -> None:
     if not path.is_file():
         raise DataError("There is no such file", path=path, mend="Give a file with annotations.")
 
@@ -350,23 +352,25 @@ def import_files(
         raise DataError(
             "There is no answer to import", path=files[0], found=why, mend="Give files with answers."
         )
-    rows = check_rows(folder, [answer for answer in answers if not answer.decides], names)
-    decided = check_rows(folder, [answer for answer in answers if answer.decides], names)
+    rows = check_imported_answers(folder, [answer for answer in answers if not answer.decides], names)
+    decided = check_imported_answers(folder, [answer for answer in answers if answer.decides], names)
     said = check_profiles(folder, taken, names)
-    with RunFolder(study / ANNOTATIONS / ".import").locked():  # two at once would miss each other's answers
+    with RunFolder(
+        study / ANNOTATIONS / ".import"
+    ).hold_lock():  # two at once would miss each other's answers
         before = _annotator_ids(folder)
-        written, replaced = _keep_rows(folder, rows, decided, before, replace=replace)
+        written, replaced = _save_answers_and_decisions(folder, rows, decided, before, replace=replace)
         if said:
             held = read_filed_profiles(folder)
             for name, profile in said.items():
                 held.setdefault(name, {}).update(profile)
             written = [*written, write_profiles(study, held)]
-    counted = _by_task(folder, rows)
+    counted = _count_by_annotator_and_task(folder, rows)
     return ImportedAnswers(
         files=tuple((path.name, kind) for path, kind in kinds),
         written=tuple(written),
         answers=counted,
-        decisions=_by_task(folder, decided),
+        decisions=_count_by_annotator_and_task(folder, decided),
         impossible=sum(row.value is None for row in (*rows, *decided)),
         replaced=replaced,
         # Counted again: what annotators said of themselves may have been left out meanwhile.
@@ -376,11 +380,11 @@ def import_files(
             *_unused_names(names, answers),
         ),
         new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),
-        open={key: len(folder.items_of(key[1])) - n for key, n in counted.items()},
+        open={key: len(folder.select_task_items(key[1])) - n for key, n in counted.items()},
     )
 
 
-def _keep_rows(
+def _save_answers_and_decisions(
     folder: StudyFolder, rows: Sequence[AnnotationRow], decided: Sequence[AnnotationRow], before: set[str], *,
     replace: bool
 ) -> tuple[list[Path], int]:  # fmt: skip
@@ -391,21 +395,26 @@ def _keep_rows(
             f"{both[0]} annotated this study, and cannot also adjudicate it.",
             mend="Have someone else adjudicate, or use another name: --annotator OLD=NEW.",
         )
-    replaced = check_new(folder, rows, replace=replace)
-    written = write_rows(folder, rows)
+    replaced = check_no_overwriting(folder, rows, replace=replace)
+    written = write_rows_by_annotator(folder, rows)
     if decided:
-        replaced += keep_decisions(folder, decided, replace=replace)
+        replaced += store_adjudicator_decisions(folder, decided, replace=replace)
         written = [*written, folder.path / ANSWERS]
     return written, replaced
 
 
-def _by_task(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> dict[tuple[str, str], int]:
+def _count_by_annotator_and_task(
+    folder: StudyFolder, rows: Sequence[AnnotationRow]
+) -> dict[tuple[str, str], int]:
     tasks = {item.id: item.task for item in folder.items}
     return dict(sorted(Counter((row.annotator_id, tasks[row.item_id]) for row in rows).items()))
 
 
 def _annotator_ids(folder: StudyFolder) -> set[str]:
-    rows = [*(row for held in read_filed(folder).values() for row in held), *read_served(folder)]
+    rows = [
+        *(row for held in read_annotation_files(folder).values() for row in held),
+        *read_served_answers(folder),
+    ]
     return {row.annotator_id for row in rows}
 
 

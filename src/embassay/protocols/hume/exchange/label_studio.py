@@ -11,7 +11,13 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from embassay.errors import DataError
-from embassay.protocols.hume.collection import SKIPPED, AnswerPlace, FileIntake, IncomingAnswer, read_document
+from embassay.protocols.hume.collection import (
+    SKIPPED,
+    FileIntake,
+    FileLocation,
+    IncomingAnswer,
+    read_json_document,
+)
 from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, StudyTask
 from embassay.runs.folder import digest_json
 
@@ -157,51 +163,51 @@ def read_label_studio(path: Path, folder: StudyFolder) -> FileIntake:
     DataError, with the task, for what cannot be read.
     """
     taken = FileIntake()
-    document = read_document(path, _MEND)
+    document = read_json_document(path, _MEND)
     if not is_label_studio(document):
         raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
     for number, entry in enumerate(document, start=1):
-        at = AnswerPlace(path, words=f"task {number} (id {entry.get('id', '-')})")
+        at = FileLocation(path, words=f"task {number} (id {entry.get('id', '-')})")
         item = entry["data"].get(ITEM) if isinstance(entry["data"], dict) else None
         if not isinstance(item, str) or item not in items:
-            raise at.fault(
+            raise at.make_data_error(
                 "its item is not in the study",
                 expected=f"its id as {ITEM}",
                 found=repr(item)[:60],
                 mend=_MEND,
             )
         if entry.get("predictions"):
-            taken.leave_out("predictions of a model")
-        _task_annotations(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
+            taken.count_left_out("predictions of a model")
+        _take_task_annotations(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
     return taken
 
 
-def _task_annotations(
+def _take_task_annotations(
     entry: Mapping[str, Any],
     task: StudyTask,
     payload: Mapping[str, Any],
     item: str,
-    at: AnswerPlace,
+    at: FileLocation,
     taken: FileIntake,
 ) -> None:
     # `completions` is what versions before 1.0 called them.
     annotations = entry.get("annotations", entry.get("completions")) or []
     if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
-        raise at.fault("its annotations are not a list of objects", mend=_MEND)
+        raise at.make_data_error("its annotations are not a list of objects", mend=_MEND)
     if not annotations:
-        taken.leave_out("tasks without an annotation")
+        taken.count_left_out("tasks without an annotation")
     latest: dict[str, tuple[datetime | None, IncomingAnswer]] = {}
     for number, annotation in enumerate(annotations, start=1):
-        where = AnswerPlace(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
+        where = FileLocation(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
         answer = _read_annotation(annotation, task, payload, item, where)
         if answer is None:
-            taken.leave_out("annotations without an answer")
+            taken.count_left_out("annotations without an answer")
             continue
         moment = parse_time(annotation.get("updated_at") or answer.ts)
         before = latest.get(answer.annotator_id)
         if before is not None:
-            taken.leave_out("earlier annotations of the same person")
+            taken.count_left_out("earlier annotations of the same person")
         # Of equal moments, and where one is not known, the later in the file counts.
         if before is None or moment is None or before[0] is None or moment >= before[0]:
             latest[answer.annotator_id] = moment, answer
@@ -225,11 +231,11 @@ def parse_time(written: Any) -> datetime | None:
 
 
 def _read_annotation(
-    annotation: Mapping[str, Any], task: StudyTask, payload: Mapping[str, Any], item: str, at: AnswerPlace
+    annotation: Mapping[str, Any], task: StudyTask, payload: Mapping[str, Any], item: str, at: FileLocation
 ) -> IncomingAnswer | None:
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
-        raise at.fault("its result is not a list of objects", mend=_MEND)
+        raise at.make_data_error("its result is not a list of objects", mend=_MEND)
     answers = {str(result.get("from_name")): _tag_value(result, at) for result in results}
     meta: Mapping[str, Any] = next(
         (result["meta"] for result in results if isinstance(result.get("meta"), dict)), {}
@@ -241,21 +247,21 @@ def _read_annotation(
         return None
     return IncomingAnswer(
         item, str(meta.get("annotator") or _user_name(annotation.get("completed_by"))), value, at,
-        ts=str(annotation.get("created_at") or ""), seconds=_lead_seconds(annotation.get("lead_time")),
+        ts=str(annotation.get("created_at") or ""), seconds=_parse_lead_seconds(annotation.get("lead_time")),
         kind="simulated" if meta.get("kind") == "simulated" else "person",
         flag=flag or (SKIPPED if value is None and skipped else ""), comment=comment
     )  # fmt: skip
 
 
-def _tag_value(result: Mapping[str, Any], at: AnswerPlace) -> Any:
+def _tag_value(result: Mapping[str, Any], at: FileLocation) -> Any:
     """What a tag says: a choice, a text, a number or stars."""
     kind, value = result.get("type"), result.get("value")
     if not isinstance(kind, str) or not isinstance(value, dict):
-        raise at.fault("a result has no type or no value", found=repr(result)[:80], mend=_MEND)
+        raise at.make_data_error("a result has no type or no value", found=repr(result)[:80], mend=_MEND)
     answer = value.get("text" if kind == "textarea" else kind)
     if isinstance(answer, list):
         if len(answer) > 1:
-            raise at.fault(
+            raise at.make_data_error(
                 f"{result.get('from_name')} has several values", found=repr(answer)[:80], mend="Keep one."
             )
         answer = answer[0] if answer else None
@@ -263,7 +269,7 @@ def _tag_value(result: Mapping[str, Any], at: AnswerPlace) -> Any:
 
 
 def _answer_value(
-    task: StudyTask, payload: Mapping[str, Any], answers: Mapping[str, Any], at: AnswerPlace
+    task: StudyTask, payload: Mapping[str, Any], answers: Mapping[str, Any], at: FileLocation
 ) -> Any:
     if task.family == "reranking":
         return _document_marks(len(payload["documents"]), answers, at)
@@ -280,13 +286,13 @@ def _answer_value(
     return value
 
 
-def _document_marks(n: int, answers: Mapping[str, Any], at: AnswerPlace) -> list[int] | None:
+def _document_marks(n: int, answers: Mapping[str, Any], at: FileLocation) -> list[int] | None:
     places = {int(match[1]): value for name, value in answers.items() if (match := _DOCUMENT.fullmatch(name))}
     if not places:
         return None
     wrong = [value for value in places.values() if value not in (YES, NO)]
     if set(places) != set(range(n)) or wrong:
-        raise at.fault(
+        raise at.make_data_error(
             "not every document is marked", expected=f"{n} times {YES!r} or {NO!r}",
             found=f"{len(places)} marks" if not wrong else repr(wrong[0])[:60], mend="Finish this task there."
         )  # fmt: skip
@@ -305,7 +311,7 @@ def _user_name(completed_by: Any) -> str:
     return "" if completed_by in (None, "") else str(completed_by)
 
 
-def _lead_seconds(value: Any) -> float | None:
+def _parse_lead_seconds(value: Any) -> float | None:
     good = (
         isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
     )
@@ -343,12 +349,12 @@ def _task_data(task: StudyTask, item: Item) -> Plain:
 
 
 def _task_answers(task: StudyTask, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
-    return {"annotations": [_given_annotation(task, row) for row in rows]} if with_answers else {}
+    return {"annotations": [_build_annotation(task, row) for row in rows]} if with_answers else {}
 
 
-def _given_annotation(task: StudyTask, row: AnnotationRow) -> Plain:
+def _build_annotation(task: StudyTask, row: AnnotationRow) -> Plain:
     annotation: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
-    for name, shown, kind, value in _tag_results(task, row):
+    for name, shown, kind, value in _list_tag_results(task, row):
         key = digest_json([row.item_id, row.annotator_id, name])[:10]
         annotation["result"].append({
             "id": key, "from_name": name, "to_name": shown, "type": kind, "value": value,
@@ -361,17 +367,19 @@ def _given_annotation(task: StudyTask, row: AnnotationRow) -> Plain:
     return annotation
 
 
-def _tag_results(task: StudyTask, row: AnnotationRow) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+def _list_tag_results(
+    task: StudyTask, row: AnnotationRow
+) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     """Tag, what it is about, its type and value."""
     first = {"reranking": "query", "sts": "text1"}.get(task.family, "text")
     if row.value is not None:
-        yield from _family_results(task, row.value)
+        yield from _list_family_results(task, row.value)
     for name, text in ((FLAG, row.flag), (COMMENT, row.comment)):
         if text:
             yield name, first, "textarea", {"text": [text]}
 
 
-def _family_results(task: StudyTask, value: Any) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+def _list_family_results(task: StudyTask, value: Any) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     if task.family == "classification":
         yield LABEL, "text", "choices", {"choices": [str(value)]}
     elif task.family == "clustering":

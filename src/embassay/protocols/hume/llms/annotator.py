@@ -17,20 +17,26 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from embassay.contracts import Completion, Message, Sampling, Usage
-from embassay.data.rows import cut_line
-from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
-from embassay.limits import bounded_json
-from embassay.protocols.hume.llms.answers import LlmRow, Status
+from embassay.contracts import Completion, Message, SamplingSettings, Usage
+from embassay.data.rows import truncate_to_one_line
+from embassay.errors import ModelError, TextRefused, UnansweredPrompt, UsageError
+from embassay.limits import parse_bounded_json
+from embassay.protocols.hume.llms.answers import LlmAnswerRow, Status
 from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, StudyTask
-from embassay.protocols.kernel.inputs import Prompt, fence_text, make_letter_labels, mark_of, read_prompt
-from embassay.randomness import random_bytes
+from embassay.protocols.kernel.inputs import (
+    Prompt,
+    compute_fence_mark,
+    fence_text,
+    make_letter_labels,
+    read_prompt,
+)
+from embassay.randomness import draw_random_bytes
 from embassay.runs.execution import ModelAvailability
-from embassay.runs.store import CachedChat, StoredQuestion
-from embassay.systems.chat.answers import without_fence
-from embassay.systems.chat.server import NeverFits
-from embassay.systems.remote import as_finished
+from embassay.runs.store import CachedChat, ChatQuestion
+from embassay.systems.chat.answers import strip_code_fence
+from embassay.systems.chat.server import NeverFittingAnswer
+from embassay.systems.remote import iterate_finished_jobs
 from embassay.systems.remote.ledger import Price
 
 
@@ -69,7 +75,8 @@ def task_prompt(task: StudyTask, mode: Mode) -> Prompt:
     """The instructions for a task."""
     kind, scale = answer_kind(task, mode), task.scale or Scale()
     told = Template(read_prompt("embassay.protocols.hume.llms", kind)).substitute(
-        title=task.title, question=task.question, guidelines=task.guidelines.strip(), choices=_choice_lines(task),
+        title=task.title, question=task.question, guidelines=task.guidelines.strip(),
+        choices=_describe_label_choices(task),
         low=f"{scale.low:g}", high=f"{scale.high:g}"
     )  # fmt: skip
     return Prompt(kind, VERSION, told)
@@ -77,10 +84,13 @@ def task_prompt(task: StudyTask, mode: Mode) -> Prompt:
 
 def item_messages(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> list[Message]:
     """What is sent for one item: the instructions, and the item between marked lines."""
-    return [Message("system", task_prompt(task, mode).text), Message("user", show_item(task, payload))]
+    return [
+        Message("system", task_prompt(task, mode).text),
+        Message("user", format_item_for_llm(task, payload)),
+    ]
 
 
-def show_item(task: StudyTask, payload: Mapping[str, Any]) -> str:
+def format_item_for_llm(task: StudyTask, payload: Mapping[str, Any]) -> str:
     """An item as the model sees it."""
     if task.family == "reranking":
         documents = payload["documents"]
@@ -93,7 +103,7 @@ def show_item(task: StudyTask, payload: Mapping[str, Any]) -> str:
     return _join_blocks([(name, payload[name]) for name in names])
 
 
-def _choice_lines(task: StudyTask) -> str:
+def _describe_label_choices(task: StudyTask) -> str:
     """The labels with what they mean, or the levels of the scale: a line each."""
     if task.family == "classification":
         named = [(label.name, label.description) for label in task.labels]
@@ -107,7 +117,7 @@ def _choice_lines(task: StudyTask) -> str:
 
 
 def _join_blocks(parts: Sequence[tuple[str, str]]) -> str:
-    mark = mark_of([text for _, text in parts])
+    mark = compute_fence_mark([text for _, text in parts])
     return "\n\n".join(fence_text(name, mark, text) for name, text in parts)
 
 
@@ -145,74 +155,80 @@ class LlmAnnotator:
         price = getattr(self.chat.model, "price", None)
         return price if isinstance(price, Price) else None
 
-    def question(self, ask: ItemRequest) -> StoredQuestion:
+    def question(self, ask: ItemRequest) -> ChatQuestion:
         """What is asked first."""
-        return self._question(ask, item_messages(ask.task, self.mode, ask.item.payload), 0, self._form(ask))
+        return self._build_question(
+            ask, item_messages(ask.task, self.mode, ask.item.payload), 0, self._choose_answer_form(ask)
+        )
 
     def answers(
         self, asks: Sequence[ItemRequest], hear: Callable[[int], None] = lambda _: None
-    ) -> Iterator[LlmRow]:
+    ) -> Iterator[LlmAnswerRow]:
         """A row for each, as it comes; many calls are in flight at once. `hear` gets 1 for each.
 
         BudgetExceeded, and the ModelError of a model that cannot be had, come after what was in flight.
         """
         self._hope = ModelAvailability()
-        for _, row in as_finished((partial(self.answered, ask) for ask in asks), at_once=_AT_ONCE):
+        for _, row in iterate_finished_jobs((partial(self.answered, ask) for ask in asks), at_once=_AT_ONCE):
             hear(1)
             yield row
 
-    async def answered(self, ask: ItemRequest) -> LlmRow:
+    async def answered(self, ask: ItemRequest) -> LlmAnswerRow:
         """The row of one item. ModelError once so many calls have failed that the model cannot be had."""
-        tried = _Attempts(item_messages(ask.task, self.mode, ask.item.payload))
+        tried = _AnnotationAttempts(item_messages(ask.task, self.mode, ask.item.payload))
         for attempt in range(ATTEMPTS):
-            row = await self._attempted(ask, attempt, tried)
+            row = await self._attempt_annotation(ask, attempt, tried)
             if row is not None:
                 return row
-        return self._given_up(ask, tried)
+        return self._make_row_after_giving_up(ask, tried)
 
-    async def _attempted(self, ask: ItemRequest, attempt: int, tried: _Attempts) -> LlmRow | None:
+    async def _attempt_annotation(
+        self, ask: ItemRequest, attempt: int, tried: _AnnotationAttempts
+    ) -> LlmAnswerRow | None:
         """The row, None where the model is to be asked once more."""
-        shape, begun = self._form(ask), perf_counter()
+        shape, begun = self._choose_answer_form(ask), perf_counter()
         try:
-            answer = await self._complete(self._question(ask, tried.talk, attempt, shape))
-        except NeverFits as error:
+            answer = await self._ask_chat_model(self._build_question(ask, tried.talk, attempt, shape))
+        except NeverFittingAnswer as error:
             # The model was told what was wrong there, and had its retry.
             self._hope.answered()
             tried.reason = error.message
-            return self._given_up(ask, tried)
-        except Unanswered as error:
+            return self._make_row_after_giving_up(ask, tried)
+        except UnansweredPrompt as error:
             self._hope.answered()
             tried.reason = error.message
             return None
         except TextRefused as error:
             self._hope.answered()
-            return self._row(ask, tried, "failed", reason=error.message)
+            return self._make_llm_row(ask, tried, "failed", reason=error.message)
         except ModelError as error:
-            if self._hope.is_lost(begun):
+            if self._hope.is_model_lost(begun):
                 raise
-            return self._row(ask, tried, "failed", reason=error.message)
+            return self._make_llm_row(ask, tried, "failed", reason=error.message)
         tried.hear(answer)
-        return self._read(ask, shape, tried)
+        return self._parse_answer(ask, shape, tried)
 
-    def _read(self, ask: ItemRequest, shape: AnswerForm, tried: _Attempts) -> LlmRow | None:
+    def _parse_answer(
+        self, ask: ItemRequest, shape: AnswerForm, tried: _AnnotationAttempts
+    ) -> LlmAnswerRow | None:
         try:
             read = shape.read(tried.text)
-        except Unread as error:
-            tried.reject(str(error), str(error))
+        except UnreadableLlmAnswer as error:
+            tried.reject_answer(str(error), str(error))
             return None
         if not read.lacking:
-            return self._row(ask, tried, "ok", read.value)
+            return self._make_llm_row(ask, tried, "ok", read.value)
         # The first order that lacks documents is kept: the retry may bring one that lacks more.
         tried.best = tried.best or read
-        tried.reject(read.lacking, f"of the letters {read.lacking}; give each exactly once")
+        tried.reject_answer(read.lacking, f"of the letters {read.lacking}; give each exactly once")
         return None
 
-    def _given_up(self, ask: ItemRequest, tried: _Attempts) -> LlmRow:
+    def _make_row_after_giving_up(self, ask: ItemRequest, tried: _AnnotationAttempts) -> LlmAnswerRow:
         if tried.best is not None:
-            return self._row(ask, tried, "completed", tried.best.value, tried.best.lacking)
-        return self._row(ask, tried, "unparsed", reason=tried.reason)
+            return self._make_llm_row(ask, tried, "completed", tried.best.value, tried.best.lacking)
+        return self._make_llm_row(ask, tried, "unparsed", reason=tried.reason)
 
-    async def _complete(self, question: StoredQuestion) -> Completion:
+    async def _ask_chat_model(self, question: ChatQuestion) -> Completion:
         answer = await self.chat.complete(
             question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
         )
@@ -220,26 +236,31 @@ class LlmAnnotator:
         self.models.add(answer.model)
         return answer
 
-    def _form(self, ask: ItemRequest) -> AnswerForm:
+    def _choose_answer_form(self, ask: ItemRequest) -> AnswerForm:
         return answer_form(ask.task, self.mode, ask.item.payload)
 
-    def _question(
+    def _build_question(
         self, ask: ItemRequest, talk: Sequence[Message], attempt: int, shape: AnswerForm
-    ) -> StoredQuestion:
+    ) -> ChatQuestion:
         # 31 bits, which is what servers take.
-        drawn = random_bytes(4, self._seed, "hume llm", str(ask.run), str(attempt))
-        sampling = Sampling(self.options.temperature, None, int.from_bytes(drawn) >> 1)
+        drawn = draw_random_bytes(4, self._seed, "hume llm", str(ask.run), str(attempt))
+        sampling = SamplingSettings(self.options.temperature, None, int.from_bytes(drawn) >> 1)
         schema = shape.schema if self.options.answers == "schema" else None
         # The draw's number tells run and attempt apart in the answer cache: at temperature 0 the question is the
         # same.
-        return StoredQuestion(talk, sampling, schema, ask.run * _DRAWS + attempt)
+        return ChatQuestion(talk, sampling, schema, ask.run * _DRAWS + attempt)
 
-    def _row(
-        self, ask: ItemRequest, tried: _Attempts, status: Status, value: Any = None, reason: str = ""
-    ) -> LlmRow:
+    def _make_llm_row(
+        self,
+        ask: ItemRequest,
+        tried: _AnnotationAttempts,
+        status: Status,
+        value: Any = None,
+        reason: str = "",
+    ) -> LlmAnswerRow:
         used = tried.usage
         usd = None if self.price is None else self.price.usd(used.input_tokens, used.output_tokens)
-        return LlmRow(
+        return LlmAnswerRow(
             model=self.name, item_id=ask.item.id, task=ask.task.name, run=ask.run, mode=self.mode, status=status,
             value=value, text=tried.text, prompt=task_prompt(ask.task, self.mode).identity, reason=reason, usd=usd,
             tokens_in=used.input_tokens, tokens_out=used.output_tokens
@@ -247,7 +268,7 @@ class LlmAnnotator:
 
 
 @dataclass
-class _Attempts:
+class _AnnotationAttempts:
     """What the attempts at an item have come to: the conversation, the tokens of all, the last text, what was wrong
     with it, and an answer that can be used if nothing better comes."""
 
@@ -262,7 +283,7 @@ class _Attempts:
         self.text = answer.text
         self.usage = self.usage + answer.usage
 
-    def reject(self, reason: str, told: str) -> None:
+    def reject_answer(self, reason: str, told: str) -> None:
         """Go on with the conversation: at temperature 0 the same question would bring the same answer."""
         self.reason = reason
         ask = f"That answer cannot be used: {told}. Answer again, in the form that was asked for, with nothing else."
@@ -293,19 +314,19 @@ def answer_form(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> Answ
     kind = answer_kind(task, mode)
     if kind == "classification":
         named = {"enum": [label.name for label in task.labels]}
-        return AnswerForm(_answer_model(LABEL, str, named), partial(_parse_label, task))
+        return AnswerForm(_make_answer_schema(LABEL, str, named), partial(_parse_label, task))
     if kind == "sts":
         scale = task.scale or Scale()
         ends = {"minimum": scale.low, "maximum": scale.high}
-        return AnswerForm(_answer_model(RATING, float, ends), partial(_parse_rating, scale))
+        return AnswerForm(_make_answer_schema(RATING, float, ends), partial(_parse_rating, scale))
     names = make_letter_labels(len(payload["documents"]))
     listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
-        return AnswerForm(_answer_model(RANKING, list[str], listed), partial(_parse_order, names))
-    return AnswerForm(_answer_model(RELEVANT, list[str], listed), partial(_parse_marks, names))
+        return AnswerForm(_make_answer_schema(RANKING, list[str], listed), partial(_parse_order, names))
+    return AnswerForm(_make_answer_schema(RELEVANT, list[str], listed), partial(_parse_marks, names))
 
 
-def _answer_model(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
+def _make_answer_schema(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
     """A server hears also which values there are (`told`); whether an answer keeps to them is for `read` to say, which
     knows what can still be used of one that does not."""
     field = Field(json_schema_extra=told)
@@ -342,7 +363,7 @@ LABEL, RATING, RANKING, RELEVANT = "label", "rating", "ranking", "relevant"
 _SHOWN = 80
 
 
-class Unread(ValueError):
+class UnreadableLlmAnswer(ValueError):
     """An answer that is none; says what is wrong with it, for the model too."""
 
 
@@ -364,14 +385,16 @@ def read_label(text: str, labels: Sequence[LabelChoice]) -> Label:
     """
     said = _only_value(text, LABEL)
     if isinstance(said, bool) or not isinstance(said, str | int):
-        raise Unread(f"the label is {_show_json(said)}, not a name")
+        raise UnreadableLlmAnswer(f"the label is {_shorten_json(said)}, not a name")
     wanted = str(said).strip()
     exact = [label.value for label in labels if label.name == wanted]
     # Some models answer with the stored value where it is a word too.
     same = exact or [label.value for label in labels if label.name.casefold() == wanted.casefold()]
     same = same or [label.value for label in labels if str(label.value).casefold() == wanted.casefold()]
     if len(same) != 1:
-        raise Unread(f"{_show_json(said)} is not one of {', '.join(label.name for label in labels)}")
+        raise UnreadableLlmAnswer(
+            f"{_shorten_json(said)} is not one of {', '.join(label.name for label in labels)}"
+        )
     return same[0]
 
 
@@ -385,9 +408,9 @@ def read_rating(text: str, scale: Scale) -> float:
     if isinstance(rating, str):
         rating = _parse_number(rating)
     if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating):
-        raise Unread(f"the rating is {_show_json(rating)}, not a number")
+        raise UnreadableLlmAnswer(f"the rating is {_shorten_json(rating)}, not a number")
     if not scale.low <= rating <= scale.high:
-        raise Unread(f"the rating {rating:g} is not from {scale.low:g} to {scale.high:g}")
+        raise UnreadableLlmAnswer(f"the rating {rating:g} is not from {scale.low:g} to {scale.high:g}")
     return float(rating)
 
 
@@ -401,7 +424,7 @@ def read_order(text: str, names: Sequence[str]) -> DocumentOrder:
     places = {name: place for place, name in enumerate(names)}
     order = list(dict.fromkeys(places[name] for name in said if name in places))
     if not order:
-        raise Unread(f"the ranking names none of {', '.join(names)}")
+        raise UnreadableLlmAnswer(f"the ranking names none of {', '.join(names)}")
     missing = [place for place in range(len(names)) if place not in order]
     return DocumentOrder((*order, *missing), len(missing), len(said) - len(order))
 
@@ -414,33 +437,37 @@ def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
     """
     said = _parse_names(text, RELEVANT)
     if unknown := [name for name in said if name not in names]:
-        raise Unread(f"{_show_json(unknown[0])} is not a document: they are {', '.join(names)}")
+        raise UnreadableLlmAnswer(
+            f"{_shorten_json(unknown[0])} is not a document: they are {', '.join(names)}"
+        )
     return tuple(int(name in said) for name in names)
 
 
 def _parse_names(text: str, key: str) -> list[str]:
     names = _only_value(text, key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Unread(f"{key} is {_show_json(names)}, not a list of letters")
+        raise UnreadableLlmAnswer(f"{key} is {_shorten_json(names)}, not a list of letters")
     # Letters name documents, and models write them small or with blanks.
     return [name.strip().upper() for name in names]
 
 
 def _only_value(text: str, key: str) -> Any:
     """The value of the object's only field, or the whole answer where it is bare."""
-    text = without_fence(text)
+    text = strip_code_fence(text)
     if not text:
-        raise Unread("it is empty")
+        raise UnreadableLlmAnswer("it is empty")
     try:
-        parsed = bounded_json(text)
+        parsed = parse_bounded_json(text)
     except ValueError:
         # A bare word or number can be meant; half a list or an object that breaks off cannot.
         if key in (RANKING, RELEVANT) or any(sign in text for sign in "{["):
-            raise Unread(f"it is not JSON: {cut_line(text, _SHOWN)}") from None
+            raise UnreadableLlmAnswer(f"it is not JSON: {truncate_to_one_line(text, _SHOWN)}") from None
         return text.strip("\"'.")
     if isinstance(parsed, dict):
         if list(parsed) != [key]:
-            raise Unread(f'it must have the field "{key}" and no other, and has {_show_json(list(parsed))}')
+            raise UnreadableLlmAnswer(
+                f'it must have the field "{key}" and no other, and has {_shorten_json(list(parsed))}'
+            )
         return parsed[key]
     return parsed
 
@@ -452,8 +479,8 @@ def _parse_number(text: str) -> float | str:
         return text
 
 
-def _show_json(value: Any) -> str:
+def _shorten_json(value: Any) -> str:
     try:
-        return cut_line(json.dumps(value, ensure_ascii=False), _SHOWN)
+        return truncate_to_one_line(json.dumps(value, ensure_ascii=False), _SHOWN)
     except RecursionError:
         return "lists in lists"

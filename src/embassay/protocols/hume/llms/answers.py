@@ -17,12 +17,19 @@ from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.scoring import (
     MAIN,
     MeasureScores,
+    average_precision_of_marks,
     classification_scores,
-    marked_ap,
     reranking_scores,
     sts_scores,
 )
-from embassay.protocols.hume.study import Family, Gold, StudyFolder, TaskSpec, read_rows, read_value
+from embassay.protocols.hume.study import (
+    Family,
+    Gold,
+    StudyFolder,
+    TaskSpec,
+    convert_value_for_scoring,
+    read_jsonl_rows,
+)
 from embassay.runs.folder import slugify_name, write_atomic
 
 LLM = "llm"
@@ -31,7 +38,7 @@ Status = Literal["ok", "completed", "unparsed", "failed"]
 unparsed: no answer could be read; failed: the call failed for good."""
 
 
-class LlmRow(BaseModel):
+class LlmAnswerRow(BaseModel):
     """A line: `value` is a label, a rating, a list of 0 and 1 (mode binary) or of the places of the documents from the
     most relevant on (mode ranking, from 0), null where there is none; `text` is what the model said."""
 
@@ -58,9 +65,9 @@ class LlmAnswers:
 
     model: str
     mode: Mode
-    rows: tuple[LlmRow, ...]
+    rows: tuple[LlmAnswerRow, ...]
 
-    def of(self, task: str) -> tuple[LlmRow, ...]:
+    def of(self, task: str) -> tuple[LlmAnswerRow, ...]:
         """Those to the items of a task."""
         return tuple(row for row in self.rows if row.task == task)
 
@@ -74,7 +81,7 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
     tables = []
     for path in files or sorted((folder.path / LLM).glob("*.jsonl")):
         rows = []
-        for line, row in read_rows(path, LlmRow):
+        for line, row in read_jsonl_rows(path, LlmAnswerRow):
             if row.item_id not in ids:
                 raise DataError(
                     f"The study has no item {row.item_id}", path=path, line=line,
@@ -110,16 +117,16 @@ class AnswerFile:
         if fresh:
             path.unlink(missing_ok=True)
         self._cut = 0
-        self.rows: dict[Key, LlmRow] = self._read()
+        self.rows: dict[Key, LlmAnswerRow] = self._read_answer_rows()
 
-    def answered(self) -> Mapping[Key, LlmRow]:
+    def answered(self) -> Mapping[Key, LlmAnswerRow]:
         """What need not be asked: all but the calls that failed."""
         return {key: row for key, row in self.rows.items() if row.status != "failed"}
 
-    def append(self, row: LlmRow) -> None:
+    def append(self, row: LlmAnswerRow) -> None:
         """Keep a row at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._cut_off()
+        self._cut_incomplete_line()
         line = (row.model_dump_json() + "\n").encode()
         # In one write: a killed process leaves whole lines.
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -129,22 +136,22 @@ class AnswerFile:
             os.close(handle)
         self.rows[row.item_id, row.run] = row
 
-    def put_in_order(self) -> None:
+    def write_rows_in_order(self) -> None:
         """Write all rows by run and by the order of the study's items, each once."""
         rows = sorted(self.rows.values(), key=lambda row: (row.run, self._order[row.item_id]))
         if rows:
             write_atomic(self.path, "".join(row.model_dump_json() + "\n" for row in rows))
 
-    def _read(self) -> dict[Key, LlmRow]:
+    def _read_answer_rows(self) -> dict[Key, LlmAnswerRow]:
         if not self.path.exists():
             return {}
         lines = self.path.read_bytes().split(b"\n")
-        rows: dict[Key, LlmRow] = {}
+        rows: dict[Key, LlmAnswerRow] = {}
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                row = LlmRow.model_validate_json(line)
+                row = LlmAnswerRow.model_validate_json(line)
             except ValidationError:
                 if number == len(lines):
                     # No line end behind it: a crash cut it.
@@ -161,7 +168,7 @@ class AnswerFile:
         self._cut = len(lines[-1])
         return rows
 
-    def _cut_off(self) -> None:
+    def _cut_incomplete_line(self) -> None:
         """Take away what follows the last whole line, so that the next one begins a line."""
         if self._cut:
             os.truncate(self.path, self.path.stat().st_size - self._cut)
@@ -208,32 +215,34 @@ class ScoredLlm:
         return self.statuses.get("unparsed", 0) + self.statuses.get("failed", 0) + self.missing
 
 
-def score_llm(task: TaskSpec, gold: Gold, rows: Sequence[LlmRow]) -> ScoredLlm:
+def score_llm(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) -> ScoredLlm:
     """Score a model's answers to a task, `rows` of one mode as `read_llm_answers` gives them, `gold` as `gold_values`.
 
     Accuracy and F1s, Spearman and Pearson over the items with a rating, MAP of a ranking or (mode binary) of marks with
     people's tie-aware rule. Source: spec hume 8.1. Raises UsageError for clustering, no rows, or rows of several modes;
     DataError for a repeated row, an item without gold or a value that is no answer.
 
-    >>> rows = [LlmRow(model="m", item_id=i, task="t", run=0, mode="ranking", status="ok", value="a") for i in "12"]
+    >>> rows = [LlmAnswerRow(model="m", item_id=i, task="t", run=0, mode="ranking", status="ok",
+    ... value="a") for i in "12"]
     >>> score_llm(TaskSpec("t", "classification", "eng"), {"1": "a", "2": "b"}, rows).score
     0.5
     """
     mode = _answer_mode(task, rows)
-    by_run = _by_run(task, rows)
+    by_run = _group_rows_by_run(task, rows)
     answers = tuple(_run_answers(task, gold, mode, own) for own in by_run)
     missing = sum(len(gold) - len(own) for own in by_run)
     statuses = Counter(row.status for row in rows)
     runs = tuple(_score_run(task.family, gold, own) for own in answers)
     left_out = statuses["failed"] + missing
-    reason = _score_reason(task, left_out, len(gold) * len(by_run), runs)
+    reason = _explain_missing_score(task, left_out, len(gold) * len(by_run), runs)
     return ScoredLlm(
         task.family, mode, runs, {} if reason else _mean_scores([run.scores for run in runs if run.items]), answers,
-        {} if task.family == "sts" else _item_values(task.family, gold, answers), len(gold), statuses, missing, reason
+        {} if task.family == "sts" else _average_item_values(task.family, gold, answers), len(gold), statuses,
+        missing, reason
     )  # fmt: skip
 
 
-def _answer_mode(task: TaskSpec, rows: Sequence[LlmRow]) -> Mode:
+def _answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     if task.family not in LLM_FAMILIES:
         raise UsageError(
             f"{task.name} is a task of {task.family}.", mend=f"LLMs annotate {', '.join(LLM_FAMILIES)}."
@@ -247,8 +256,8 @@ def _answer_mode(task: TaskSpec, rows: Sequence[LlmRow]) -> Mode:
     return modes.pop()
 
 
-def _by_run(task: TaskSpec, rows: Sequence[LlmRow]) -> list[dict[str, LlmRow]]:
-    runs: dict[int, dict[str, LlmRow]] = {}
+def _group_rows_by_run(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> list[dict[str, LlmAnswerRow]]:
+    runs: dict[int, dict[str, LlmAnswerRow]] = {}
     for row in rows:
         answers = runs.setdefault(row.run, {})
         if row.item_id in answers:
@@ -260,7 +269,7 @@ def _by_run(task: TaskSpec, rows: Sequence[LlmRow]) -> list[dict[str, LlmRow]]:
     return [runs[run] for run in sorted(runs)]
 
 
-def _run_answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmRow]) -> dict[str, Any]:
+def _run_answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmAnswerRow]) -> dict[str, Any]:
     """What is scored of a run, in the order of the items' ids."""
     by_run = {}
     for item, row in sorted(rows.items()):
@@ -272,19 +281,21 @@ def _run_answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmR
     return by_run
 
 
-def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmRow) -> Any:
+def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
     where = f"The answer of {row.model} to item {row.item_id} of {task.name}"
     if task.family == "reranking" and mode == "ranking":
-        return _order_scores(row, len(gold), where)
+        return _score_documents_by_order(row, len(gold), where)
     if row.status == "unparsed":
         return None if task.family == "classification" else (0,) * len(gold)
-    value = read_value(task, row.value, where, like=gold if task.family == "reranking" else None)
+    value = convert_value_for_scoring(
+        task, row.value, where, like=gold if task.family == "reranking" else None
+    )
     if value is None:
         raise DataError(f"{where} has no value.", mend=f"Its status is {row.status!r}: it needs one.")
     return value
 
 
-def _order_scores(row: LlmRow, n: int, where: str) -> tuple[int, ...]:
+def _score_documents_by_order(row: LlmAnswerRow, n: int, where: str) -> tuple[int, ...]:
     """A score per document, the higher the better, from the places in the model's order."""
     order = list(range(n)) if row.status == "unparsed" else row.value
     if not isinstance(order, list | tuple) or sorted(map(str, order)) != sorted(map(str, range(n))):
@@ -319,20 +330,22 @@ def _score_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
     }
 
 
-def _item_values(family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _average_item_values(
+    family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]
+) -> dict[str, float]:
     items = sorted({item for run in answers for item in run})
     every = {
-        item: [_answer_worth(family, gold[item], run[item]) for run in answers if item in run]
+        item: [_score_single_answer(family, gold[item], run[item]) for run in answers if item in run]
         for item in items
     }
     return {item: math.fsum(values) / len(values) for item, values in every.items()}
 
 
-def _answer_worth(family: Family, gold: Any, answer: Any) -> float:
-    return float(answer == gold) if family == "classification" else marked_ap(gold, answer)
+def _score_single_answer(family: Family, gold: Any, answer: Any) -> float:
+    return float(answer == gold) if family == "classification" else average_precision_of_marks(gold, answer)
 
 
-def _score_reason(task: TaskSpec, left_out: int, n: int, runs: Sequence[MeasureScores]) -> str:
+def _explain_missing_score(task: TaskSpec, left_out: int, n: int, runs: Sequence[MeasureScores]) -> str:
     if left_out > MOST_LEFT_OUT * n:
         return f"{left_out} of {n} items have no answer: more than {MOST_LEFT_OUT:.0%}"
     if task.family == "sts" and any(run.items < 2 for run in runs):

@@ -38,19 +38,19 @@ from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
 from embassay.protocols.hume.published.standings import trust_level
 from embassay.protocols.hume.record import DividedTask, Trust
 from embassay.protocols.hume.resampling import agreement_intervals
-from embassay.protocols.hume.results.contestants import AnsweredTask, read_answered
+from embassay.protocols.hume.results.contestants import AnsweredTask, read_answered_tasks
 from embassay.protocols.hume.sampling.pools import seeded_order
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import Family, StudyFolder, StudyTask, read_study
 from embassay.protocols.kernel.outcome import current_time, describe_spending
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
 from embassay.runs.folder import RunFolder, to_json, write_atomic
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
-from embassay.runs.spending import Spending
+from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
+from embassay.runs.spending import RunSpendingJournal
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.stats import wilson
 from embassay.stats.intervals import Estimate
-from embassay.systems.chat import fit_context, open_chat_as
+from embassay.systems.chat import fit_context, open_chat_with_options
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import estimate_tokens
 
@@ -82,12 +82,12 @@ class HybridTask:
         return sum(why != "agreed" for why in self.why.values()) / len(self.why) if self.why else math.nan
 
     @property
-    def saved(self) -> int:
+    def items_saved_for_people(self) -> int:
         """The items that nobody needs to answer."""
         return sum(why == "agreed" for why in self.why.values())
 
 
-def decide_task(
+def divide_task_items(
     task: str,
     family: Family,
     draws: Mapping[str, Sequence[Any]],
@@ -110,7 +110,9 @@ def decide_task(
             f"{task}: the model has only one answer to {short[0]}, and one answer cannot disagree with itself.",
             mend="Request more: embassay hume annotate STUDY --llm NAME --runs 3.",
         )
-    why: dict[str, Why] = {item: _draws_state(family, drawn, options) for item, drawn in draws.items()}
+    why: dict[str, Why] = {
+        item: _compare_repeated_answers(family, drawn, options) for item, drawn in draws.items()
+    }
     agreed = [item for item, state in why.items() if state == "agreed"]
     size = (
         min(len(agreed), max(options.least, math.ceil(options.check * len(agreed)))) if options.check else 0
@@ -124,13 +126,13 @@ def decide_task(
     biased = contradicted is not None and contradicted.ends[0] > options.most_wrong
     if biased:
         why = {item: "biased" if state == "agreed" else state for item, state in why.items()}
-    drawn = {item: join_answers(family, draws[item]) for item, state in why.items() if state == "agreed"}
+    drawn = {item: pool_item_answers(family, draws[item]) for item, state in why.items() if state == "agreed"}
     values = drawn | {item: value for item, value in people.items() if item in draws}
     waiting = tuple(item for item in draws if item not in values)
     return HybridTask(task, why, values, waiting, contradicted, biased=biased)
 
 
-def study_hybrid(
+def divide_study_tasks(
     folder: StudyFolder, llm: str = "", options: HybridOptions | None = None
 ) -> tuple[HybridTask, ...]:
     """The tasks of a study that a language model answered, decided with what people answered by now.
@@ -151,12 +153,14 @@ def study_hybrid(
             else "embassay hume annotate STUDY --llm NAME --runs 3."
         )
         raise UsageError(f"{what}.", mend=mend)
-    people = read_answered(folder, folder.study.tasks, anyone=False)
+    people = read_answered_tasks(folder, folder.study.tasks, anyone=False)
     tasks = []
     for task in people:
-        draws = next((drawn for llm_answers in every if (drawn := repeated_answers(llm_answers, task))), {})
+        draws = next(
+            (drawn for llm_answers in every if (drawn := group_repeated_answers(llm_answers, task))), {}
+        )
         if draws and task.task.family in FAMILIES:
-            done = decide_task(task.task.name, task.task.family, draws, people_consensus(task), options)
+            done = divide_task_items(task.task.name, task.task.family, draws, people_consensus(task), options)
             scripts = tuple(worker.id for worker in task.workers if worker.kind == "simulated")
             tasks.append(replace(done, llm=next(iter(names)), scripts=scripts))
     if not tasks:
@@ -171,7 +175,7 @@ Owner = Literal["people", "model"]
 
 
 @dataclass(frozen=True)
-class OwnedTask:
+class TaskOwnership:
     """Whose a whole task is, by how far people agree on it: theirs where agreement is high, as their answers then are
     reliable; else the model's, where one answered. `agreement` is the headline coefficient of the family with its 95%
     interval over items (None where fewer than two people share an item), `n` the items behind it; `reason` says why.
@@ -199,10 +203,10 @@ class OwnedTask:
         return trust_level(self.family, self.low) == "high" or trust_level(self.family, self.high) != "high"
 
 
-def decide_owners(folder: StudyFolder, llm: str = "") -> tuple[OwnedTask, ...]:
+def decide_owners(folder: StudyFolder, llm: str = "") -> tuple[TaskOwnership, ...]:
     """Whose each task of a study is by the agreement of people, reranking and clustering among them: the second rule of
     HUME's discussion. Scripts are no people. UsageError where nobody has answered any task."""
-    answered = read_answered(folder, folder.study.tasks, anyone=False)
+    answered = read_answered_tasks(folder, folder.study.tasks, anyone=False)
     models = [answer for answer in read_llm_answers(folder) if not llm or answer.model == llm]
     owned = tuple(_decide_owner(task, models) for task in answered)
     if not any(task.people for task in owned):
@@ -210,7 +214,7 @@ def decide_owners(folder: StudyFolder, llm: str = "") -> tuple[OwnedTask, ...]:
     return owned
 
 
-def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> OwnedTask:
+def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> TaskOwnership:
     persons = {worker.id for worker in task.workers if worker.kind == "person"}
     answers = {name: given for name, given in task.answers.items() if name in persons and given}
     family, name = task.task.family, task.task.name
@@ -222,7 +226,7 @@ def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> OwnedTask
     trust = trust_level(family, value)
     read = {row.item_id for of in models for row in of.of(name) if row.status == "ok"}
     owner: Owner = "people" if trust in (None, "high") or not read else "model"
-    return OwnedTask(
+    return TaskOwnership(
         name, family, owner, trust, value, interval.low, interval.high, 0 if value is None else agreement.items,
         len(answers), len(task.items), len({item for given in answers.values() for item in given}), len(read),
         _explain_owner(trust, len(answers), bool(read))
@@ -244,7 +248,7 @@ def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
     return f"agreement is {trust}" + ("" if has_model else ", and no model has answered")
 
 
-def divided_record(tasks: Sequence[HybridTask]) -> tuple[DividedTask, ...]:
+def convert_to_divided_record(tasks: Sequence[HybridTask]) -> tuple[DividedTask, ...]:
     """The record of the tasks, which terminal and report are made from."""
     return tuple(
         DividedTask(
@@ -263,7 +267,7 @@ def divided_record(tasks: Sequence[HybridTask]) -> tuple[DividedTask, ...]:
     )
 
 
-def write_hybrid(path: Path, tasks: Sequence[HybridTask]) -> None:
+def write_hybrid_answers(path: Path, tasks: Sequence[HybridTask]) -> None:
     """A line per item: task, whose it is and why, and its value, null while it waits for people."""
     lines = (
         to_json({"task": task.task, "item_id": item, "why": why, "value": task.values.get(item)}) + "\n"
@@ -273,7 +277,7 @@ def write_hybrid(path: Path, tasks: Sequence[HybridTask]) -> None:
     write_atomic(path, "".join(lines))
 
 
-def repeated_answers(answers: LlmAnswers, task: AnsweredTask) -> dict[str, list[Any]]:
+def group_repeated_answers(answers: LlmAnswers, task: AnsweredTask) -> dict[str, list[Any]]:
     """Item -> the answers of every run, None for one that was not read; items nobody asked about have no entry."""
     draws: dict[str, list[Any]] = {}
     for row in sorted(answers.of(task.task.name), key=lambda row: row.run):
@@ -288,16 +292,16 @@ def people_consensus(task: AnsweredTask) -> dict[str, Any]:
     for name in (worker.id for worker in task.workers if worker.kind == "person"):
         for item, value in task.answers[name].items():
             by_item.setdefault(item, []).append(value)
-    return {item: join_answers(task.task.family, values) for item, values in by_item.items()}
+    return {item: pool_item_answers(task.task.family, values) for item, values in by_item.items()}
 
 
-def join_answers(family: Family, values: Sequence[Any]) -> Any:
+def pool_item_answers(family: Family, values: Sequence[Any]) -> Any:
     """One answer of several, as people's are made one: the label that most give (of equals the smallest), the mean
     rating.
 
-    >>> join_answers("classification", ["b", "a", "b"]), join_answers("classification", ["b", "a"])
+    >>> pool_item_answers("classification", ["b", "a", "b"]), pool_item_answers("classification", ["b", "a"])
     ('b', 'a')
-    >>> join_answers("sts", [1, 2])
+    >>> pool_item_answers("sts", [1, 2])
     1.5
     """
     if family == "sts":
@@ -306,7 +310,7 @@ def join_answers(family: Family, values: Sequence[Any]) -> Any:
     return min(counts, key=lambda count: (-counts[count], count))
 
 
-def _draws_state(family: Family, draws: Sequence[Any], options: HybridOptions) -> Why:
+def _compare_repeated_answers(family: Family, draws: Sequence[Any], options: HybridOptions) -> Why:
     if any(draw is None for draw in draws):
         return "unread"
     if family == "sts":
@@ -327,7 +331,7 @@ def _contradiction_rate(
     if not answered:
         return None
     wrong = sum(
-        _do_differ(family, join_answers(family, draws[item]), people[item], options) for item in answered
+        _do_differ(family, pool_item_answers(family, draws[item]), people[item], options) for item in answered
     )
     return wilson(wrong / len(answered), len(answered))
 
@@ -390,31 +394,36 @@ def annotate(
     Raises UsageError for answers that were given under other settings, BudgetExceeded at the limit and ModelError for a
     model that cannot be had: what has come is kept.
     """
-    work = plan_work(read_study(study), request)
-    with _open_accounts(study, max_usd) as (spending, ledger), closing(AnswerCache.open(cache)) as answers:
+    work = plan_annotation_work(read_study(study), request)
+    with (
+        _open_spending_and_ledger(study, max_usd) as (spending, ledger),
+        closing(AnswerCache.open(cache)) as answers,
+    ):
         annotators = open_annotators(work, ledger, answers)
         files = {who.name: _open_answers(work, who, fresh=replace) for who in annotators}
         try:
             for annotator in annotators:
                 spending.account = annotator.name
-                _fill_answers(work, annotator, files[annotator.name], listener or SilentListener())
+                _ask_missing_answers(work, annotator, files[annotator.name], listener or SilentListener())
         finally:
             for annotator in annotators:
-                files[annotator.name].put_in_order()
+                files[annotator.name].write_rows_in_order()
             spending.close()
             for annotator in annotators:
                 _write_settings(work, annotator, files[annotator.name])
-        rows = tuple(row for who in annotators for row in _annotation_results(work, who, files[who.name]))
+        rows = tuple(row for who in annotators for row in _summarise_annotations(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
         return SessionOutcome(study, rows, describe_spending(spending, max_usd), left_out)
 
 
 @contextmanager
-def _open_accounts(study: Path, max_usd: float | None) -> Iterator[tuple[Spending, Ledger]]:
+def _open_spending_and_ledger(
+    study: Path, max_usd: float | None
+) -> Iterator[tuple[RunSpendingJournal, Ledger]]:
     """What the study's models have cost so far, held so that no other process annotates it meanwhile."""
     folder = RunFolder(study / LLM / ACCOUNTS)
-    with folder.locked():
-        spending = Spending(folder.spending, current_time("milliseconds"))
+    with folder.hold_lock():
+        spending = RunSpendingJournal(folder.spending_path, current_time("milliseconds"))
         with closing(spending):
             yield (spending, Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending))
 
@@ -426,7 +435,7 @@ def _open_answers(work: AnnotationWork, annotator: LlmAnnotator, *, fresh: bool)
     if not fresh and path.exists() and held.exists():
         before = json.loads(held.read_text("utf-8"))["settings"]
         # By way of JSON, so that tuples compare as the lists that the file has.
-        now = json.loads(to_json(work.settings(annotator)))
+        now = json.loads(to_json(work.collect_answer_settings(annotator)))
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(
                 f"{path} contains answers made with other settings: {', '.join(differing)} was "
@@ -442,7 +451,7 @@ def _brief_settings(settings: dict[str, Any], names: list[str]) -> str:
     return ", ".join(to_json(settings.get(name))[:60] for name in names)
 
 
-def _fill_answers(
+def _ask_missing_answers(
     work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile, listener: SilentListener
 ) -> None:
     asks = [ask for task in work.tasks for ask in work.asks(task)]
@@ -454,7 +463,7 @@ def _fill_answers(
         file.append(row)
 
 
-def _annotation_results(
+def _summarise_annotations(
     work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile
 ) -> Iterator[AnnotatedTask]:
     for task in work.tasks:
@@ -478,7 +487,7 @@ def _write_settings(work: AnnotationWork, annotator: LlmAnnotator, file: AnswerF
     left_out = getattr(annotator.chat.model, "left_out", ())
     settings = {
         "embassay": __version__,
-        "settings": work.settings(annotator),
+        "settings": work.collect_answer_settings(annotator),
         "prompts": {
             task.name: task_prompt(task, work.request.mode).as_dict()
             for task in work.folder.study.tasks
@@ -511,11 +520,11 @@ class AnnotationWork:
 
     def asks(self, task: StudyTask) -> list[ItemRequest]:
         """Every item of a task in every run."""
-        items = self.folder.items_of(task.name)[: self.request.limit]
+        items = self.folder.select_task_items(task.name)[: self.request.limit]
         return [ItemRequest(task, item, run) for run in range(self.request.runs) for item in items]
 
     @property
-    def longest(self) -> int:
+    def longest_question_bytes(self) -> int:
         """Bytes of the longest question."""
         mode = self.request.mode
         return max(
@@ -524,7 +533,7 @@ class AnnotationWork:
             for ask in self.asks(task)
         )
 
-    def settings(self, annotator: LlmAnnotator) -> dict[str, Any]:
+    def collect_answer_settings(self, annotator: LlmAnnotator) -> dict[str, Any]:
         """All that a model's answers depend on: answers by other settings are never mixed with these."""
         mode = self.request.mode
         return {
@@ -542,7 +551,7 @@ class AnnotationWork:
         }
 
 
-def plan_work(folder: StudyFolder, request: AnnotateRequest) -> AnnotationWork:
+def plan_annotation_work(folder: StudyFolder, request: AnnotateRequest) -> AnnotationWork:
     """What is to be asked of a study. UsageError where no task is left, or one that is named is not there or is one
     of clustering."""
     chosen = [folder.task(name) for name in dict.fromkeys(request.tasks)] or list(folder.study.tasks)
@@ -566,10 +575,10 @@ def open_annotators(work: AnnotationWork, ledger: Ledger, cache: AnswerCache) ->
     request = work.request
     annotators = {}
     for spec in dict.fromkeys(request.llms):
-        chat, options, whole = open_chat_as(spec, LlmOptions, {}, ledger=ledger)
+        chat, options, whole = open_chat_with_options(spec, LlmOptions, {}, ledger=ledger)
         name = chat.name if options == LlmOptions() else whole
         # Tokenizers of language models make a token of two bytes or more, whatever the language.
-        chat = fit_context(chat, work.longest // 2 + _ANSWER)
+        chat = fit_context(chat, work.longest_question_bytes // 2 + _ANSWER)
         if getattr(chat, "price", None) is None and ledger.max_usd is not None:
             raise make_unknown_price_error(chat.name)
         annotators[name] = LlmAnnotator(
@@ -590,22 +599,24 @@ PER_DOCUMENT = 4
 
 def forecast_annotation(
     study: Path, request: AnnotateRequest, ledger: Ledger, *, cache: Path | None = None, replace: bool = False
-) -> Forecasts:
+) -> RunForecast:
     """A cell per model and task; answers that are there, in the study or in the cache, cost nothing. Every item is
     taken to be asked once: retries come on top."""
-    work = plan_work(read_study(study), request)
+    work = plan_annotation_work(read_study(study), request)
     with closing(AnswerCache.open(cache)) as answers:
         annotators = open_annotators(work, ledger, answers)
-        return Forecasts(
+        return RunForecast(
             tuple(
                 cell
                 for annotator in annotators
-                for cell in _annotation_cells(work, annotator, replace=replace)
+                for cell in _forecast_annotation_cells(work, annotator, replace=replace)
             )
         )
 
 
-def _annotation_cells(work: AnnotationWork, annotator: LlmAnnotator, *, replace: bool) -> list[Forecast]:
+def _forecast_annotation_cells(
+    work: AnnotationWork, annotator: LlmAnnotator, *, replace: bool
+) -> list[CellForecast]:
     path = answer_file(work.folder.path, annotator.name, work.request.mode)
     answered = {} if replace else AnswerFile(path, work.folder).answered()
     cells = []
@@ -623,7 +634,7 @@ def _annotation_cells(work: AnnotationWork, annotator: LlmAnnotator, *, replace:
         )
         model: Any = annotator.chat.model
         cells.append(
-            Forecast(
+            CellForecast(
                 task.name,
                 work.folder.study.name,
                 annotator.name,

@@ -13,10 +13,10 @@ from embassay.errors import DataError, UsageError
 from embassay.measures import agreement_band
 from embassay.protocols.hume.options import Aggregation, Models, OneAnnotator
 from embassay.protocols.hume.published.paper import (
-    Evaluation,
-    Model,
+    EmbeddingModel,
     PaperDataset,
     PaperPair,
+    PublishedEvaluation,
     PublishedStudy,
     select_human_evaluations,
 )
@@ -24,8 +24,8 @@ from embassay.protocols.hume.published.standings import (
     ADVICE,
     HUMAN,
     ScoreMatrix,
-    by_pair,
-    other_systems,
+    index_evaluations_by_pair,
+    list_systems_outside_study,
     pair_difficulty,
     percent_of_human,
     score_matrix,
@@ -33,13 +33,13 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.record import (
     Agreement,
-    Annotator,
+    AnnotatorScore,
     PairRecord,
     SystemKind,
     SystemScore,
 )
-from embassay.protocols.hume.results.conclusions import Contender, is_complete, scored_pairs
-from embassay.protocols.hume.results.contestants import as_bar
+from embassay.protocols.hume.results.conclusions import Contender, has_score_on_every_pair, scored_pairs
+from embassay.protocols.hume.results.contestants import simplify_estimate
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, human_interval
 from embassay.protocols.hume.study import Family, Who
 from embassay.stats.intervals import Estimate
@@ -55,16 +55,17 @@ _EXTRAS = {
 
 
 def published_pairs(
-    evaluations: Sequence[Evaluation],
+    evaluations: Sequence[PublishedEvaluation],
     study: PublishedStudy,
     llms: ScoreMatrix | None = None,
     *,
     aggregation: Aggregation = "paper",
     one_annotator: OneAnnotator = "wilson",
 ) -> tuple[PairRecord, ...]:
-    """Every pair of the study, in its order. DataError as `score_matrix`, UsageError as `merge_people`."""
-    files = by_pair(select_human_evaluations(evaluations, study))
-    matrix = score_matrix(merge_people(evaluations, study, aggregation), study)
+    """Every pair of the study, in its order. DataError as `score_matrix`, UsageError as
+    `replace_human_scores_by_rule`."""
+    files = index_evaluations_by_pair(select_human_evaluations(evaluations, study))
+    matrix = score_matrix(replace_human_scores_by_rule(evaluations, study, aggregation), study)
     of_models, of_llms = _scores_by_pair(matrix), _scores_by_pair(llms) if llms else {}
     records = []
     for pair, human in zip(study.pairs, matrix.human.tolist(), strict=True):
@@ -84,16 +85,20 @@ def _scores_by_pair(matrix: ScoreMatrix) -> dict[tuple[str, str], dict[str, floa
 
 
 def _people_record(
-    study: PublishedStudy, pair: PaperPair, file: Evaluation, human: float, one_annotator: OneAnnotator
+    study: PublishedStudy,
+    pair: PaperPair,
+    file: PublishedEvaluation,
+    human: float,
+    one_annotator: OneAnnotator,
 ) -> PairRecord:
     """A pair with its people, from their `file` and their score."""
     # A file lists annotators only where there are several.
-    scores = file.per_experiment if len(file.per_experiment) > 1 else (human,)
+    scores = file.main_scores_per_annotator if len(file.main_scores_per_annotator) > 1 else (human,)
     dataset, trust = study.dataset(pair.dataset), trust_level(pair.family, file.headline_agreement)
     task = dataset.task if dataset else pair.dataset
     kind: Who = "simulated" if file.simulated else "person"
     annotators = tuple(
-        Annotator(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
+        AnnotatorScore(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
         for number, score in enumerate(scores, start=1)
     )
     return PairRecord(
@@ -104,9 +109,9 @@ def _people_record(
         measure=MAIN[pair.family],
         group=pair.group,
         n=pair.n_items,
-        human=as_bar(_people_interval(pair, human, scores, one_annotator)),
+        human=simplify_estimate(_people_interval(pair, human, scores, one_annotator)),
         annotators=annotators,
-        conventions=_file_conventions(pair.family, file.main_score, scores),
+        conventions=_list_scores_by_convention(pair.family, file.main_score, scores),
         agreement=_file_agreement(pair, file, len(scores)),
         difficulty=pair_difficulty(human),
         trust=trust,
@@ -123,7 +128,9 @@ def _people_interval(
     return human_interval(pair.family, human, annotators, pair.n_items, one_annotator=one_annotator)
 
 
-def _file_conventions(family: Family, paper: float, annotators: Sequence[float]) -> dict[str, float | None]:
+def _list_scores_by_convention(
+    family: Family, paper: float, annotators: Sequence[float]
+) -> dict[str, float | None]:
     """What a file tells: its own score, the mean of its annotators' and the first's."""
     # The paper's own rule pools in these families: a file's main score is then the pooled one.
     pooled = paper if family in POOLED_FIRST else None
@@ -131,7 +138,7 @@ def _file_conventions(family: Family, paper: float, annotators: Sequence[float])
     return {"paper": paper, "pooled": pooled, "mean": mean, "first": annotators[0]}
 
 
-def _file_agreement(pair: PaperPair, file: Evaluation, annotators: int) -> Agreement | None:
+def _file_agreement(pair: PaperPair, file: PublishedEvaluation, annotators: int) -> Agreement | None:
     agreement, coefficient = file.headline_agreement, COEFFICIENT[pair.family]
     if agreement is None:
         return None
@@ -175,7 +182,7 @@ _MEND = "Give the HUME results of the MTEB results repository, including those o
 
 
 def select_present_pairs(
-    evaluations: Sequence[Evaluation], study: PublishedStudy, models: Models = "study"
+    evaluations: Sequence[PublishedEvaluation], study: PublishedStudy, models: Models = "study"
 ) -> tuple[PublishedStudy, tuple[str, ...]]:
     """The study with the pairs that people have and the models that have all of these, and a note of what is left out.
 
@@ -184,7 +191,7 @@ def select_present_pairs(
     """
     human = {
         key
-        for key, evaluation in by_pair(select_human_evaluations(evaluations, study)).items()
+        for key, evaluation in index_evaluations_by_pair(select_human_evaluations(evaluations, study)).items()
         if _has_score(evaluation)
     }
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs} & human
@@ -197,12 +204,12 @@ def select_present_pairs(
         )
     known = list(study.models)
     if models == "all":
-        known += [Model(name) for name in other_systems(evaluations, study)]
-    lacking = {model.name: _count_lacking(evaluations, model, pairs) for model in known}
+        known += [EmbeddingModel(name) for name in list_systems_outside_study(evaluations, study)]
+    lacking = {model.name: _count_missing_pairs(evaluations, model, pairs) for model in known}
     kept = tuple(model for model in known if not lacking[model.name])
     if not kept:
         raise DataError("No model in the results covers all pairs that people annotated", mend=_MEND)
-    _check_names(kept)
+    _check_unique_model_names(kept)
     left = len(study.pairs) - len(pairs)
     notes = [f"{left} of {len(study.pairs)} pairs are left out: the results contain no people for them."] * (
         left > 0
@@ -216,9 +223,9 @@ def select_present_pairs(
     return replace(study, datasets=held, models=kept), tuple(notes)
 
 
-def merge_people(
-    evaluations: Sequence[Evaluation], study: PublishedStudy, aggregation: Aggregation
-) -> tuple[Evaluation, ...]:
+def replace_human_scores_by_rule(
+    evaluations: Sequence[PublishedEvaluation], study: PublishedStudy, aggregation: Aggregation
+) -> tuple[PublishedEvaluation, ...]:
     """The evaluations with people's main scores by another rule than the files': the `mean` of the annotators' scores,
     or that of the `first`. UsageError for `pooled`, which for clustering and reranking takes the answers themselves."""
     if aggregation == "paper":
@@ -231,11 +238,11 @@ def merge_people(
         )
     # By identity: people of another revision are the same in every other respect.
     people = {id(evaluation) for evaluation in select_human_evaluations(evaluations, study)}
-    return tuple(_by_rule(row, aggregation) if id(row) in people else row for row in evaluations)
+    return tuple(_rescore_by_rule(row, aggregation) if id(row) in people else row for row in evaluations)
 
 
-def _by_rule(evaluation: Evaluation, aggregation: Aggregation) -> Evaluation:
-    scores = evaluation.per_experiment
+def _rescore_by_rule(evaluation: PublishedEvaluation, aggregation: Aggregation) -> PublishedEvaluation:
+    scores = evaluation.main_scores_per_annotator
     if len(scores) < 2:
         return evaluation
     return replace(
@@ -243,7 +250,7 @@ def _by_rule(evaluation: Evaluation, aggregation: Aggregation) -> Evaluation:
     )
 
 
-def _check_names(models: Sequence[Model]) -> None:
+def _check_unique_model_names(models: Sequence[EmbeddingModel]) -> None:
     """DataError for two models that tables would call the same."""
     for name, count in Counter(model.short for model in models).items():
         if count > 1:
@@ -253,12 +260,16 @@ def _check_names(models: Sequence[Model]) -> None:
             )
 
 
-def _has_score(evaluation: Evaluation) -> bool:
+def _has_score(evaluation: PublishedEvaluation) -> bool:
     return not math.isnan(evaluation.main_score)
 
 
-def _count_lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[tuple[str, str]]) -> int:
-    mine = by_pair(row for row in evaluations if row.system == model.name and _has_score(row))
+def _count_missing_pairs(
+    evaluations: Sequence[PublishedEvaluation], model: EmbeddingModel, pairs: set[tuple[str, str]]
+) -> int:
+    mine = index_evaluations_by_pair(
+        row for row in evaluations if row.system == model.name and _has_score(row)
+    )
     return len(pairs - mine.keys())
 
 
@@ -268,7 +279,7 @@ def _left_out_note(name: str, missing: int, pairs: int) -> str:
     return f"{name} is left out: it lacks {missing} of {pairs} pairs, so its mean cannot be compared."
 
 
-def _revision_note(evaluations: Sequence[Evaluation], study: PublishedStudy) -> str:
+def _revision_note(evaluations: Sequence[PublishedEvaluation], study: PublishedStudy) -> str:
     revisions = sorted(
         {evaluation.revision for evaluation in evaluations if evaluation.system == study.human}
     )
@@ -287,7 +298,7 @@ METRICS: Mapping[Family, tuple[str, ...]] = {
 """What each family is measured by, the primary measure first."""
 
 
-def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> PublishedStudy:
+def convert_pairs_to_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> PublishedStudy:
     """The pairs with a human score as a study, its models those systems that have a score on all of them; language
     models are none."""
     held = scored_pairs(pairs)
@@ -299,9 +310,9 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Pu
         for name, own in by_dataset.items()
     )
     models = tuple(
-        Model(contender.system, contender.parameters_millions)
+        EmbeddingModel(contender.system, contender.parameters_millions)
         for contender in contenders
-        if contender.kind != "llm" and is_complete(pairs, contender.system)
+        if contender.kind != "llm" and has_score_on_every_pair(pairs, contender.system)
     )
     return PublishedStudy(datasets, models, HUMAN, "", "this study")
 
@@ -313,13 +324,13 @@ def _published_pair(record: PairRecord) -> PaperPair:
     )  # fmt: skip
 
 
-def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[Evaluation, ...]:
+def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[PublishedEvaluation, ...]:
     """People and every system that has a score, pair by pair."""
     evaluations = []
     for pair in scored_pairs(pairs):
         scores = {HUMAN: pair.human.value, **{model.system: model.score.value for model in pair.models}}
         evaluations += [
-            Evaluation(system, "", pair.dataset, pair.lang, pair.lang, value)
+            PublishedEvaluation(system, "", pair.dataset, pair.lang, pair.lang, value)
             for system, value in scores.items()
             if value is not None
         ]

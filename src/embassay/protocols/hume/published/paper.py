@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from embassay.errors import DataError
 from embassay.protocols.hume.study import Family
 from embassay.protocols.mteb.survey import MAIN as MAIN_SCORE
-from embassay.protocols.mteb.survey import MEND, find_owner, list_result_files, read_json
+from embassay.protocols.mteb.survey import MEND, find_results_owner, list_result_files, read_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +59,7 @@ class PaperDataset:
 
 
 @dataclass(frozen=True)
-class Model:
+class EmbeddingModel:
     """An embedding model by its full name; parameters in millions, None where the paper does not say. `label` is what
     tables call it, by default its name without the owner."""
 
@@ -78,7 +78,7 @@ class PublishedStudy:
     """All of it; `human` is the system name of the people in result files, in the revision that the paper used."""
 
     datasets: tuple[PaperDataset, ...]
-    models: tuple[Model, ...]
+    models: tuple[EmbeddingModel, ...]
     human: str
     human_revision: str
     source: str
@@ -90,7 +90,7 @@ class PublishedStudy:
 
     def dataset(self, name: str) -> PaperDataset | None:
         """The dataset of this name, task name or alias, in any case; None where the study has no such one."""
-        return _by_name(self).get(name.strip().lower())
+        return _index_datasets_by_name(self).get(name.strip().lower())
 
     def pair(self, name: str, lang: str) -> PaperPair | None:
         """The pair of a dataset (by any of its names) and a language (ISO 639-3)."""
@@ -111,7 +111,7 @@ def paper_study() -> PublishedStudy:
     table = tomllib.loads(text)
     return PublishedStudy(
         datasets=tuple(_read_dataset(row) for row in table["dataset"]),
-        models=tuple(Model(**row) for row in table["model"]),
+        models=tuple(EmbeddingModel(**row) for row in table["model"]),
         human=table["human"],
         human_revision=table["human_revision"],
         source=table["source"],
@@ -142,20 +142,20 @@ def _pair_flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
 
 
 @cache
-def _by_name(study: PublishedStudy) -> Mapping[str, PaperDataset]:
+def _index_datasets_by_name(study: PublishedStudy) -> Mapping[str, PaperDataset]:
     return {name.lower(): data for data in study.datasets for name in (*data.aliases, data.task, data.name)}
 
 
 _AS_IN_THE_STUDY = {"arb": "ara", "cmn": "zho", "no": "nob", "nor": "nob"}
 
 
-def iso_639_3(code: str) -> str:
+def convert_to_iso_639_3(code: str) -> str:
     """The three letters of ISO 639-3 that HUME's tables use; a script or region behind the code is left out.
 
     Arabic is always `ara` (also where a file says `arb`, its standard form), Norwegian always `nob`: the study's
     Norwegian is Bokmål. A code that is not known stays as it is, in small letters. Source: spec hume, trap T9.
 
-    >>> [iso_639_3(code) for code in ("no", "nor", "arb_Arab", "eng-Latn", "da", "RU", "swa")]
+    >>> [convert_to_iso_639_3(code) for code in ("no", "nor", "arb_Arab", "eng-Latn", "da", "RU", "swa")]
     ['nob', 'nob', 'ara', 'eng', 'dan', 'rus', 'swa']
     """
     from langcodes import Language
@@ -167,10 +167,10 @@ def iso_639_3(code: str) -> str:
         return first
 
 
-def round_once(score: float) -> float:
+def round_to_points_once(score: float) -> float:
     """Once (tables 2, 4-7 and 10-12).
 
-    >>> round_once(0.6805146)
+    >>> round_to_points_once(0.6805146)
     68.1
     """
     return float(f"{score * 100:.1f}")
@@ -198,7 +198,7 @@ def round_percent_first(score: float) -> float:
 _EXPERIMENTS, _AGREEMENT = "scores_per_experiment", "agreement"
 
 
-def read_results(path: Path, study: PublishedStudy | None = None) -> tuple[Evaluation, ...]:
+def read_results(path: Path, study: PublishedStudy | None = None) -> tuple[PublishedEvaluation, ...]:
     """All evaluations of a file or of the files below a folder, in the order of their names.
 
     A file is either a collection, `{"results": [{"model", "revision", "task", "hf_subset", "main_score", "scores"}]}`,
@@ -215,7 +215,7 @@ def read_results(path: Path, study: PublishedStudy | None = None) -> tuple[Evalu
     return evaluations
 
 
-def _read_evaluations(path: Path, study: PublishedStudy) -> Iterator[Evaluation]:
+def _read_evaluations(path: Path, study: PublishedStudy) -> Iterator[PublishedEvaluation]:
     document = read_json(path)
     if isinstance(document, dict) and isinstance(document.get("results"), list):
         entries = document["results"]
@@ -225,7 +225,7 @@ def _read_evaluations(path: Path, study: PublishedStudy) -> Iterator[Evaluation]
         raise DataError("This is not a file of MTEB results", path=path, mend=MEND)
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise _entry_fault(path, number, "is not an object", entry)
+            raise _make_entry_error(path, number, "is not an object", entry)
         if entry.get("split", "test") == "test":
             yield _read_evaluation(entry, path, number, study)
 
@@ -236,7 +236,7 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     if not isinstance(entries, list):
         raise DataError("Its test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
     # By the path alone, whatever a `model_meta.json` beside it says.
-    model, revision, _ = find_owner(path.resolve().parent, None)
+    model, revision, _ = find_results_owner(path.resolve().parent, None)
     head = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
         {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_entry_fields(entry)}
@@ -250,17 +250,19 @@ def _entry_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: entry[key] for key in ("hf_subset", "languages", MAIN_SCORE) if key in entry}
 
 
-def _read_evaluation(entry: Mapping[str, Any], path: Path, number: int, study: PublishedStudy) -> Evaluation:
+def _read_evaluation(
+    entry: Mapping[str, Any], path: Path, number: int, study: PublishedStudy
+) -> PublishedEvaluation:
     for key in ("model", "revision", "task"):
         if not isinstance(entry.get(key), str) or not entry[key]:
-            raise _entry_fault(path, number, f"has no {key}", entry.get(key))
+            raise _make_entry_error(path, number, f"has no {key}", entry.get(key))
     scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
     if not isinstance(scores, dict) or not isinstance(agreement, dict):
-        raise _entry_fault(
+        raise _make_entry_error(
             path, number, "has scores or an agreement that are not an object", entry.get("scores")
         )
     dataset = study.dataset(entry["task"])
-    return Evaluation(
+    return PublishedEvaluation(
         system=entry["model"],
         revision=entry["revision"],
         dataset=dataset.name if dataset else entry["task"],
@@ -281,8 +283,8 @@ def _entry_language(entry: Mapping[str, Any], path: Path, number: int) -> str:
     """From `languages`, which always says it; a subset's name (`default`, `en`) only where that is missing."""
     languages = entry.get("languages") or [entry.get("lang") or entry.get("hf_subset")]
     if not isinstance(languages, list) or not isinstance(languages[0], str) or languages[0] == "default":
-        raise _entry_fault(path, number, "does not say its language", languages)
-    return iso_639_3(languages[0])
+        raise _make_entry_error(path, number, "does not say its language", languages)
+    return convert_to_iso_639_3(languages[0])
 
 
 def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
@@ -291,7 +293,7 @@ def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
         return math.nan
     # Points of 100 in place of fractions are the likeliest mistake of a file.
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
-        raise _entry_fault(path, number, "has a main score that is not a fraction from -1 to 1", value)
+        raise _make_entry_error(path, number, "has a main score that is not a fraction from -1 to 1", value)
     return float(value)
 
 
@@ -304,7 +306,7 @@ def _number_fields(block: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _entry_fault(path: Path, number: int, what: str, found: object) -> DataError:
+def _make_entry_error(path: Path, number: int, what: str, found: object) -> DataError:
     return DataError(f"Result {number + 1} {what}", path=path, found=repr(found)[:80], mend=MEND)
 
 
@@ -313,7 +315,7 @@ _AGREEMENT_FIELDS = ("value", "mean_spearman")
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class PublishedEvaluation:
     """The scores of a system, fractions 0 to 1 (correlations -1 to 1; NaN where a file says so).
 
     `dataset` is the study's name, or the task's where it is not of the study. `experiments` are the metrics of single
@@ -344,7 +346,7 @@ class Evaluation:
         return next((self.agreement[name] for name in _AGREEMENT_FIELDS if name in self.agreement), None)
 
     @property
-    def per_experiment(self) -> tuple[float, ...]:
+    def main_scores_per_annotator(self) -> tuple[float, ...]:
         """The primary metric of every annotator or repeat."""
         scores = (
             next((experiment[name] for name in (MAIN_SCORE, *_PRIMARY) if name in experiment), None)
@@ -353,12 +355,14 @@ class Evaluation:
         return tuple(value for value in scores if value is not None)
 
 
-def select_human_evaluations(evaluations: Iterable[Evaluation], study: PublishedStudy) -> list[Evaluation]:
+def select_human_evaluations(
+    evaluations: Iterable[PublishedEvaluation], study: PublishedStudy
+) -> list[PublishedEvaluation]:
     """The evaluations of people in the revision that the paper used."""
     return [row for row in evaluations if (row.system, row.revision) == (study.human, study.human_revision)]
 
 
-def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:
+def long_frame(evaluations: Iterable[PublishedEvaluation]) -> pl.DataFrame:
     """One row per number: system, revision, dataset, subset, lang, kind, experiment, metric, value.
 
     `kind` is score, experiment (an annotator or a repeat, numbered from 0 in `experiment`) or agreement. NaN is null.
@@ -369,11 +373,13 @@ def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:
         **dict.fromkeys(("system", "revision", "dataset", "subset", "lang", "kind"), pl.String),
         "experiment": pl.Int64, "metric": pl.String, "value": pl.Float64
     }  # fmt: skip
-    rows = [row for evaluation in evaluations for row in _long_rows(evaluation)]
+    rows = [row for evaluation in evaluations for row in _flatten_evaluation_scores(evaluation)]
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _long_rows(evaluation: Evaluation) -> Iterable[tuple[str | int | float | None, ...]]:
+def _flatten_evaluation_scores(
+    evaluation: PublishedEvaluation,
+) -> Iterable[tuple[str | int | float | None, ...]]:
     key = (evaluation.system, evaluation.revision, evaluation.dataset, evaluation.subset, evaluation.lang)
     parts: list[tuple[str, int | None, Mapping[str, float]]] = [
         ("score", None, {**evaluation.metrics, MAIN_SCORE: evaluation.main_score}),

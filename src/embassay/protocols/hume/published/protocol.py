@@ -11,23 +11,27 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.conversion import (
     METRICS,
-    merge_people,
     published_pairs,
+    replace_human_scores_by_rule,
     select_present_pairs,
 )
 from embassay.protocols.hume.published.paper import (
     ENGLISH_ONLY,
     MULTILINGUAL,
-    Evaluation,
-    Model,
+    EmbeddingModel,
     PaperDataset,
     PaperPair,
+    PublishedEvaluation,
     PublishedStudy,
     paper_study,
     read_results,
 )
-from embassay.protocols.hume.published.standings import ScoreMatrix, other_systems, percent_of_human
-from embassay.protocols.hume.published.tables import every_table, read_llm_scores
+from embassay.protocols.hume.published.standings import (
+    ScoreMatrix,
+    list_systems_outside_study,
+    percent_of_human,
+)
+from embassay.protocols.hume.published.tables import build_all_paper_tables, read_llm_scores
 from embassay.protocols.hume.record import (
     PairRecord,
     Summary,
@@ -38,15 +42,15 @@ from embassay.protocols.hume.record import (
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import (
     Contender,
+    build_human_score_matrix,
+    convert_correlation_to_estimate,
     correlate_agreement_with_gap,
-    correlation_bar,
     count_wins,
-    make_matrix,
-    rank_by_mean,
+    rank_systems_by_mean,
 )
 from embassay.protocols.hume.results.gaps import gap_table
 from embassay.protocols.hume.results.markdown import write_markdown
-from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished
+from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished_run
 from embassay.protocols.hume.results.tables import study_tables
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
@@ -68,7 +72,7 @@ class EvaluatedSystems:
     by pair, and what is to be said of them."""
 
     systems: Mapping[str, tuple[SystemKind, str]] = field(default_factory=dict)
-    evaluations: tuple[Evaluation, ...] = ()
+    evaluations: tuple[PublishedEvaluation, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -78,25 +82,25 @@ class PublishedResults:
     the systems that were evaluated here."""
 
     study: PublishedStudy
-    evaluations: tuple[Evaluation, ...]
+    evaluations: tuple[PublishedEvaluation, ...]
     llms: ScoreMatrix | None
     notes: tuple[str, ...]
     own: EvaluatedSystems = EvaluatedSystems()
 
 
-def run_published(
+def write_published_run(
     request: PublishedRequest, out: Path, command: str = "", own: EvaluatedSystems | None = None
 ) -> Run:
     """Write the folder of a request; the same once more writes it anew. `own` are its systems, evaluated. UsageError
     for a folder of other arguments."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    published = with_evaluated(read_published(request), own) if own else read_published(request)
+    published = add_evaluated_systems(read_published(request), own) if own else read_published(request)
     summary = published_summary(published, request)
-    with folder.locked():
+    with folder.hold_lock():
         write_summary(folder.path, summary)
         write_markdown(folder.path, summary)
-        write_finished(
+        write_finished_run(
             folder, request=request, command=command or _python_command(request, out),
             rows=list(published_rows(summary)), tables=_published_tables(published, summary, request),
             systems=_system_records(summary, published.own), datasets=_dataset_records(summary, request), extra={}
@@ -116,13 +120,13 @@ def read_published(request: PublishedRequest) -> PublishedResults:
         study = derive_study(evaluations, study.human)
     held, notes = select_present_pairs(evaluations, study, request.models)
     llms = read_llm_scores(_llm_files(request.llm_scores), held) if request.llm_scores else None
-    more = other_systems(evaluations, held) if request.models == "study" else []
+    more = list_systems_outside_study(evaluations, held) if request.models == "study" else []
     if more:
         notes = (*notes, f"Not part of the study, so not in any table: {', '.join(more)}.")
     return PublishedResults(held, evaluations, llms, notes)
 
 
-def with_evaluated(found: PublishedResults, own: EvaluatedSystems) -> PublishedResults:
+def add_evaluated_systems(found: PublishedResults, own: EvaluatedSystems) -> PublishedResults:
     """What files hold with the systems that were evaluated here, on the pairs that the files have people on.
 
     UsageError for results of another study: its items are not at hand.
@@ -146,7 +150,7 @@ def with_evaluated(found: PublishedResults, own: EvaluatedSystems) -> PublishedR
     return replace(found, own=replace(own, evaluations=scores), notes=(*found.notes, *own.notes, *notes))
 
 
-def _read_evaluations(request: PublishedRequest, study: PublishedStudy) -> tuple[Evaluation, ...]:
+def _read_evaluations(request: PublishedRequest, study: PublishedStudy) -> tuple[PublishedEvaluation, ...]:
     return tuple(result for path in request.results for result in read_results(Path(path), study))
 
 
@@ -157,21 +161,21 @@ def published_summary(found: PublishedResults, request: PublishedRequest) -> Sum
         aggregation=request.aggregation, one_annotator=request.one_annotator
     )  # fmt: skip
     entered = list_contenders(found)
-    matrix = make_matrix(pairs, entered)
+    matrix = build_human_score_matrix(pairs, entered)
     gap = correlate_agreement_with_gap(matrix)
-    pairs = tuple(_with_own(pair, found.own) for pair in pairs)
+    pairs = tuple(_add_evaluated_scores(pair, found.own) for pair in pairs)
     models = [
         Contender(name, kind, None, kind != "classical", APART if kind == "classical" else "")
         for name, (kind, _) in found.own.systems.items()
     ]
     return Summary(
         title=TITLE, source="published", seed=request.seed, pairs=pairs,
-        places=rank_by_mean(pairs, (*entered, *models), request.seed), wins=count_wins(matrix),
-        agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes
+        places=rank_systems_by_mean(pairs, (*entered, *models), request.seed), wins=count_wins(matrix),
+        agreement_against_gap=convert_correlation_to_estimate(gap), agreement_against_gap_p=gap.p, notes=found.notes
     )  # fmt: skip
 
 
-def _with_own(pair: PairRecord, own: EvaluatedSystems) -> PairRecord:
+def _add_evaluated_scores(pair: PairRecord, own: EvaluatedSystems) -> PairRecord:
     """A pair with the scores of the systems that were evaluated here; they are no part of best, median and mean."""
     human = pair.human.value
     scores = [
@@ -201,8 +205,8 @@ def _published_tables(
     if published.study.source == SOURCE:
         yield from study_tables(summary, list_contenders(published))
         return
-    scored = merge_people(published.evaluations, published.study, request.aggregation)
-    yield from every_table(
+    scored = replace_human_scores_by_rule(published.evaluations, published.study, request.aggregation)
+    yield from build_all_paper_tables(
         scored, published.llms, published.study, one_annotator=request.one_annotator, own=published.own.evaluations,
         apart=[name for name, (kind, _) in published.own.systems.items() if kind == "classical"]
     )  # fmt: skip
@@ -272,7 +276,7 @@ def _python_command(request: PublishedRequest, out: Path) -> str:
 SOURCE = "the results themselves"
 
 
-def derive_study(evaluations: Sequence[Evaluation], human: str) -> PublishedStudy:
+def derive_study(evaluations: Sequence[PublishedEvaluation], human: str) -> PublishedStudy:
     """The datasets that people (`human`) have results on, with the models of all other systems.
 
     Families are told by the measures of a file. Raises DataError for people in several revisions, and measures of no
@@ -290,10 +294,12 @@ def derive_study(evaluations: Sequence[Evaluation], human: str) -> PublishedStud
         _derive_dataset(name, [person for person in people if person.dataset == name]) for name in names
     )
     systems = dict.fromkeys(evaluation.system for evaluation in evaluations if evaluation.system != human)
-    return PublishedStudy(datasets, tuple(Model(name) for name in systems), human, "".join(revisions), SOURCE)
+    return PublishedStudy(
+        datasets, tuple(EmbeddingModel(name) for name in systems), human, "".join(revisions), SOURCE
+    )
 
 
-def _derive_dataset(name: str, evaluations: Sequence[Evaluation]) -> PaperDataset:
+def _derive_dataset(name: str, evaluations: Sequence[PublishedEvaluation]) -> PaperDataset:
     family = _find_family(name, evaluations)
     group = MULTILINGUAL if {evaluation.lang for evaluation in evaluations} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
@@ -302,7 +308,7 @@ def _derive_dataset(name: str, evaluations: Sequence[Evaluation]) -> PaperDatase
             evaluation.lang,
             family,
             _count_items(evaluation),
-            max(len(evaluation.per_experiment), 1),
+            max(len(evaluation.main_scores_per_annotator), 1),
             group,
         )
         for evaluation in evaluations
@@ -310,7 +316,7 @@ def _derive_dataset(name: str, evaluations: Sequence[Evaluation]) -> PaperDatase
     return PaperDataset(name, name, family, METRICS[family], pairs)
 
 
-def _find_family(name: str, evaluations: Iterable[Evaluation]) -> Family:
+def _find_family(name: str, evaluations: Iterable[PublishedEvaluation]) -> Family:
     metrics = {metric for evaluation in evaluations for metric in evaluation.metrics}
     families = [family for family in FAMILIES if MAIN[family] in metrics]
     if len(families) != 1:
@@ -321,6 +327,6 @@ def _find_family(name: str, evaluations: Iterable[Evaluation]) -> Family:
     return families[0]
 
 
-def _count_items(evaluation: Evaluation) -> int:
+def _count_items(evaluation: PublishedEvaluation) -> int:
     """How many items were annotated; 0 where a file does not say, as for one annotator."""
     return int(evaluation.agreement.get("n_items", 0) or evaluation.metrics.get("n_items", 0))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.paper import (
-    Evaluation,
     PaperPair,
+    PublishedEvaluation,
     PublishedStudy,
     paper_study,
     select_human_evaluations,
@@ -154,7 +154,7 @@ def win_rates(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[WinCount, ..
     return tuple(rates)
 
 
-def rank_places(matrix: ScoreMatrix, weighting: Weighting = "pairs") -> tuple[MeanRank, ...]:
+def rank_by_mean_score(matrix: ScoreMatrix, weighting: Weighting = "pairs") -> tuple[MeanRank, ...]:
     """Models and Human by their mean, best first; equals share a rank.
 
     Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
@@ -170,11 +170,11 @@ def rank_places(matrix: ScoreMatrix, weighting: Weighting = "pairs") -> tuple[Me
 
 def _means_of_datasets(matrix: ScoreMatrix) -> dict[str, float]:
     names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
-    by_dataset = [matrix.means(_is_of_dataset(name)) for name in names]
+    by_dataset = [matrix.means(_make_dataset_filter(name)) for name in names]
     return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
 
 
-def _is_of_dataset(name: str) -> Callable[[AnyPair], bool]:
+def _make_dataset_filter(name: str) -> Callable[[AnyPair], bool]:
     return lambda pair: pair.dataset == name
 
 
@@ -221,13 +221,15 @@ class ScoreMatrix:
         every = np.vstack([self.values, self.human])[:, at].mean(axis=1)
         return dict(zip((*self.models, HUMAN), every.tolist(), strict=True))
 
-    def with_rows(self, rows: Mapping[str, Sequence[float]]) -> ScoreMatrix:
+    def with_model_scores(self, rows: Mapping[str, Sequence[float]]) -> ScoreMatrix:
         """The same with the scores of further models."""
         values = np.vstack([self.values, *(np.array([row]) for row in rows.values())])
         return replace(self, models=(*self.models, *rows), values=values)
 
 
-def score_matrix(evaluations: Iterable[Evaluation], study: PublishedStudy | None = None) -> ScoreMatrix:
+def score_matrix(
+    evaluations: Iterable[PublishedEvaluation], study: PublishedStudy | None = None
+) -> ScoreMatrix:
     """The main scores of the study's models and people over its pairs; other systems and subsets are left out.
 
     DataError where a model of the study, or the people in the paper's revision, lack a pair or have it twice: a mean
@@ -245,16 +247,20 @@ def score_matrix(evaluations: Iterable[Evaluation], study: PublishedStudy | None
     return ScoreMatrix(study.pairs, tuple(rows), values, np.array(human))
 
 
-def other_systems(evaluations: Iterable[Evaluation], study: PublishedStudy | None = None) -> list[str]:
+def list_systems_outside_study(
+    evaluations: Iterable[PublishedEvaluation], study: PublishedStudy | None = None
+) -> list[str]:
     """The systems that are not of the study, which never take part in best, median, mean or rank; sorted."""
     study = study or paper_study()
     named = {study.human, *(model.name for model in study.models)}
     return sorted({evaluation.system for evaluation in evaluations} - named)
 
 
-def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evaluation]:
+def index_evaluations_by_pair(
+    evaluations: Iterable[PublishedEvaluation],
+) -> Mapping[tuple[str, str], PublishedEvaluation]:
     """Evaluations of one system by dataset and language. DataError where two are of the same pair."""
-    pairs: dict[tuple[str, str], Evaluation] = {}
+    pairs: dict[tuple[str, str], PublishedEvaluation] = {}
     for evaluation in evaluations:
         earlier = pairs.setdefault((evaluation.dataset, evaluation.lang), evaluation)
         if earlier is not evaluation:
@@ -266,8 +272,12 @@ def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evalu
     return pairs
 
 
-def _matrix_row(name: str, evaluations: Sequence[Evaluation], pairs: Sequence[PaperPair]) -> list[float]:
-    scores = {key: evaluation.main_score for key, evaluation in by_pair(evaluations).items()}
+def _matrix_row(
+    name: str, evaluations: Sequence[PublishedEvaluation], pairs: Sequence[PaperPair]
+) -> list[float]:
+    scores = {
+        key: evaluation.main_score for key, evaluation in index_evaluations_by_pair(evaluations).items()
+    }
     missing = [pair.name for pair in pairs if math.isnan(scores.get((pair.dataset, pair.lang), math.nan))]
     if missing:
         raise DataError(

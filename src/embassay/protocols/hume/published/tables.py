@@ -18,16 +18,16 @@ from typing import NamedTuple
 import numpy as np
 
 from embassay.errors import DataError
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded_file
 from embassay.protocols.hume.options import OneAnnotator
 from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
-    Evaluation,
-    Model,
+    EmbeddingModel,
     PaperDataset,
     PaperPair,
+    PublishedEvaluation,
     PublishedStudy,
-    iso_639_3,
+    convert_to_iso_639_3,
     paper_study,
     round_fraction_first,
     select_human_evaluations,
@@ -39,17 +39,25 @@ from embassay.protocols.hume.published.standings import (
     Correlation,
     PeopleRank,
     ScoreMatrix,
-    by_pair,
     correlate_series,
+    index_evaluations_by_pair,
     people_ranks,
-    rank_places,
+    rank_by_mean_score,
     score_matrix,
     win_rates,
 )
 from embassay.protocols.hume.record import By
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.hume.tables import OF_PAIR, OwnScores, printed_people_table, quality_table
-from embassay.protocols.kernel.tables import ColumnTable, Field, Value, number, points, text, whole
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    Value,
+    make_number_column,
+    make_points_column,
+    make_whole_number_column,
+    text,
+)
 
 AVERAGE = "Average"
 _MEND = "Give columns dataset, lang, human and one per language model, in points of 100; a row Average is left out."
@@ -89,7 +97,7 @@ def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) 
 def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]]:
     """The header, and line number and cells of every row but averages."""
     try:
-        reader = csv.reader(io.StringIO(read_bounded(path).decode("utf-8-sig"), newline=""))
+        reader = csv.reader(io.StringIO(read_bounded_file(path).decode("utf-8-sig"), newline=""))
         lines = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError("The file cannot be read as CSV", path=path, found=str(error), mend=_MEND) from error
@@ -107,7 +115,7 @@ def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]
 
 
 def _find_pair(cells: Sequence[str], study: PublishedStudy, path: Path, line: int) -> PaperPair:
-    pair = study.pair(cells[0], iso_639_3(cells[1]))
+    pair = study.pair(cells[0], convert_to_iso_639_3(cells[1]))
     if pair is None:
         raise DataError(
             "The study has no such pair of dataset and language",
@@ -139,14 +147,14 @@ AVERAGE_LLM = "average of all LLMs"
 
 
 @dataclass(frozen=True)
-class SameDifficulty:
+class DifficultyCorrelation:
     """How the scores of people and of an LLM go together over pairs."""
 
     llm: str
     correlation: Correlation
 
 
-def compare_difficulty(llms: ScoreMatrix, own: Sequence[str] = ()) -> tuple[SameDifficulty, ...]:
+def correlate_llm_difficulty(llms: ScoreMatrix, own: Sequence[str] = ()) -> tuple[DifficultyCorrelation, ...]:
     """Table 13: every LLM, and last people against the mean of all LLMs per pair (not the mean of the correlations).
     `own` systems among the columns have a row, and no part in that mean.
 
@@ -156,15 +164,16 @@ def compare_difficulty(llms: ScoreMatrix, own: Sequence[str] = ()) -> tuple[Same
     theirs = [place for place, name in enumerate(llms.models) if name not in own]
     mean = llms.values[theirs].mean(axis=0)
     series = [*zip(llms.models, llms.values, strict=True), (AVERAGE_LLM, mean)]
-    return tuple(SameDifficulty(name, correlate_series(llms.human, values)) for name, values in series)
+    return tuple(DifficultyCorrelation(name, correlate_series(llms.human, values)) for name, values in series)
 
 
 def difficulty_table(llms: ScoreMatrix, own: Sequence[str] = ()) -> ColumnTable:
     """Table 13."""
     return ColumnTable.of(
-        "hume_table13", "HUME table 13: are the same pairs hard?", compare_difficulty(llms, own), text("llm"),
-        number("spearman_rho", "correlation.rho"), number("p_value", "correlation.p", style="p"),
-        whole("pairs", "correlation.n"),
+        "hume_table13", "HUME table 13: are the same pairs hard?", correlate_llm_difficulty(llms, own), text("llm"),
+        make_number_column("spearman_rho", "correlation.rho"),
+        make_number_column("p_value", "correlation.p", style="p"),
+        make_whole_number_column("pairs", "correlation.n"),
     )  # fmt: skip
 
 
@@ -178,15 +187,15 @@ class ScoreRow(NamedTuple):
     best: tuple[float | None, str | None] = (None, None)
 
 
-def _score_fields(llms: ScoreMatrix) -> Iterator[Field]:
+def _score_fields(llms: ScoreMatrix) -> Iterator[ComputedColumn]:
     """People, and every language model."""
     yield _score_field("human", HUMAN)
     for name in llms.models:
         yield _score_field(name, name)
 
 
-def _score_field(heading: str, system: str) -> Field:
-    return points(heading, lambda row: row.scores.get(system))
+def _score_field(heading: str, system: str) -> ComputedColumn:
+    return make_points_column(heading, lambda row: row.scores.get(system))
 
 
 def family_table(llms: ScoreMatrix, matrix: ScoreMatrix | None = None) -> ColumnTable:
@@ -196,13 +205,14 @@ def family_table(llms: ScoreMatrix, matrix: ScoreMatrix | None = None) -> Column
     """
     present = {pair.family for pair in llms.pairs}
     rows = [
-        ScoreRow(family, llms.means(_is_of_family(family)), best=best_embedding(matrix, family))
+        ScoreRow(family, llms.means(_make_family_filter(family)), best=best_embedding(matrix, family))
         for family in FAMILIES
         if family in present
     ]
     return ColumnTable.of(
         "hume_table2", "HUME table 2: people and LLMs", [*rows, ScoreRow(AVERAGE, llms.means())],
-        text("category", "name"), *_score_fields(llms), number("best_embedding_score", lambda row: row.best[0], 1),
+        text("category", "name"), *_score_fields(llms),
+        make_number_column("best_embedding_score", lambda row: row.best[0], 1),
         text("best_embedding_model", lambda row: row.best[1]),
         note="The average is the mean over all pairs, not over families. People marked documents, LLMs ranked them.",
     )  # fmt: skip
@@ -218,7 +228,7 @@ def pair_score_table(llms: ScoreMatrix, family: Family) -> ColumnTable:
         if pair.family == family
     ]
     # A family without a pair has no mean, not one of 0.
-    rows.append(ScoreRow(AVERAGE, llms.means(_is_of_family(family)) if rows else {}))
+    rows.append(ScoreRow(AVERAGE, llms.means(_make_family_filter(family)) if rows else {}))
     table = LLM_TABLES[family]
     name = f"hume_table{table}" if table else f"hume_llm_{family}"
     title = f"HUME table {table}: LLMs on {family}" if table else f"LLMs on {family}"
@@ -227,7 +237,7 @@ def pair_score_table(llms: ScoreMatrix, family: Family) -> ColumnTable:
 
 def best_embedding(matrix: ScoreMatrix | None, family: Family) -> tuple[float | None, str | None]:
     """The highest mean of a model over a family's pairs in points, and whose it is; None twice without a matrix."""
-    means = matrix.means(_is_of_family(family)) if matrix else {}
+    means = matrix.means(_make_family_filter(family)) if matrix else {}
     models = {name: mean for name, mean in means.items() if name != HUMAN and mean == mean}
     if not models:
         return None, None
@@ -235,7 +245,7 @@ def best_embedding(matrix: ScoreMatrix | None, family: Family) -> tuple[float | 
     return 100 * models[best], best
 
 
-def _is_of_family(family: Family) -> Callable[[AnyPair], bool]:
+def _make_family_filter(family: Family) -> Callable[[AnyPair], bool]:
     return lambda pair: pair.family == family
 
 
@@ -251,12 +261,14 @@ def main_table(matrix: ScoreMatrix, *, rounded: bool = True) -> ColumnTable:
     """Table 1: models and Human by family and language; its first row counts the datasets. `rounded` as the paper is,
     or exact."""
     show = round_fraction_first if rounded else _exact_points
-    columns = {name: _main_column(matrix, wanted, show) for name, wanted in column_groups(matrix).items()}
+    columns = {
+        name: _main_column(matrix, wanted, show) for name, wanted in group_pairs_by_column(matrix).items()
+    }
     note = "Overall is the mean over all pairs of dataset and language."
     note += " Fractions were rounded to four decimals first." if rounded else ""
     return ColumnTable.of(
         "hume_table1", "HUME table 1: people and models", [COUNTS, *matrix.models, HUMAN], text("model", str),
-        *(number(name, column.get, 1) for name, column in columns.items()), note=note,
+        *(make_number_column(name, column.get, 1) for name, column in columns.items()), note=note,
     )  # fmt: skip
 
 
@@ -272,20 +284,23 @@ def _main_column(
     return {COUNTS: str(len(matrix.where(wanted))), **means}
 
 
-def column_groups(matrix: ScoreMatrix) -> dict[str, Callable[[AnyPair], bool]]:
+def group_pairs_by_column(matrix: ScoreMatrix) -> dict[str, Callable[[AnyPair], bool]]:
     """The columns of table 1: `classification_ara` and so on, and `overall` last."""
     present = {(pair.family, pair.lang) for pair in matrix.pairs}
     ordered = [(family, lang) for family in FAMILIES for lang in sorted(x for f, x in present if f == family)]
-    return {**{f"{family}_{lang}": _is_in(family, lang) for family, lang in ordered}, OVERALL: lambda _: True}
+    return {
+        **{f"{family}_{lang}": _make_family_language_filter(family, lang) for family, lang in ordered},
+        OVERALL: lambda _: True,
+    }
 
 
-def _is_in(family: Family, lang: str) -> Callable[[AnyPair], bool]:
+def _make_family_language_filter(family: Family, lang: str) -> Callable[[AnyPair], bool]:
     return lambda pair: (pair.family, pair.lang) == (family, lang)
 
 
 def dataset_table(
     family: Family,
-    evaluations: Iterable[Evaluation],
+    evaluations: Iterable[PublishedEvaluation],
     study: PublishedStudy | None = None,
     *,
     every_subset: bool,
@@ -305,7 +320,7 @@ def dataset_table(
     systems |= {
         name: [e for e in every if e.system == name]
         for name, scores in own.items()
-        if name not in systems and any(_has_dataset(scores, dataset) for dataset in datasets)
+        if name not in systems and any(_has_all_dataset_languages(scores, dataset) for dataset in datasets)
     }
     systems[HUMAN] = select_human_evaluations(every, study)
     table = DATASET_TABLES[family]
@@ -313,27 +328,28 @@ def dataset_table(
     title = f"HUME table {table}: {family}" + ("" if every_subset else ", only the languages of the study")
     return ColumnTable.of(
         name, title, systems.items(), text("model", lambda row: row[0]),
-        *(number(dataset.name, partial(_dataset_mean, dataset, every_subset, own), 1) for dataset in datasets),
+        *(make_number_column(dataset.name, partial(_dataset_mean, dataset, every_subset, own),
+            1) for dataset in datasets),
         note=_DIFFERS if every_subset else "",
     )  # fmt: skip
 
 
-def _has_dataset(scores: Mapping[tuple[str, str], float], dataset: PaperDataset) -> bool:
+def _has_all_dataset_languages(scores: Mapping[tuple[str, str], float], dataset: PaperDataset) -> bool:
     """Whether scores by dataset and language hold all languages of a dataset."""
     return all((dataset.name, pair.lang) in scores for pair in dataset.pairs)
 
 
 def _dataset_mean(
-    dataset: PaperDataset, every_subset: bool, own: OwnScores, row: tuple[str, Sequence[Evaluation]]
+    dataset: PaperDataset, every_subset: bool, own: OwnScores, row: tuple[str, Sequence[PublishedEvaluation]]
 ) -> float | None:
     """The mean of a system over the languages of a dataset, in points; None where a system of `own` lacks one."""
     system, evaluations = row
-    if system in own and not _has_dataset(own[system], dataset):
+    if system in own and not _has_all_dataset_languages(own[system], dataset):
         return None
     langs = {pair.lang for pair in dataset.pairs}
     values = [
         e
-        for e in by_pair(e for e in evaluations if e.dataset == dataset.name).values()
+        for e in index_evaluations_by_pair(e for e in evaluations if e.dataset == dataset.name).values()
         if (every_subset or e.lang in langs) and not math.isnan(e.main_score)
     ]
     missing = sorted(langs - {e.lang for e in values})
@@ -359,15 +375,15 @@ def models_table(study: PublishedStudy | None = None) -> ColumnTable:
     """Table 9: models and their size."""
     return ColumnTable.of(
         "hume_table9", "HUME table 9: models", (study or paper_study()).models, text("model", "name"),
-        number("parameters_millions", decimals=1),
+        make_number_column("parameters_millions", decimals=1),
         note=("The paper's table leaves out stella_en_1.5B_v5, although it is in all its results; its size is not "
             "stated."),
     )  # fmt: skip
 
 
-def every_table(
-    evaluations: Sequence[Evaluation], llms: ScoreMatrix | None = None, study: PublishedStudy | None = None,
-    *, one_annotator: OneAnnotator = "wilson", own: Sequence[Evaluation] = (), apart: Collection[str] = ()
+def build_all_paper_tables(
+    evaluations: Sequence[PublishedEvaluation], llms: ScoreMatrix | None = None, study: PublishedStudy | None = None,
+    *, one_annotator: OneAnnotator = "wilson", own: Sequence[PublishedEvaluation] = (), apart: Collection[str] = ()
 ) -> Iterator[ColumnTable]:  # fmt: skip
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
     `hume_pairs`, `hume_win_rates` and `quality_flags`.
@@ -380,8 +396,8 @@ def every_table(
     DataError where results lack a pair of the study. Source: spec hume, section 9.
     """
     study = study or paper_study()
-    matrix, scores = score_matrix(evaluations, study), own_scores(own)
-    every, entered = (*evaluations, *own), with_own(study, scores, apart)
+    matrix, scores = score_matrix(evaluations, study), group_scores_by_system(own)
+    every, entered = (*evaluations, *own), add_complete_systems(study, scores, apart)
     wider = score_matrix(every, entered)
     beside = tuple(model.short for model in entered.models[len(study.models) :])
     columns = _join_llm_scores(llms, {name: scores[name] for name in beside}) if llms else None
@@ -409,7 +425,7 @@ def every_table(
     )
 
 
-def own_scores(own: Iterable[Evaluation]) -> OwnScores:
+def group_scores_by_system(own: Iterable[PublishedEvaluation]) -> OwnScores:
     """The scores of systems that no result file is of, in their order."""
     of: dict[str, dict[tuple[str, str], float]] = {}
     for evaluation in own:
@@ -417,11 +433,13 @@ def own_scores(own: Iterable[Evaluation]) -> OwnScores:
     return of
 
 
-def with_own(study: PublishedStudy, own: OwnScores, apart: Collection[str] = ()) -> PublishedStudy:
+def add_complete_systems(
+    study: PublishedStudy, own: OwnScores, apart: Collection[str] = ()
+) -> PublishedStudy:
     """The study with the systems that have a score on all of its pairs, and are not `apart`, as further models."""
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs}
     complete = tuple(
-        Model(name, label=name)
+        EmbeddingModel(name, label=name)
         for name, scores in own.items()
         if name not in apart and pairs <= scores.keys()
     )
@@ -431,16 +449,17 @@ def with_own(study: PublishedStudy, own: OwnScores, apart: Collection[str] = ())
 def _join_llm_scores(llms: ScoreMatrix, own: OwnScores) -> ScoreMatrix:
     """The scores of language models with further columns, those of `own` on the same pairs."""
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs]
-    return llms.with_rows({name: [scores[key] for key in keys] for name, scores in own.items()})
+    return llms.with_model_scores({name: [scores[key] for key in keys] for name, scores in own.items()})
 
 
 def overall_table(matrix: ScoreMatrix) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
-    by_dataset = {place.system: place for place in rank_places(matrix, "datasets")}
+    by_dataset = {place.system: place for place in rank_by_mean_score(matrix, "datasets")}
     return ColumnTable.of(
-        "hume_overall", "HUME: overall", rank_places(matrix), whole("rank"), text("system"), points("overall"),
-        whole("rank_by_dataset", lambda place: by_dataset[place.system].rank),
-        points("overall_by_dataset", lambda place: by_dataset[place.system].overall),
+        "hume_overall", "HUME: overall", rank_by_mean_score(matrix), make_whole_number_column("rank"),
+        text("system"), make_points_column("overall"),
+        make_whole_number_column("rank_by_dataset", lambda place: by_dataset[place.system].rank),
+        make_points_column("overall_by_dataset", lambda place: by_dataset[place.system].overall),
         note=f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset has the same weight "
             "instead.",
     )  # fmt: skip
@@ -450,10 +469,11 @@ def pair_standing_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """Per pair, in points: gaps, rank, position, difficulty, the models' range (figures 2, 4-7)."""
     return ColumnTable.of(
         "hume_pairs", "HUME: people among the models, by pair", ranks, *OF_PAIR,
-        *map(points, ("human", "best", "median", "mean", "worst")), text("best_model"),
-        *(points(f"gap_{name}", methodcaller("gap", name), "signed") for name in REFERENCES),
-        whole("human_rank", "rank"), number("position"), number("best_percent_of_human", decimals=1),
-        points("model_range", "spread"), points("model_sd", "sd"), text("difficulty"),
+        *map(make_points_column, ("human", "best", "median", "mean", "worst")), text("best_model"),
+        *(make_points_column(f"gap_{name}", methodcaller("gap", name), "signed") for name in REFERENCES),
+        make_whole_number_column("human_rank", "rank"), make_number_column("position"),
+        make_number_column("best_percent_of_human", decimals=1),
+        make_points_column("model_range", "spread"), make_points_column("model_sd", "sd"), text("difficulty"),
         note="Gaps are Human minus models. Position is 0 at the worst model and 1 at the best.",
     )  # fmt: skip
 
@@ -465,6 +485,7 @@ def win_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """Pairs that people win against the best, median and mean model, by kinds of groups (figure 3)."""
     return ColumnTable.of(
         "hume_win_rates", "HUME: pairs that people win", [wins for by in _KINDS for wins in win_rates(ranks, by)],
-        text("by", lambda wins: _KINDS[wins.by]), text("group"), text("against", "reference"), whole("wins"),
-        whole("pairs"), points("win_rate", "rate"), note="A tie is not a win.",
+        text("by", lambda wins: _KINDS[wins.by]), text("group"), text("against", "reference"),
+        make_whole_number_column("wins"),
+        make_whole_number_column("pairs"), make_points_column("win_rate", "rate"), note="A tie is not a win.",
     )  # fmt: skip

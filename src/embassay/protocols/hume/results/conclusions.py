@@ -18,9 +18,9 @@ from embassay.protocols.hume.published.standings import (
     people_ranks,
     win_rates,
 )
-from embassay.protocols.hume.published.standings import rank_places as ranked_places
+from embassay.protocols.hume.published.standings import rank_by_mean_score as ranked_places
 from embassay.protocols.hume.record import By, PairRecord, SystemKind, SystemPlace, WinCount
-from embassay.protocols.hume.results.contestants import StudyPlan, make_empty_bar
+from embassay.protocols.hume.results.contestants import StudyPlan, make_empty_estimate
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel.comparisons import (
@@ -30,8 +30,8 @@ from embassay.protocols.kernel.comparisons import (
     METHOD,
     OVERALL,
     RANKED,
-    Headline,
     Standing,
+    SystemHeadline,
     average_components,
     compare_headlines,
 )
@@ -40,12 +40,12 @@ from embassay.stats import Estimate, bootstrap_ci
 
 __all__ = [
     "Contender",
+    "build_human_score_matrix",
+    "convert_correlation_to_estimate",
     "correlate_agreement_with_gap",
-    "correlation_bar",
     "count_wins",
-    "is_complete",
-    "make_matrix",
-    "rank_by_mean",
+    "has_score_on_every_pair",
+    "rank_systems_by_mean",
     "scored_pairs",
 ]
 
@@ -70,34 +70,36 @@ def scored_pairs(pairs: Sequence[PairRecord]) -> tuple[PairRecord, ...]:
     return tuple(pair for pair in pairs if pair.human.value is not None)
 
 
-def is_complete(pairs: Sequence[PairRecord], system: str) -> bool:
+def has_score_on_every_pair(pairs: Sequence[PairRecord], system: str) -> bool:
     """Whether the system has a score on every pair that people have one on."""
     return None not in [_pair_value(pair, system) for pair in scored_pairs(pairs)]
 
 
-def make_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> ScoreMatrix:
+def build_human_score_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> ScoreMatrix:
     """People and the ranked systems that are whole, over the pairs with a human score."""
     held = scored_pairs(pairs)
-    names = tuple(row.system for row in contenders if row.ranked and is_complete(pairs, row.system))
+    names = tuple(
+        row.system for row in contenders if row.ranked and has_score_on_every_pair(pairs, row.system)
+    )
     values = np.array([[_pair_value(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
     return ScoreMatrix(held, names, values.reshape(len(names), len(held)), human)
 
 
-def rank_by_mean(
+def rank_systems_by_mean(
     pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: int
 ) -> tuple[SystemPlace, ...]:
     """People and systems by their mean over the pairs with a human score, best first; then the others, unranked."""
     held = scored_pairs(pairs)
     if not held:
         return ()
-    matrix = make_matrix(pairs, contenders)
+    matrix = build_human_score_matrix(pairs, contenders)
     rows = {HUMAN: matrix.human} | dict(zip(matrix.models, matrix.values, strict=True))
     by_name = {contender.system: contender for contender in contenders}
     first = [
         SystemPlace(
             system=place.system, kind=by_name[place.system].kind if place.system in by_name else "human",
-            mean=_mean_bar(rows[place.system].tolist(), seed), rank=place.rank,
+            mean=_estimate_mean_score(rows[place.system].tolist(), seed), rank=place.rank,
             parameters_millions=by_name[place.system].parameters_millions if place.system in by_name else None,
         )
         for place in ranked_places(matrix)
@@ -113,30 +115,32 @@ def rank_by_mean(
 
 def count_wins(matrix: ScoreMatrix) -> tuple[WinCount, ...]:
     """In how many pairs people are strictly above the models' best, median and mean; empty without a model."""
-    ranks = _known_ranks(matrix)
+    ranks = _rank_people_if_models(matrix)
     return tuple(wins for by in get_args(By) for wins in win_rates(ranks, by))
 
 
 def correlate_agreement_with_gap(matrix: ScoreMatrix) -> Correlation:
     """Spearman's correlation of people's agreement and best model minus people, over the pairs that have both."""
-    return agreement_against_gap(_known_ranks(matrix))
+    return agreement_against_gap(_rank_people_if_models(matrix))
 
 
-def _known_ranks(matrix: ScoreMatrix) -> tuple[PeopleRank, ...]:
+def _rank_people_if_models(matrix: ScoreMatrix) -> tuple[PeopleRank, ...]:
     return people_ranks(matrix) if matrix.models else ()
 
 
-def correlation_bar(correlation: Correlation) -> Estimate:
+def convert_correlation_to_estimate(correlation: Correlation) -> Estimate:
     """A correlation over pairs; why there is none."""
     if correlation.rho is None:
         few = "fewer than three pairs have an agreement and a model"
-        return make_empty_bar(few if correlation.n < 3 else "agreement or lead does not vary", correlation.n)
+        return make_empty_estimate(
+            few if correlation.n < 3 else "agreement or lead does not vary", correlation.n
+        )
     return Estimate(
         value=correlation.rho, n=correlation.n, method="Spearman over pairs, p by the t approximation"
     )
 
 
-def _mean_bar(values: Sequence[float], seed: int) -> Estimate:
+def _estimate_mean_score(values: Sequence[float], seed: int) -> Estimate:
     mean = math.fsum(values) / len(values)
     if len(values) < FEWEST_PAIRS:
         return Estimate(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
@@ -152,7 +156,11 @@ def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int)
     values = [value for value in (_pair_value(pair, contender.system) for pair in held) if value is not None]
     lacking = len(held) - len(values)
     reason = f"no score on {lacking} of {len(held)} pairs" if lacking else contender.why_not
-    mean = make_empty_bar(reason, len(values)) if lacking else replace(_mean_bar(values, seed), reason=reason)
+    mean = (
+        make_empty_estimate(reason, len(values))
+        if lacking
+        else replace(_estimate_mean_score(values, seed), reason=reason)
+    )
     return SystemPlace(
         system=contender.system,
         kind=contender.kind,
@@ -181,7 +189,7 @@ def compare_systems(every: Sequence[Standing]) -> dict[str, Any]:
 
     Those that another method scored have a scope `NAME:classical` of their own.
     """
-    scopes: dict[str, list[Headline]] = {}
+    scopes: dict[str, list[SystemHeadline]] = {}
     for standing in every:
         if not standing.dataset:
             name = standing.task if standing.group == RANKED else f"{standing.task}:{standing.group}"
@@ -214,25 +222,25 @@ def _family_standings(
                 )
 
 
-def _cell_headline(record: CellRecord | None, system: str) -> Headline:
+def _cell_headline(record: CellRecord | None, system: str) -> SystemHeadline:
     if record is None or not record.done:
-        return Headline.none(system, (record.reason if record else "") or "not run yet")
+        return SystemHeadline.none(system, (record.reason if record else "") or "not run yet")
     headline = record.scores[0]
     component = record.components.get(headline.measure)
     if component is None or component.value is None:
-        return Headline.none(system, headline.reason)
-    return Headline.of(system, component, headline.method)
+        return SystemHeadline.none(system, headline.reason)
+    return SystemHeadline.of(system, component, headline.method)
 
 
-def _mean_headline(system: str, headlines: Mapping[str, Headline]) -> Headline:
+def _mean_headline(system: str, headlines: Mapping[str, SystemHeadline]) -> SystemHeadline:
     """The mean over tasks; without a value where one of them has none, or where no person has answered any."""
     if not headlines:
-        return Headline.none(system, "no task that a person answered")
+        return SystemHeadline.none(system, "no task that a person answered")
     for name, headline in headlines.items():
         if headline.value is None:
-            return Headline.none(system, f"{name}: {headline.reason}")
+            return SystemHeadline.none(system, f"{name}: {headline.reason}")
     if len(headlines) == 1:
         return next(iter(headlines.values()))
     mean = average_components([headline.component for headline in headlines.values()])
     method = f"mean over {len(headlines)} tasks"
-    return Headline.of(system, mean, method)
+    return SystemHeadline.of(system, mean, method)

@@ -22,8 +22,8 @@ from embassay.protocols.hume.ceiling import (
     SystemValues,
     compare_with_left_out_people,
     compare_with_people,
+    score_against_random_annotator,
     share_of_people_below,
-    soft_score,
 )
 from embassay.protocols.hume.collection import collect_annotations
 from embassay.protocols.hume.llms.answers import (
@@ -39,8 +39,8 @@ from embassay.protocols.hume.models import (
     SCORE,
     EvaluationSettings,
     collect_texts,
+    estimate_cell_memory,
     fingerprint_training_data,
-    need_of,
 )
 from embassay.protocols.hume.options import VERSION, Aggregation, ApMode, StudyRequest
 from embassay.protocols.hume.published.standings import percent_of_human
@@ -48,13 +48,13 @@ from embassay.protocols.hume.record import SystemKind, SystemScore
 from embassay.protocols.hume.resampling import (
     CORRELATION,
     SHARE,
-    Draws,
     Floats,
-    People,
-    make_bare_value,
-    people_rows,
+    PeopleAnswers,
+    ResamplingSettings,
+    arrange_people_rows,
+    make_value_without_interval,
     resample_statistics,
-    row_score,
+    score_row_per_resample,
 )
 from embassay.protocols.hume.scoring import (
     MeasureScores,
@@ -78,8 +78,8 @@ from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, TaskEffort
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, plan_systems
 from embassay.protocols.kernel.request import as_lists
-from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
-from embassay.runs.forecast import Forecast, Forecasts, count_tokens
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, digest_json
+from embassay.runs.forecast import CellForecast, RunForecast, count_tokens
 from embassay.stats import Estimate
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -110,13 +110,13 @@ class AnsweredTask:
     """Of an item, in the mean."""
 
     @property
-    def unanswered(self) -> tuple[str, ...]:
+    def unanswered_items(self) -> tuple[str, ...]:
         """The items that nobody answered."""
         seen = {item for given in self.answers.values() for item in given}
         return tuple(item for item in self.items if item not in seen)
 
 
-def read_answered(
+def read_answered_tasks(
     folder: StudyFolder, tasks: Sequence[StudyTask], files: Sequence[Path] = (), *, anyone: bool = True
 ) -> tuple[AnsweredTask, ...]:
     """Every task with what people answered. Raises DataError for a wrong value, and where `anyone` has to have answered
@@ -128,7 +128,7 @@ def read_answered(
         annotations = [annotation for annotation in every if by_item[annotation.item_id] == task.name]
         gold = folder.gold(task.name)
         answers = answers_by_annotator(task.spec, gold, annotations)
-        items = folder.items_of(task.name)
+        items = folder.select_task_items(task.name)
         ids, workers = tuple(item.id for item in items), tuple(_list_workers(annotations, answers))
         found.append(AnsweredTask(task, ids, gold, answers, workers, _mean_word_count(items)))
     if anyone and not any(annotations for task in found for annotations in task.answers.values()):
@@ -180,14 +180,14 @@ class CountedTask:
     request: StudyRequest
 
     @property
-    def rule(self) -> Aggregation:
+    def aggregation_rule(self) -> Aggregation:
         """How several people make one score here."""
         return choose_aggregation(self.of.task.family, self.request.aggregation)
 
     @property
-    def draws(self) -> Draws:
+    def draws(self) -> ResamplingSettings:
         """How items are resampled."""
-        return Draws(n_resamples=self.request.resamples, seed=self.request.seed)
+        return ResamplingSettings(n_resamples=self.request.resamples, seed=self.request.seed)
 
     @cached_property
     def answers(self) -> Answers:
@@ -195,19 +195,25 @@ class CountedTask:
         return select_annotators(self.of.answers, self.request.min_answered)
 
     @cached_property
-    def everybody(self) -> People:
+    def all_counted_people(self) -> PeopleAnswers:
         """All who answered enough."""
         of = self.of
-        return People(of.task.spec, of.gold, self.answers, self.rule, self.request.human_ap_mode)
+        return PeopleAnswers(
+            of.task.spec, of.gold, self.answers, self.aggregation_rule, self.request.human_ap_mode
+        )
 
     @cached_property
-    def counted(self) -> People:
+    def counted(self) -> PeopleAnswers:
         """Those whose answers make the human score: by the rule of the first annotator no others."""
-        first = dict(list(self.everybody.taking_part.items())[:1])
-        return replace(self.everybody, answers=first) if self.rule == "first" else self.everybody
+        first = dict(list(self.all_counted_people.active_annotators.items())[:1])
+        return (
+            replace(self.all_counted_people, answers=first)
+            if self.aggregation_rule == "first"
+            else self.all_counted_people
+        )
 
     @property
-    def omits(self) -> bool:
+    def has_uncounted_items(self) -> bool:
         """Whether there are items that do not count in the human score, so that they must not in a system's."""
         return len(self.counted.items) < len(self.of.items)
 
@@ -219,8 +225,8 @@ class CountedTask:
     @cached_property
     def human(self) -> Estimate:
         """The human score by the rule, with its interval."""
-        score, n = self.people.score(self.rule), len(self.counted.items)
-        scores = [score] if self.rule == "first" else self.people.per_annotator()
+        score, n = self.people.score(self.aggregation_rule), len(self.counted.items)
+        scores = [score] if self.aggregation_rule == "first" else self.people.main_score_per_annotator()
         return human_interval(self.of.task.family, score, scores, n, one_annotator=self.request.one_annotator)
 
     def by(self, mode: ApMode) -> PeopleScores:
@@ -267,18 +273,18 @@ def make_system_contestant(
 ) -> Contestant:
     """A system by the record and the items of its cell."""
     if not record.done:
-        return Contestant(record.system, kind, make_empty_bar(record.reason))
+        return Contestant(record.system, kind, make_empty_estimate(record.reason))
     headline = next(score for score in record.scores if not score.variant and not score.subset)
     score = Estimate(
         value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
         method=headline.method, reason=headline.reason
     )  # fmt: skip
-    failed, notes = record.counts.get("texts_failed", 0), _record_notes(record)
+    failed, notes = record.counts.get("texts_failed", 0), _list_cell_warnings(record)
     if headline.value is None:
         return Contestant(record.system, kind, score, failed=failed, notes=notes)
     # The items file holds what each item counts, so that differences are paired without asking the system again.
     path = folder.items_path(record.task, record.dataset, record.system)
-    rows = _read_rows(path)
+    rows = _read_item_values(path)
     values = {item: value for item, _, value in rows.get(_VALUE[of.task.family], ())}
     return Contestant(record.system, kind, score, values, _model_answers(of, rows, values), failed, notes)
 
@@ -292,7 +298,7 @@ def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> Contestant | N
     llm = score_llm(of.task.spec, of.gold, rows)
     n = max((run.items for run in llm.runs), default=0)
     if llm.reason:
-        return Contestant(name, "llm", make_empty_bar(llm.reason, n), failed=llm.failed)
+        return Contestant(name, "llm", make_empty_estimate(llm.reason, n), failed=llm.failed)
     given = _mean_ratings(llm) if of.task.family == "sts" else dict(llm.answers[0])
     values = given if of.task.family == "sts" else dict(llm.values)
     runs = len(llm.runs)
@@ -356,11 +362,11 @@ def _status_notes(llm: ScoredLlm) -> tuple[str, ...]:
     return (*parts, *([f"{llm.missing} items not answered"] if llm.missing else []))
 
 
-def _record_notes(record: CellRecord) -> tuple[str, ...]:
+def _list_cell_warnings(record: CellRecord) -> tuple[str, ...]:
     return (*record.warnings, *(f"{skip.count} {skip.reason}" for skip in record.skipped))
 
 
-def _read_rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
+def _read_item_values(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     """Measure -> item, variant and value of every row that has a value."""
     by_item: dict[str, list[tuple[str, str, float]]] = {}
     for row in read_parquet(path).iter_rows(named=True):
@@ -369,16 +375,18 @@ def _read_rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     return by_item
 
 
-def select_with_values(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Contestant]:
+def select_with_item_values(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Contestant]:
     """Those that have a value on any of these items."""
     wanted = set(items)
     return [contestant for contestant in contestants if wanted & contestant.values.keys()]
 
 
-def score_against_people(counting: CountedTask, contestants: Sequence[Contestant]) -> list[SystemScore]:
+def compare_systems_with_people(
+    counting: CountedTask, contestants: Sequence[Contestant]
+) -> list[SystemScore]:
     """Every one of them: its score, whether it is outside the interval of people, the difference on the same items,
     and its score with people's answers for gold."""
-    able = select_with_values(contestants, counting.counted.items)
+    able = select_with_item_values(contestants, counting.counted.items)
     values = {contestant.system: contestant.values for contestant in able}
     compared = compare_with_people(counting.counted, values, counting.draws)
     return [
@@ -403,38 +411,42 @@ def _paired_score(
     score = _score_counted_items(counting, contestant)
     if score.value is None or compared is None:
         return unpaired_score(contestant).model_copy(update={"score": score})
-    people = counting.people.per_annotator()
+    people = counting.people.main_score_per_annotator()
     return unpaired_score(contestant).model_copy(
         update={
             "score": score,
             "outside": counting.human.excludes(score.value),
             "percent_of_human": percent_of_human(score.value, counting.human.point),
-            "difference": as_bar(compared.difference),
+            "difference": simplify_estimate(compared.difference),
             "p": nan_to_none(compared.difference.p),
             "among_people": share_of_people_below(score.value, people).point,
-            "against_people": as_bar(
-                compare_with_left_out_people(counting.everybody, contestant.answers, counting.draws)
+            "against_people": simplify_estimate(
+                compare_with_left_out_people(counting.all_counted_people, contestant.answers, counting.draws)
             ),
-            "soft": as_bar(soft_score(counting.everybody, contestant.answers, counting.draws)),
+            "soft": simplify_estimate(
+                score_against_random_annotator(
+                    counting.all_counted_people, contestant.answers, counting.draws
+                )
+            ),
         }
     )
 
 
 def _score_counted_items(counting: CountedTask, contestant: Contestant) -> Estimate:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
-    if contestant.score.value is None or (contestant.kind != "llm" and not counting.omits):
+    if contestant.score.value is None or (contestant.kind != "llm" and not counting.has_uncounted_items):
         return contestant.score
     items = [item for item in counting.counted.items if item in contestant.values]
     if not items:
-        return make_empty_bar("no item that people answered")
-    spec, gold = counting.of.task.spec, people_rows(counting.counted, items).gold
+        return make_empty_estimate("no item that people answered")
+    spec, gold = counting.of.task.spec, arrange_people_rows(counting.counted, items).gold
     row = [contestant.values[item] for item in items]
 
     def score(counts: Floats) -> Floats:
-        return row_score(spec, gold, row, counts)
+        return score_row_per_resample(spec, gold, row, counts)
 
     if spec.family == "clustering":
-        estimate = make_bare_value(float(score(np.ones((1, len(items))))[0]), len(items), "")
+        estimate = make_value_without_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
     else:
         within = (CORRELATION if spec.family == "sts" else SHARE,)
         estimate = resample_statistics(score, len(items), counting.draws, within=within)[0]
@@ -442,16 +454,16 @@ def _score_counted_items(counting: CountedTask, contestant: Contestant) -> Estim
         filter(None, (re.sub(", bootstrap over .*", "", contestant.score.method), estimate.method))
     )
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
-    value = estimate.value if counting.omits else contestant.score.value
+    value = estimate.value if counting.has_uncounted_items else contestant.score.value
     reason = "" if value is not None else estimate.reason or "the value is undefined"
     return Estimate(value, estimate.low, estimate.high, len(items), method, reason)
 
 
-def as_bar(estimate: Estimate) -> Estimate:
+def simplify_estimate(estimate: Estimate) -> Estimate:
     """What a record keeps of an estimate; no value says why in `reason`.
 
     >>> from embassay.stats import wilson
-    >>> as_bar(wilson(0.5, 10)).method
+    >>> simplify_estimate(wilson(0.5, 10)).method
     '95% Wilson'
     """
     reason = estimate.reason
@@ -460,7 +472,7 @@ def as_bar(estimate: Estimate) -> Estimate:
     return Estimate(estimate.value, estimate.low, estimate.high, estimate.n, estimate.method, reason)
 
 
-def make_empty_bar(reason: str, n: int = 0) -> Estimate:
+def make_empty_estimate(reason: str, n: int = 0) -> Estimate:
     """No value, and why."""
     return Estimate(value=None, n=n, reason=reason)
 
@@ -480,7 +492,7 @@ class StudyPlan(planning.Plan):
     llms: tuple[LlmAnswers, ...]
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def manifest_settings(self) -> dict[str, Any]:
         """What only this manifest has: the study, and a fingerprint of what was answered."""
         study = self.folder.study
         return {
@@ -511,13 +523,19 @@ def make_plan(
     llms = read_llm_answers(folder)
     files = [Path(answer) for answer in request.answers]
     # Answers of language models stand beside gold, with or without people.
-    answers = read_answered(folder, tasks, files, anyone=not any(llm.rows for llm in llms)) if people else ()
+    answers = (
+        read_answered_tasks(folder, tasks, files, anyone=not any(llm.rows for llm in llms)) if people else ()
+    )
     tokenizer = open_tokenizer(request.tokenizer)
     systems = _plan_systems(request, tokenizer, ledger)
     settings = EvaluationSettings(request.samples_per_label, request.repeats, request.give_k)
     datasets, cells = [], []
     for task in tasks:
-        data = models.get_data(folder.path, folder.study.content, task.name, settings)[0] if systems else None
+        data = (
+            models.load_task_data(folder.path, folder.study.content, task.name, settings)[0]
+            if systems
+            else None
+        )
         texts = collect_texts(data) if systems else []
         datasets.append(_plan_dataset(folder, task, len(texts)))
         for system in systems:
@@ -528,7 +546,9 @@ def make_plan(
             key = _cell_key(job, system, folder, tokenizer, fingerprint_training_data(data))
             units = len(texts) if system.kind == "embedding" else 0
             cells.append(
-                Cell(task.family, task.name, system.name, key, units, job, remote=system.remote is not None)
+                RunCell(
+                    task.family, task.name, system.name, key, units, job, remote=system.remote is not None
+                )
             )
     return StudyPlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
@@ -551,7 +571,7 @@ def _plan_systems(
 
 
 def _plan_dataset(folder: StudyFolder, task: StudyTask, texts: int) -> PlannedDataset:
-    items = folder.items_of(task.name)
+    items = folder.select_task_items(task.name)
     fingerprint = digest_json([folder.study.content, task.name, [item.id for item in items]])
     planned = PlannedTask(task.family, len(items), texts, (), tuple(task.notes))
     return PlannedDataset(task.source.dataset, task.name, task.lang, fingerprint, (planned,))
@@ -561,7 +581,7 @@ def _cell_key(
     job: models.StudyJob, system: PlannedSystem, folder: StudyFolder, tokenizer: Tokenizer, training: str
 ) -> str:
     """A digest of all that a score depends on. What people answered is no part of it: systems never see that."""
-    items: Sequence[Any] = [[item.id, dict(item.payload)] for item in folder.items_of(job.task)]
+    items: Sequence[Any] = [[item.id, dict(item.payload)] for item in folder.select_task_items(job.task)]
     gold = as_lists(folder.gold(job.task))
     family = folder.task(job.task).family
     return digest_json(
@@ -588,23 +608,23 @@ TIMED = 4_000
 """Texts of a run from which its systems are timed before it begins: to time a system takes as long as a small run."""
 
 
-def forecast_cells(plan: StudyPlan, *, measure: bool = True) -> Forecasts:
+def forecast_cells(plan: StudyPlan, *, measure: bool = True) -> RunForecast:
     """The cost of every cell. With `measure`, systems on this machine are timed on a few texts, for which they are
     loaded here."""
-    return Forecasts(tuple(_cell_forecasts(plan, measure=measure)) if plan.systems else ())
+    return RunForecast(tuple(_cell_forecasts(plan, measure=measure)) if plan.systems else ())
 
 
-def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[Forecast]:
+def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[CellForecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
     forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for dataset in plan.datasets:
         job: models.StudyJob = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
-        data, family = models.get_data(job.study, job.content, job.task, job.settings)
+        data, family = models.load_task_data(job.study, job.content, job.task, job.settings)
         texts = collect_texts(data)
         tokens, _ = count_tokens(texts, tokenizer)
         wanted = TaskEffort(
             family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(models.rehearse_cell, job), texts,
             kind="distances" if family == "clustering" else "pairs",
-            footprint=partial(need_of, data=data, resamples=job.resamples)
+            footprint=partial(estimate_cell_memory, data=data, resamples=job.resamples)
         )  # fmt: skip
         yield from forecaster.cells(wanted)

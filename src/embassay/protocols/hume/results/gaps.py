@@ -12,7 +12,14 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
 from embassay.protocols.hume.record import PairRecord, Summary
 from embassay.protocols.hume.resource import resource_class
-from embassay.protocols.kernel.tables import ColumnTable, Field, format_counted, points, text, whole
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    format_count_with_noun,
+    make_points_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.stats import Estimate
 from embassay.stats.regression import robust_slopes
 
@@ -67,16 +74,16 @@ def gap_table(summary: Summary) -> ColumnTable:
     )
     return ColumnTable.of(
         "hume_gaps", "HUME: what is associated with people minus the median model", _list_slopes(models),
-        text("property", "of.name"), text("per", "of.step"), whole("pairs"),
+        text("property", "of.name"), text("per", "of.step"), make_whole_number_column("pairs"),
         *_slope_fields("alone", ""), *_slope_fields("joint", "joint_"), text("reason"),
         note="Points per step, with HC3 intervals over pairs; joint controls for the other properties. A property "
             f"associated with a gap need not cause it.{warning}",
     )  # fmt: skip
 
 
-def _slope_fields(find: str, prefix: str) -> Iterator[Field]:
+def _slope_fields(find: str, prefix: str) -> Iterator[ComputedColumn]:
     for name, end in (("slope", "value"), ("low", "low"), ("high", "high")):
-        yield points(f"{prefix}{name}", f"{find}.{end}", "signed")
+        yield make_points_column(f"{prefix}{name}", f"{find}.{end}", "signed")
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,9 @@ def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]
     """Over the pairs of which all columns are known."""
     rows = [i for i in range(len(gaps)) if all(column[i] is not None for column in columns)]
     if not columns or len(rows) < PER_SLOPE * len(columns):
-        return GapSlopes(reason=f"{len(rows)} pairs are too few for {format_counted(len(columns), 'slope')}")
+        return GapSlopes(
+            reason=f"{len(rows)} pairs are too few for {format_count_with_noun(len(columns), 'slope')}"
+        )
     x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
     try:
         return GapSlopes(robust_slopes(x, np.array([gaps[i] for i in rows])))

@@ -11,8 +11,8 @@ from embassay.protocols.hume.published.standings import PairStanding, compare_pe
 from embassay.protocols.hume.record import PairRecord, SeparationNeed, Summary
 from embassay.protocols.hume.tables import name_annotator_kind
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, state_count, state_value
-from embassay.protocols.kernel.tables import Unit
+from embassay.protocols.kernel.claims import Claim, claim_count, claim_value
+from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.runs.folder import write_atomic
 from embassay.stats import Estimate
 
@@ -25,12 +25,12 @@ def report_markdown(summary: Summary) -> str:
     """Verdict, main table, flags and advice. Text of data is escaped: it cannot become markup."""
     parts = [
         f"# {escape_markdown(summary.title)}",
-        *_simulated_lines(summary),
+        *_warn_of_simulated_annotators(summary),
         "## What it says",
         "\n".join(f"- {escape_markdown(finding.text)}" for finding in summary_findings(summary)),
         "## Pairs",
         _pairs_table(summary),
-        _reading_lines(summary),
+        _explain_table_columns(summary),
     ]
     for title, lines in (("## Flags", [*_flag_lines(summary)]), ("## What to do", [*_advice_lines(summary)])):
         if lines:
@@ -53,7 +53,7 @@ def escape_markdown(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def _simulated_lines(summary: Summary) -> Iterator[str]:
+def _warn_of_simulated_annotators(summary: Summary) -> Iterator[str]:
     if summary.simulated:
         kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
         who = "All" if kinds == {"simulated"} else "Some"
@@ -73,7 +73,7 @@ def _pair_row(beside: PairStanding) -> tuple[str, ...]:
     pair, standing = beside.pair, beside.standing
     best, gap = numbers.NONE, numbers.NONE
     if standing:
-        mark = "\\*" if _is_outside(pair, standing.best_model) else ""
+        mark = "\\*" if _is_outside_people_interval(pair, standing.best_model) else ""
         best = f"{escape_markdown(standing.best_model)} {POINTS.text(standing.best)}{mark}"
         gap = POINTS.change(standing.gap())
     return (
@@ -83,7 +83,7 @@ def _pair_row(beside: PairStanding) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _is_outside(pair: PairRecord, system: str) -> bool:
+def _is_outside_people_interval(pair: PairRecord, system: str) -> bool:
     return any(score.outside for score in pair.system_scores if score.system == system)
 
 
@@ -102,7 +102,7 @@ def _format_agreement(pair: PairRecord) -> str:
     return f"{agreement.band} {numbers.format_score(agreement.value.value, 2)} ({agreement.coefficient})"
 
 
-def _reading_lines(summary: Summary) -> str:
+def _explain_table_columns(summary: Summary) -> str:
     methods = sorted({pair.human.method for pair in summary.pairs if pair.human.method})
     who = name_answerers(summary)
     sentences = f"Points of 100. Gap is {who} minus the best model. \\* outside the interval of {who}."
@@ -121,54 +121,58 @@ def _advice_lines(summary: Summary) -> Iterator[str]:
         names = ", ".join(pair.name for pair in summary.pairs if pair.advice == advice)
         yield f"{names}: {advice}"
     for pair in summary.pairs:
-        if pair.need and (sentence := _need_line(pair, pair.need)):
+        if pair.need and (sentence := _describe_separation_need(pair, pair.need)):
             yield f"{pair.name}: {sentence}"
 
 
-def _need_line(pair: PairRecord, need: SeparationNeed) -> str:
+def _describe_separation_need(pair: PairRecord, need: SeparationNeed) -> str:
     if need.items is not None and need.items <= pair.n:
         return (
-            f"{numbers.format_counted(pair.n, 'item')} are enough to distinguish {need.system} from "
+            f"{numbers.format_count_with_noun(pair.n, 'item')} are enough to distinguish {need.system} from "
             f"{name_answerers(pair)}."
         )
     ways = []
     if need.items is not None:
-        ways.append(f"{numbers.format_counted(need.items, 'item')} ({pair.n} now) with these annotators")
+        ways.append(
+            f"{numbers.format_count_with_noun(need.items, 'item')} ({pair.n} now) with these annotators"
+        )
     if need.annotators:
         now = len(pair.annotators)
-        ways.append(f"{numbers.format_counted(need.annotators, 'annotator')} ({now} now) with these items")
+        ways.append(
+            f"{numbers.format_count_with_noun(need.annotators, 'annotator')} ({now} now) with these items"
+        )
     sentence = f"separating {need.system} takes about {', or '.join(ways)}." if ways else ""
     least = (
-        f"This study could detect a difference of {POINTS.write_value(need.smallest)}."
+        f"This study could detect a difference of {POINTS.format_value_in_text(need.smallest)}."
         if need.smallest
         else ""
     )
     return " ".join(filter(None, (sentence, least, need.note)))
 
 
-POINTS = Unit(100.0, 1, 1)
+POINTS = MeasureFormat(100.0, 1, 1)
 _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Finding:
+class PeopleFinding:
     """A sentence on people beside models, and what it states."""
 
     text: str
     claims: tuple[Claim, ...] = ()
 
 
-def summary_findings(summary: Summary) -> Iterator[Finding]:
+def summary_findings(summary: Summary) -> Iterator[PeopleFinding]:
     """The verdict: places, models beyond the interval of people, how people agree, and wins."""
     every, who = compare_people_with_models(summary), name_answerers(summary)
     if not summary.pairs:
-        yield Finding("The run has no pair of dataset and language.")
+        yield PeopleFinding("The run has no pair of dataset and language.")
         return
     yield from _overall_findings(summary, who)
-    yield from _beyond_findings(every, who)
+    yield from _list_models_beyond_people(every, who)
     yield from _agreement_findings(summary.pairs)
     yield from _win_findings(summary, who)
-    yield from _lead_findings(summary)
+    yield from _list_agreement_lead_findings(summary)
 
 
 def name_answerers(of: Summary | PairRecord) -> str:
@@ -178,7 +182,7 @@ def name_answerers(of: Summary | PairRecord) -> str:
     return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
 
 
-def _overall_findings(summary: Summary, who: str) -> Iterator[Finding]:
+def _overall_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
     human = next(
         (place for place in summary.places if place.kind == "human" and place.rank is not None), None
     )
@@ -187,35 +191,36 @@ def _overall_findings(summary: Summary, who: str) -> Iterator[Finding]:
         return
     best = min(ranked, key=lambda place: place.rank or 0)
     others = tuple(place.system for place in ranked if place is not best)
-    place = state_count("place", human.rank, len(ranked) + 1, human.system)
-    people = state_value(human.system, "mean", human.mean.value)
+    place = claim_count("place", human.rank, len(ranked) + 1, human.system)
+    people = claim_value(human.system, "mean", human.mean.value)
     leader = Claim(best.system, "most", "mean", others, best.mean.value)
-    yield Finding(
-        f"Over {numbers.format_counted(human.mean.n or len(summary.pairs), 'pair')} {who} score "
-        f"{POINTS.write_value(human.mean.value)}, rank {place.n} of {place.of}; the best model, {leader.subject}, "
-        f"has {POINTS.write_value(leader.value or 0.0)}.",
+    yield PeopleFinding(
+        f"Over {numbers.format_count_with_noun(human.mean.n or len(summary.pairs), 'pair')} {who} score "
+        f"{POINTS.format_value_in_text(human.mean.value)}, rank {place.n} of {place.of}; the best model, "
+        f"{leader.subject}, has {POINTS.format_value_in_text(leader.value or 0.0)}.",
         (place, people, leader),
     )
 
 
-def _beyond_findings(every: Sequence[PairStanding], who: str) -> Iterator[Finding]:
+def _list_models_beyond_people(every: Sequence[PairStanding], who: str) -> Iterator[PeopleFinding]:
     bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
     if not bounded:
-        yield Finding(f"No pair has both a model and an interval of {who}: nothing can be compared.")
+        yield PeopleFinding(f"No pair has both a model and an interval of {who}: nothing can be compared.")
         return
     above = [beside.pair for beside in bounded if _best_score(beside) > (beside.pair.human.high or 0.0)]
     below = [beside.pair for beside in bounded if _best_score(beside) < (beside.pair.human.low or 0.0)]
-    over = state_count("above", len(above), len(bounded))
-    under = state_count("below", len(below), len(bounded))
-    yield Finding(
-        f"The best model is above the interval of {who} on {over.n} of {numbers.format_counted(over.of, 'pair')}, "
-        f"below it on {under.n}. Lying outside an interval is not a test.",
+    over = claim_count("above", len(above), len(bounded))
+    under = claim_count("below", len(below), len(bounded))
+    yield PeopleFinding(
+        f"The best model is above the interval of {who} on {over.n} of "
+        f"{numbers.format_count_with_noun(over.of, 'pair')}, below it on {under.n}. "
+        "Lying outside an interval is not a test.",
         (over, under),
     )
     noise = [pair for pair in above if pair.superhuman_on_noise]
     if noise:
-        little = state_count("low", len(noise), len(above))
-        yield Finding(
+        little = claim_count("low", len(noise), len(above))
+        yield PeopleFinding(
             f"On {little.n} of those above, annotators agree little: {name_pairs(noise)}. A model "
             "that scores above people who disagree may have learned labels that they do not share.",
             (little,),
@@ -226,50 +231,52 @@ def _best_score(beside: PairStanding) -> float:
     return beside.standing.best if beside.standing else 0.0
 
 
-def _agreement_findings(pairs: Sequence[PairRecord]) -> Iterator[Finding]:
+def _agreement_findings(pairs: Sequence[PairRecord]) -> Iterator[PeopleFinding]:
     trusted = [pair for pair in pairs if pair.trust]
     alone = len(pairs) - len(trusted)
     if trusted:
         levels = tuple(
-            state_count(f"{word} agreement", sum(pair.trust == word for pair in trusted), len(trusted))
+            claim_count(f"{word} agreement", sum(pair.trust == word for pair in trusted), len(trusted))
             for word in ("high", "medium", "low")
         )
         high, medium, low = (claim.n for claim in levels)
-        yield Finding(
+        yield PeopleFinding(
             f"Agreement is high on {high}, medium on {medium} and low on {low} of "
-            f"{numbers.format_counted(len(trusted), 'pair')}: trust comparisons on the high ones first.",
+            f"{numbers.format_count_with_noun(len(trusted), 'pair')}: trust comparisons on the high ones first.",
             levels,
         )
     if alone:
-        unknown = state_count("unknown agreement", alone, len(pairs))
-        yield Finding(f"Agreement is unknown on {numbers.format_counted(unknown.n, 'pair')}.", (unknown,))
+        unknown = claim_count("unknown agreement", alone, len(pairs))
+        yield PeopleFinding(
+            f"Agreement is unknown on {numbers.format_count_with_noun(unknown.n, 'pair')}.", (unknown,)
+        )
 
 
-def _win_findings(summary: Summary, who: str) -> Iterator[Finding]:
+def _win_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if {"best", "median"} <= won.keys():
         best, middle = (
-            state_count(f"people above {name}", won[name].wins, won[name].pairs)
+            claim_count(f"people above {name}", won[name].wins, won[name].pairs)
             for name in ("best", "median")
         )
-        yield Finding(
+        yield PeopleFinding(
             f"{who.capitalize()} are above the best model on {best.n} of {best.of} pairs, and "
             f"above the median model on {middle.n}.",
             (best, middle),
         )
 
 
-def _lead_findings(summary: Summary) -> Iterator[Finding]:
+def _list_agreement_lead_findings(summary: Summary) -> Iterator[PeopleFinding]:
     bar = summary.agreement_against_gap
     if bar is None or bar.value is None:
         return
     p = summary.agreement_against_gap_p
     tail = f", p {'' if p < 0.001 else '= '}{numbers.format_p_value(p)}" if p is not None else ""
-    yield Finding(
+    yield PeopleFinding(
         f"Agreement and the best model's lead have a Spearman correlation of "
         f"{numbers.format_score(bar.value, 2)} over {bar.n} pairs{tail}: below 0, models lead where "
         "people agree least.",
-        (state_value("agreement", "correlation with the lead", bar.value),),
+        (claim_value("agreement", "correlation with the lead", bar.value),),
     )
 
 

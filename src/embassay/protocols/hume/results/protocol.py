@@ -10,24 +10,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embassay.data.catalogue.suites import all_suites
+from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import models
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.profiles import profile_table, read_profiles
-from embassay.protocols.hume.published.paper import Evaluation, PaperDataset, PublishedStudy, paper_study
-from embassay.protocols.hume.published.protocol import EvaluatedSystems, run_published
-from embassay.protocols.hume.record import Summary, read_divided, write_divided, write_summary
+from embassay.protocols.hume.published.paper import (
+    PaperDataset,
+    PublishedEvaluation,
+    PublishedStudy,
+    paper_study,
+)
+from embassay.protocols.hume.published.protocol import EvaluatedSystems, write_published_run
+from embassay.protocols.hume.record import Summary, read_divided_tasks, write_divided_tasks, write_summary
 from embassay.protocols.hume.results.conclusions import compare_systems, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast_cells, make_plan
 from embassay.protocols.hume.results.markdown import write_markdown
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import conditions_table, mark_simulated, study_tables
 from embassay.protocols.hume.sampling import draw_study, write_miniatures
-from embassay.protocols.hume.sampling.options import check_mapping, suite_task
+from embassay.protocols.hume.sampling.options import check_sampling_config, suite_task
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import StudyTask, read_study, write_study
-from embassay.protocols.kernel.absentees import say_planned
+from embassay.protocols.kernel.absentees import describe_catalogue_planning
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
@@ -36,7 +41,7 @@ from embassay.protocols.kernel.tables import ColumnTable
 from embassay.records import Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord, RunFolder
-from embassay.runs.forecast import Forecasts
+from embassay.runs.forecast import RunForecast
 from embassay.systems.remote import Ledger
 
 
@@ -47,13 +52,13 @@ class StudyScoring(Protocol):
     reads_folder = True
     evaluate = staticmethod(models.evaluate_cell)
 
-    def plan(
+    def plan_run(
         self, request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> StudyPlan:
         """Every task of the study with every system."""
         return make_plan(request, cache, ledger)
 
-    def forecast(self, plan: StudyPlan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: StudyPlan, *, measure: bool = True) -> RunForecast:
         """The cost of every cell; a small run is done sooner than its systems are timed."""
         return forecast_cells(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
 
@@ -61,26 +66,28 @@ class StudyScoring(Protocol):
         """That of the task's family."""
         return MAIN[plan.folder.task(record.dataset).family]
 
-    def call(self, request: StudyRequest, out: Path) -> str:
+    def format_python_call(self, request: StudyRequest, out: Path) -> str:
         """With `embassay.hume.score`."""
         return f"embassay.hume.score({request.study!r}, {list(request.systems)!r}, out={str(out)!r})"
 
     def describe_run(self, plan: StudyPlan) -> dict[str, Any]:
         """The study."""
-        return plan.settings
+        return plan.manifest_settings
 
-    def conclude(self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """People beside systems, in the record that pages and tables are made from."""
         del rows  # of the cells: the record has them beside people's
         summary, entered = study_summary(plan, records, self.folder)
         write_summary(self.folder.path, summary)
-        write_divided(self.folder.path, read_divided(plan.folder.path))
+        write_divided_tasks(self.folder.path, read_divided_tasks(plan.folder.path))
         write_markdown(self.folder.path, summary)
-        tables = (*study_tables(summary, entered), *self._more(plan, summary))
+        tables = (*study_tables(summary, entered), *self._build_extra_tables(plan, summary))
         every = system_standings(plan, records, entered)
         return Conclusion(tuple(study_rows(summary)), compare_systems(every), tables, every)
 
-    def _more(self, plan: StudyPlan, summary: Summary) -> Iterator[ColumnTable]:
+    def _build_extra_tables(self, plan: StudyPlan, summary: Summary) -> Iterator[ColumnTable]:
         """What is not of the record: conditions, and groups of annotators, whose profiles stay with the study."""
         request, study = plan.request, plan.folder.study
         told = conditions_table([task.task for task in plan.answered], plan.llms, give_k=request.give_k)
@@ -119,7 +126,7 @@ def score(
     be or that nobody annotated, BudgetExceeded at `max_usd`: what is finished is kept. `read_summary(run.path)` reads
     the record.
     """
-    results, llms = _as_texts(from_mteb), _as_texts(llm_scores)
+    results, llms = _convert_paths_to_strings(from_mteb), _convert_paths_to_strings(llm_scores)
     if (study is None) == (not results):
         raise UsageError("Score either a study, or published results.", mend="Give one of the two.")
     plain = _plain_arguments(arguments)
@@ -129,22 +136,23 @@ def score(
         )
         published = make_request(PublishedRequest, score, plain, results, llms, **settings)
         if not systems:
-            return run_published(published, Path(out))
+            return write_published_run(published, Path(out))
 
         found = evaluate_systems(published, Path(out), workers=workers, cache=cache, max_usd=max_usd)
-        return run_published(published, Path(out), own=found)
+        return write_published_run(published, Path(out), own=found)
     request = make_request(StudyRequest, score, plain, str(study), tuple(systems))
     return StudyScoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 
 
-def _as_texts(paths: Paths) -> tuple[str, ...]:
+def _convert_paths_to_strings(paths: Paths) -> tuple[str, ...]:
     return (str(paths),) if isinstance(paths, str | Path) else tuple(map(str, paths))
 
 
 def _plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Lists as tuples, paths as text: a request is a value."""
     return {
-        name: _as_texts(value) if name in ("tasks", "answers") else value for name, value in arguments.items()
+        name: _convert_paths_to_strings(value) if name in ("tasks", "answers") else value
+        for name, value in arguments.items()
     }
 
 
@@ -156,19 +164,21 @@ ITEMS, RUN = "items", "own"
 class SystemScoring(StudyScoring):
     """Systems on the items of a study; people have no part in it."""
 
-    def plan(
+    def plan_run(
         self, request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> StudyPlan:
         """Every task of the study with every system."""
         return make_plan(request, cache, ledger, people=False)
 
-    def conclude(self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """Nothing beyond the rows of the cells: who stands where follows beside people."""
         del plan, records, rows
         return Conclusion()
 
 
-def lay_out(out: Path, planned: Path | None = None) -> list[str]:
+def write_annotated_items(out: Path, planned: Path | None = None) -> list[str]:
     """Write the items that people answered into `out`, a study, as far as they are here; what is left out, and why.
     For a plan, miniatures in the folder `planned` stand in for sets that are not here.
 
@@ -176,9 +186,10 @@ def lay_out(out: Path, planned: Path | None = None) -> list[str]:
     others: the sets have changed since, and scores of the two would not compare.
     """
     tasks = [
-        {**suite_task(member, SUITE), "whole": True, "practice": 0} for member in all_suites()[SUITE].members
+        {**suite_task(member, SUITE), "whole": True, "practice": 0}
+        for member in read_all_suites()[SUITE].members
     ]
-    request = check_mapping({"name": SUITE, "tasks": tasks})
+    request = check_sampling_config({"name": SUITE, "tasks": tasks})
     absent: list[str] = []
     if planned is not None:
         request, absent = write_miniatures(request, planned)
@@ -193,7 +204,7 @@ def lay_out(out: Path, planned: Path | None = None) -> list[str]:
         write_study(out, drawn.study, drawn.items, drawn.gold)
     notes = [f"own systems, {left}" for left in drawn.left_out]
     if absent:
-        notes.append(say_planned(absent))
+        notes.append(describe_catalogue_planning(absent))
     return notes
 
 
@@ -201,9 +212,9 @@ def evaluate_systems(request: PublishedRequest, out: Path, **arguments: Any) -> 
     """The systems of a request on the items that people answered, resuming what is unfinished in `out`; `arguments` are
     those of `Protocol.carry_out`."""
     items = out / ITEMS
-    notes = lay_out(items)
+    notes = write_annotated_items(items)
     run = SystemScoring().carry_out(study_request(request, items), out / RUN, **arguments)
-    return read_entrants(run, items, notes)
+    return read_evaluated_systems(run, items, notes)
 
 
 def study_request(request: PublishedRequest, items: Path) -> StudyRequest:
@@ -214,7 +225,7 @@ def study_request(request: PublishedRequest, items: Path) -> StudyRequest:
     )  # fmt: skip
 
 
-def read_entrants(run: Run, items: Path, notes: Sequence[str]) -> EvaluatedSystems:
+def read_evaluated_systems(run: Run, items: Path, notes: Sequence[str]) -> EvaluatedSystems:
     """What a run over the items says of its systems; pairs that failed have no evaluation."""
     tasks = {task.name: task for task in read_study(items).study.tasks}
     headline = {name: MAIN[task.family] for name, task in tasks.items()}
@@ -230,10 +241,12 @@ def read_entrants(run: Run, items: Path, notes: Sequence[str]) -> EvaluatedSyste
     return EvaluatedSystems(systems, tuple(evaluations), (*notes, *_warn_of_other_sizes(tasks.values())))
 
 
-def _make_evaluation(row: Result, task: StudyTask) -> Evaluation:
+def _make_evaluation(row: Result, task: StudyTask) -> PublishedEvaluation:
     assert row.value is not None
     name = _task_dataset(task).name
-    return Evaluation(row.system, "", name, task.lang, task.lang, row.value, {row.measure: row.value})
+    return PublishedEvaluation(
+        row.system, "", name, task.lang, task.lang, row.value, {row.measure: row.value}
+    )
 
 
 def _warn_of_other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
@@ -253,7 +266,7 @@ def _warn_of_other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
 
 def _task_dataset(task: StudyTask) -> PaperDataset:
     """The study's dataset that a task is the items of."""
-    dataset = _by_member(paper_study()).get(task.source.dataset.partition("?")[0])
+    dataset = _index_datasets_by_member(paper_study()).get(task.source.dataset.partition("?")[0])
     if dataset is None:
         raise DataError(
             f"{task.source.dataset!r} is not one of HUME's sets.", mend="Give the study of the suite hume."
@@ -261,7 +274,7 @@ def _task_dataset(task: StudyTask) -> PaperDataset:
     return dataset
 
 
-def _by_member(study: PublishedStudy) -> Mapping[str, PaperDataset]:
+def _index_datasets_by_member(study: PublishedStudy) -> Mapping[str, PaperDataset]:
     """Member of the suite -> the study's dataset, which the suite calls by one of its names."""
-    titled = {member.dataset: study.dataset(member.title) for member in all_suites()[SUITE].members}
+    titled = {member.dataset: study.dataset(member.title) for member in read_all_suites()[SUITE].members}
     return {name: dataset for name, dataset in titled.items() if dataset is not None}

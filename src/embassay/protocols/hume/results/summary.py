@@ -14,7 +14,7 @@ from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
 from embassay.protocols.hume.published.standings import ADVICE, HUMAN, pair_difficulty, trust_level
 from embassay.protocols.hume.record import (
     Agreement,
-    Annotator,
+    AnnotatorScore,
     PairRecord,
     SeparationNeed,
     Summary,
@@ -24,25 +24,25 @@ from embassay.protocols.hume.record import (
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.results.conclusions import (
     Contender,
+    build_human_score_matrix,
+    convert_correlation_to_estimate,
     correlate_agreement_with_gap,
-    correlation_bar,
     count_wins,
-    make_matrix,
-    rank_by_mean,
+    rank_systems_by_mean,
 )
 from embassay.protocols.hume.results.contestants import (
     AnsweredTask,
     Contestant,
     CountedTask,
     StudyPlan,
-    as_bar,
     choose_aggregation,
+    compare_systems_with_people,
     llm_name,
-    make_empty_bar,
+    make_empty_estimate,
     make_llm_contestant,
     make_system_contestant,
     nan_to_none,
-    score_against_people,
+    simplify_estimate,
     unpaired_score,
 )
 from embassay.protocols.hume.scoring import MAIN, MeasureScores, people_agreement, select_annotators
@@ -64,7 +64,7 @@ def published_rows(summary: Summary) -> Iterator[Result]:
     """All rows of published results, datasets by their names."""
     for pair in summary.pairs:
         rows = _PairRows(pair, pair.dataset, summary.seed)
-        yield from rows.of_people()
+        yield from rows.list_people_rows()
         for score in (*pair.models, *pair.llms):
             yield rows.row(score.system, "", pair.measure, score.score)
     yield from _overall_rows(summary)
@@ -74,11 +74,11 @@ def study_rows(summary: Summary) -> Iterator[Result]:
     """The rows of a study besides those of its cells; a pair goes by the name of its task, as cells do."""
     for pair in summary.pairs:
         rows = _PairRows(pair, pair.task, summary.seed)
-        yield from rows.of_people()
+        yield from rows.list_people_rows()
         for score in pair.llms:
             yield rows.row(score.system, "", pair.measure, score.score)
         for score in (*pair.models, *pair.llms):
-            yield from rows.beside_people(score)
+            yield from rows.list_system_rows(score)
     yield from _overall_rows(summary)
 
 
@@ -90,7 +90,7 @@ class _PairRows:
     dataset: str
     seed: int
 
-    def of_people(self) -> Iterator[Result]:
+    def list_people_rows(self) -> Iterator[Result]:
         """The headline, each annotator and convention, agreement and ceiling."""
         pair, measure = self.pair, self.pair.measure
         yield self.row(HUMAN, "", measure, pair.human)
@@ -98,15 +98,15 @@ class _PairRows:
             bar = Estimate(value=person.score, n=person.items)
             yield self.row(HUMAN, f"annotator={person.id}", measure, bar, {person.kind})
         for name, value in pair.conventions.items():
-            yield self.row(HUMAN, f"convention={name}", measure, _mean_bar(value, pair.human.n))
+            yield self.row(HUMAN, f"convention={name}", measure, _make_mean_estimate(value, pair.human.n))
         if pair.agreement:
             yield self.row(HUMAN, AGREEMENT, pair.agreement.coefficient, pair.agreement.value)
             for name, value in pair.agreement.extras.items():
-                yield self.row(HUMAN, AGREEMENT, name, _mean_bar(value, pair.agreement.items))
+                yield self.row(HUMAN, AGREEMENT, name, _make_mean_estimate(value, pair.agreement.items))
         if pair.ceiling:
             yield self.row(HUMAN, "ceiling", measure, pair.ceiling)
 
-    def beside_people(self, score: SystemScore) -> Iterator[Result]:
+    def list_system_rows(self, score: SystemScore) -> Iterator[Result]:
         """The score on what people answered, the difference there, and people as gold."""
         measure = self.pair.measure
         if score.difference:
@@ -155,11 +155,11 @@ def _overall_rows(summary: Summary) -> Iterator[Result]:
         )  # fmt: skip
 
 
-def _mean_bar(value: float | None, n: int) -> Estimate:
+def _make_mean_estimate(value: float | None, n: int) -> Estimate:
     return Estimate(value=value, n=n, reason="" if value is not None else _UNDEFINED)
 
 
-def write_finished(
+def write_finished_run(
     folder: RunFolder,
     *,
     request: Any,
@@ -188,10 +188,10 @@ def study_summary(
     plan: StudyPlan, records: Sequence[CellRecord], folder: RunFolder
 ) -> tuple[Summary, tuple[Contender, ...]]:
     """The record of a study as far as its cells have ended, and its systems."""
-    entered = plan_contenders(plan)
+    entered = list_study_contenders(plan)
     ranked = [contender.system for contender in entered if contender.ranked]
     kinds: Mapping[str, SystemKind] = {contender.system: contender.kind for contender in entered}
-    names = name_tasks(plan.folder.study.tasks)
+    names = map_tasks_to_datasets(plan.folder.study.tasks)
     by_task: dict[str, list[Contestant]] = {task.task.name: [] for task in plan.answered}
     tasks = {task.task.name: task for task in plan.answered}
     for record in records:
@@ -205,11 +205,11 @@ def study_summary(
             if (contestant := make_llm_contestant(answers, of)) is not None
         ]
     pairs = tuple(
-        study_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
+        summarise_task_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
             update={
                 "disputed": most_disputed(
                     of.task.family,
-                    plan.folder.items_of(of.task.name),
+                    plan.folder.select_task_items(of.task.name),
                     of.gold,
                     select_annotators(of.answers, plan.request.min_answered),
                 )
@@ -217,18 +217,18 @@ def study_summary(
         )
         for of in plan.answered
     )
-    matrix = make_matrix(pairs, entered)
+    matrix = build_human_score_matrix(pairs, entered)
     gap = correlate_agreement_with_gap(matrix)
     summary = Summary(
         title=f"HUME, {plan.folder.study.name}", source="study", seed=plan.request.seed, pairs=pairs,
-        places=rank_by_mean(pairs, entered, plan.request.seed), wins=count_wins(matrix),
-        agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p,
+        places=rank_systems_by_mean(pairs, entered, plan.request.seed), wins=count_wins(matrix),
+        agreement_against_gap=convert_correlation_to_estimate(gap), agreement_against_gap_p=gap.p,
         notes=tuple(_summary_notes(plan, pairs, entered))
     )  # fmt: skip
     return summary, entered
 
 
-def plan_contenders(plan: StudyPlan) -> tuple[Contender, ...]:
+def list_study_contenders(plan: StudyPlan) -> tuple[Contender, ...]:
     """The systems, and the language models that annotated.
 
     Systems without vectors are ranked with the others only where no task takes vectors; where there are no others, they
@@ -264,7 +264,7 @@ NOBODY = "nobody annotated it"
 TOO_FEW = ": too few, left out of the human score and the agreement"
 
 
-def study_pair(
+def summarise_task_pair(
     of: AnsweredTask,
     request: StudyRequest,
     contestants: Sequence[Contestant],
@@ -275,50 +275,54 @@ def study_pair(
     task = of.task
     head = PairRecord(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
-        group=name.group, n=len(of.items), words=of.words, human=make_empty_bar(NOBODY),
+        group=name.group, n=len(of.items), words=of.words, human=make_empty_estimate(NOBODY),
         flags=_pair_flags(of, select_annotators(of.answers, request.min_answered)),
         models=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind != "llm"),
         llms=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind == "llm")
     )  # fmt: skip
     if not any(of.answers.values()):
         return head
-    return _complete_pair(CountedTask(of, request), head, contestants, ranked)
+    return _add_pair_scores(CountedTask(of, request), head, contestants, ranked)
 
 
-def _complete_pair(
+def _add_pair_scores(
     counting: CountedTask, head: PairRecord, contestants: Sequence[Contestant], ranked: Sequence[str]
 ) -> PairRecord:
     human, agreement = counting.human, _pair_agreement(counting)
     level = trust_level(head.family, agreement.value.value if agreement else None)
-    systems = score_against_people(counting, contestants)
+    systems = compare_systems_with_people(counting, contestants)
     best = max(
         (system for system in systems if system.system in ranked and system.score.value is not None),
         key=lambda score: score.score.value or 0, default=None
     )  # fmt: skip
     return head.model_copy(
         update={
-            "human": as_bar(human),
+            "human": simplify_estimate(human),
             "annotators": _annotator_records(counting, counting.people.annotators),
             "left_out": _annotator_records(counting, counting.left_out),
             "conventions": _convention_scores(counting),
             "agreement": agreement,
-            "ceiling": as_bar(human_ceiling(counting.everybody, counting.draws).value),
+            "ceiling": simplify_estimate(human_ceiling(counting.all_counted_people, counting.draws).value),
             "models": tuple(system for system in systems if system.kind != "llm"),
             "llms": tuple(system for system in systems if system.kind == "llm"),
             "difficulty": pair_difficulty(human.point),
             "trust": level,
-            "superhuman_on_noise": level == "low" and best is not None and _is_above(best, human),
+            "superhuman_on_noise": level == "low"
+            and best is not None
+            and _is_above_people_interval(best, human),
             "advice": ADVICE if level == "low" else "",
-            "need": _pair_need(counting, best, contestants),
+            "need": _estimate_separation_need(counting, best, contestants),
         }
     )
 
 
-def _annotator_records(counting: CountedTask, scored: Mapping[str, MeasureScores]) -> tuple[Annotator, ...]:
+def _annotator_records(
+    counting: CountedTask, scored: Mapping[str, MeasureScores]
+) -> tuple[AnnotatorScore, ...]:
     main = MAIN[counting.of.task.family]
     workers = {worker.id: worker for worker in counting.of.workers}
     return tuple(
-        Annotator(
+        AnnotatorScore(
             id=name, kind=workers[name].kind, score=own.scores[main], items=own.items,
             seconds=workers[name].seconds, flagged=workers[name].flagged,
         )
@@ -333,7 +337,7 @@ def _convention_scores(counting: CountedTask) -> dict[str, float | None]:
         "mean": people.score("mean"), "first": people.score("first")
     }  # fmt: skip
     if counting.of.task.family == "reranking":
-        scores |= {mode: counting.by(mode).score(counting.rule) for mode in AP_MODES}
+        scores |= {mode: counting.by(mode).score(counting.aggregation_rule) for mode in AP_MODES}
     return scores
 
 
@@ -350,11 +354,11 @@ def _pair_agreement(counting: CountedTask) -> Agreement | None:
         coefficient=agreement.coefficient, value=value, band=agreement.band, annotators=agreement.annotators,
         items=agreement.items, annotations=agreement.annotations,
         extras={name: nan_to_none(extra) for name, extra in agreement.extras.items()},
-        intervals={name: as_bar(interval) for name, interval in intervals.items()}
+        intervals={name: simplify_estimate(interval) for name, interval in intervals.items()}
     )  # fmt: skip
 
 
-def _pair_need(
+def _estimate_separation_need(
     counting: CountedTask, best: SystemScore | None, contestants: Sequence[Contestant]
 ) -> SeparationNeed | None:
     values = {contestant.system: contestant.values for contestant in contestants}
@@ -367,12 +371,12 @@ def _pair_need(
     )  # fmt: skip
 
 
-def _is_above(best: SystemScore, human: Estimate) -> bool:
+def _is_above_people_interval(best: SystemScore, human: Estimate) -> bool:
     return (best.score.value or 0.0) > human.ends[1]
 
 
 def _pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
-    n, open_items = len(of.items), len(of.unanswered)
+    n, open_items = len(of.items), len(of.unanswered_items)
     flags = list(of.task.notes)
     if 0 < open_items < n:
         flags.append(f"{open_items} of {n} items answered by no one: also left out for systems")
@@ -392,7 +396,7 @@ class NamedDataset:
     group: str
 
 
-def name_tasks(tasks: Sequence[StudyTask]) -> Mapping[str, NamedDataset]:
+def map_tasks_to_datasets(tasks: Sequence[StudyTask]) -> Mapping[str, NamedDataset]:
     """Name of a task -> its dataset: the task's name without its language, where that tells all tasks apart."""
     short = {task.name: without_language(task.name, task.lang) for task in tasks}
     counts = Counter((short[task.name], task.lang) for task in tasks)

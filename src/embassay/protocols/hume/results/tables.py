@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from embassay.protocols.hume.llms.answers import LlmAnswers
-from embassay.protocols.hume.published.conversion import as_evaluations, as_study, llm_matrix
+from embassay.protocols.hume.published.conversion import as_evaluations, convert_pairs_to_study, llm_matrix
 from embassay.protocols.hume.published.standings import HUMAN, people_ranks, score_matrix
 from embassay.protocols.hume.published.tables import (
     dataset_table,
@@ -23,7 +23,7 @@ from embassay.protocols.hume.published.tables import (
 )
 from embassay.protocols.hume.record import PairRecord, Summary, SystemScore
 from embassay.protocols.hume.resource import resource_table
-from embassay.protocols.hume.results.conclusions import Contender, make_matrix, scored_pairs
+from embassay.protocols.hume.results.conclusions import Contender, build_human_score_matrix, scored_pairs
 from embassay.protocols.hume.results.gaps import gap_table
 from embassay.protocols.hume.study import FAMILIES, StudyTask
 from embassay.protocols.hume.tables import (
@@ -35,7 +35,15 @@ from embassay.protocols.hume.tables import (
     people_table,
     quality_table,
 )
-from embassay.protocols.kernel.tables import ColumnTable, Value, interval_fields, number, points, text, whole
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    Value,
+    interval_fields,
+    make_number_column,
+    make_points_column,
+    make_whole_number_column,
+    text,
+)
 
 SIMULATED = "The annotators are scripts that stand in for people: these numbers say nothing about people."
 PARTLY = "Some of the annotators are scripts that stand in for people."
@@ -56,10 +64,10 @@ def study_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[
 def _summary_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
     ranked = [contender.system for contender in contenders if contender.ranked]
     if scored_pairs(summary.pairs):
-        yield from _as_the_paper(summary, contenders)
+        yield from _build_paper_tables(summary, contenders)
     yield people_table(summary.pairs, ranked)
     yield systems_table(summary)
-    yield need_table(summary)
+    yield build_separation_need_table(summary)
     yield agreement_table(summary)
     yield quality_table(summary.pairs)
     yield annotators_table(summary)
@@ -86,7 +94,7 @@ def conditions_table(tasks: Sequence[StudyTask], llms: Sequence[LlmAnswers], *, 
         "hume_conditions", "HUME: what people and systems were told",
         [condition for task in tasks for condition in _task_conditions(task, modes, give_k)],
         text("family", "task.family"), text("task", "task.name"), text("lang", "task.lang"), text("scored"),
-        text("people"), text("systems"), whole("like_for_like"),
+        text("people"), text("systems"), make_whole_number_column("like_for_like"),
         note=("To compare like with like: sample with --give-k, score with --no-give-k, or run language models with "
             "--binary."),
     )  # fmt: skip
@@ -116,10 +124,10 @@ def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> I
             yield TaskCondition(task, f"language models ({mode})", each, asked, mode == "binary")
 
 
-def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
+def _build_paper_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
     """Systems that are not ranked stand in the tables of scores; best, median and ranks are of the others."""
-    study, evaluations = as_study(summary.pairs, contenders), as_evaluations(summary.pairs)
-    matrix, llms = make_matrix(summary.pairs, contenders), llm_matrix(summary.pairs, contenders)
+    study, evaluations = convert_pairs_to_study(summary.pairs, contenders), as_evaluations(summary.pairs)
+    matrix, llms = build_human_score_matrix(summary.pairs, contenders), llm_matrix(summary.pairs, contenders)
     yield main_table(score_matrix(evaluations, study), rounded=False)
     if llms:
         yield family_table(llms, matrix)
@@ -146,10 +154,10 @@ def mark_simulated(table: ColumnTable, summary: Summary) -> ColumnTable:
     kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
     name, note = (f"{HUMAN} (simulated)", SIMULATED) if kinds == {"simulated"} else (HUMAN, PARTLY)
 
-    def cell(value: Value) -> Value:
+    def rename_people_in_cell(value: Value) -> Value:
         return name if value == HUMAN else value
 
-    rows = tuple(tuple(cell(value) for value in row) for row in table.rows)
+    rows = tuple(tuple(rename_people_in_cell(value) for value in row) for row in table.rows)
     return replace(table, rows=rows, note=" ".join(filter(None, (note, table.note))))
 
 
@@ -166,27 +174,34 @@ def systems_table(summary: Summary) -> ColumnTable:
     return ColumnTable.of(
         "hume_systems", "HUME: systems compared with people",
         [PairSystem(pair, score) for pair in summary.pairs for score in pair.system_scores],
-        *OF_PAIR, text("system", "score.system"), text("kind", "score.kind"), whole("n", "score.score.n"),
-        *interval_fields("score.score", ("score", "low", "high")), points("human", "pair.human.value"),
-        number("percent_of_human", "score.percent_of_human", 1), whole("outside_interval", "score.outside"),
+        *OF_PAIR, text("system", "score.system"), text("kind", "score.kind"),
+        make_whole_number_column("n", "score.score.n"),
+        *interval_fields("score.score", ("score", "low", "high")), make_points_column("human", "pair.human.value"),
+        make_number_column("percent_of_human", "score.percent_of_human", 1),
+        make_whole_number_column("outside_interval", "score.outside"),
         *interval_fields("score.difference", ("minus_human", "diff_low", "diff_high"), "signed"),
-        number("p", "score.p", style="p"), number("annotators_below", "score.among_people"),
-        points("against_people", "score.against_people.value"), points("ceiling", "pair.ceiling.value"),
+        make_number_column("p", "score.p", style="p"), make_number_column("annotators_below", "score.among_people"),
+        make_points_column("against_people", "score.against_people.value"),
+        make_points_column("ceiling", "pair.ceiling.value"),
         *interval_fields("score.soft", ("soft", "soft_low", "soft_high")),
-        whole("failed", "score.failed"), text("method", "score.score.method"), text("reason", "score.score.reason"),
+        make_whole_number_column("failed", "score.failed"), text("method", "score.score.method"),
+        text("reason", "score.score.reason"),
         note=("minus_human is a paired bootstrap over the items, with these annotators. against_people "
             "uses people's answers as gold, as ceiling does for one annotator against the others; soft uses the "
             "answers of one annotator drawn at random."),
     )  # fmt: skip
 
 
-def need_table(summary: Summary) -> ColumnTable:
+def build_separation_need_table(summary: Summary) -> ColumnTable:
     """Table `hume_need`: how many items or annotators would separate the best model from people."""
     return ColumnTable.of(
         "hume_need", "HUME: what would separate the best model from people",
-        [pair for pair in summary.pairs if pair.need], *PAIR, text("system", "need.system"), whole("n"),
-        whole("annotators", lambda pair: len(pair.annotators)), whole("items_needed", "need.items"),
-        whole("annotators_needed", "need.annotators"), points("smallest_difference", "need.smallest"),
+        [pair for pair in summary.pairs if pair.need], *PAIR, text("system", "need.system"),
+        make_whole_number_column("n"),
+        make_whole_number_column("annotators", lambda pair: len(pair.annotators)),
+        make_whole_number_column("items_needed", "need.items"),
+        make_whole_number_column("annotators_needed", "need.annotators"),
+        make_points_column("smallest_difference", "need.smallest"),
         text("note", "need.note"),
         note=("At 80% power and a level of 5%, assuming that the true difference is the observed one: only an order "
             "of magnitude."),

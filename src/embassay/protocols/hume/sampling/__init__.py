@@ -3,9 +3,9 @@
 sample(SampleRequest(name="first", tasks=[TaskRequest(data="sample", family="sts", n=15)]))
 """
 
-from embassay.protocols.hume.sampling.options import LabelText, SampleRequest, TaskRequest
+from embassay.protocols.hume.sampling.options import LabelText, SampleRequest, TaskSampleRequest
 from embassay.protocols.hume.sampling.protocol import (
-    NothingAtHand,
+    NoSuiteDataAvailable,
     SampledStudy,
     TrainingTwin,
     count_defects,
@@ -18,10 +18,10 @@ from embassay.protocols.hume.sampling.protocol import (
 
 __all__ = [
     "LabelText",
-    "NothingAtHand",
+    "NoSuiteDataAvailable",
     "SampleRequest",
     "SampledStudy",
-    "TaskRequest",
+    "TaskSampleRequest",
     "TrainingTwin",
     "count_defects",
     "describe_defects",

@@ -10,23 +10,23 @@ from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.collection import nearest_step
-from embassay.protocols.hume.sampling.options import TaskRequest, label_choices
+from embassay.protocols.hume.sampling.options import TaskSampleRequest, label_choices
 from embassay.protocols.hume.sampling.pools import (
     PoolPositions,
     SampledItem,
     SampledTask,
-    by_bins,
-    compared_text,
     count_note,
     draw_equally_per_label,
     draw_gold_groups,
+    draw_pairs_by_score_bin,
     draw_relevant,
     find_contradicted_texts,
     find_first_copies,
-    pair_text,
+    join_pair_text,
+    normalise_text_for_comparison,
     seeded_order,
 )
-from embassay.protocols.hume.study import Family, LabelChoice, Practice, Scale
+from embassay.protocols.hume.study import Family, LabelChoice, PracticeItem, Scale
 from embassay.records import Classification, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import BM25Index, Hear
 from embassay.search.fusion import Shingle, shingles
@@ -56,7 +56,7 @@ class JudgedQuery:
 
 
 @dataclass(frozen=True)
-class _ById(Mapping[str, str]):
+class _CorpusTextsById(Mapping[str, str]):
     """The texts of a corpus by their ids: each is read when it is asked for."""
 
     index: BM25Index
@@ -75,7 +75,7 @@ class _ById(Mapping[str, str]):
         return len(self.index.ids)
 
 
-def draw_from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Negatives]:
+def draw_queries_from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Negatives]:
     """Queries whose candidates are given; hardest are those of the list that BM25 over it ranks first."""
     asked = []
     for place, key in enumerate(data.ids):
@@ -83,20 +83,22 @@ def draw_from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Negatives]:
         texts = dict(zip(ids, data.candidates[place], strict=True))
         gains = dict(zip(ids, map(float, data.relevance[place]), strict=True))
         asked.append(JudgedQuery(key, data.queries[place][0], gains, texts))
-    return asked, _hardest_of_list
+    return asked, _rank_list_negatives
 
 
-def draw_from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[JudgedQuery], Negatives]:
+def draw_queries_from_corpus(
+    data: RetrievalSet, hear: Hear | None = None
+) -> tuple[list[JudgedQuery], Negatives]:
     """Queries over a corpus; hardest are the documents that BM25 finds first and nobody judged relevant. `hear` is told
     how far the index is."""
     index = BM25Index.of(data.corpus.ids, data.corpus.texts, asked=data.queries.texts, hear=hear)
-    texts = _ById(index, data.corpus.texts)
+    texts = _CorpusTextsById(index, data.corpus.texts)
     asked = [
         JudgedQuery(key, query, data.qrels[key], texts)
         for key, query in zip(data.queries.ids, data.queries.texts, strict=True)
     ]
 
-    def hardest(query: JudgedQuery) -> Iterator[str]:
+    def find_hardest_negatives(query: JudgedQuery) -> Iterator[str]:
         # As many more as are judged, because the relevant ones among them fall out.
         return (
             hit.id
@@ -104,11 +106,11 @@ def draw_from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list
             if not _is_relevant(query, hit.id)
         )
 
-    return asked, hardest
+    return asked, find_hardest_negatives
 
 
 def draw_reranking(
-    asked: Sequence[JudgedQuery], negatives: Negatives, request: TaskRequest, n: int, seed: int
+    asked: Sequence[JudgedQuery], negatives: Negatives, request: TaskSampleRequest, n: int, seed: int
 ) -> SampledTask:
     """`n` queries with `candidates` documents each, up to `relevant` of them relevant, in an order drawn per query; the
     others are drawn among the hardest negatives.
@@ -117,22 +119,22 @@ def draw_reranking(
     documents are left out. Near copies of a document that is shown or relevant are not shown. Source: spec hume 2.1.
     """
     # Backwards, so that of queries that read the same the first stays.
-    first = {compared_text(query.query): query for query in reversed(asked)}
-    pool = [query for query in asked if first[compared_text(query.query)] is query]
+    first = {normalise_text_for_comparison(query.query): query for query in reversed(asked)}
+    pool = [query for query in asked if first[normalise_text_for_comparison(query.query)] is query]
     order = [pool[place] for place in seeded_order([query.id for query in pool], seed, "queries")]
     items: list[SampledItem] = []
     left = 0
     # One by one: which query has enough documents is known only when they were looked for.
     while order and len(items) < n:
-        item = _ranked_item(order.pop(0), negatives, request.relevant, request.candidates, seed)
+        item = _make_reranking_item(order.pop(0), negatives, request.relevant, request.candidates, seed)
         left += item is None
         items += [item] if item else []
     notes = (
         *count_note(left, "query", f"skipped: fewer than {request.candidates} documents to show"),
         *count_note(len(asked) - len(pool), "repeated query", "left out"),
     )
-    about = (_relevant_note(items),) if items else ()
-    practice = _ranked_practice(order, negatives, request, seed)
+    about = (_count_relevant_per_query(items),) if items else ()
+    practice = _make_reranking_practice(order, negatives, request, seed)
     return SampledTask(tuple(items), practice, notes=notes, about_gold=about)
 
 
@@ -153,11 +155,15 @@ def draw_shown(
     return tuple(chosen[place] for place in order) if len(chosen) == total else None
 
 
-def _ranked_item(
+def _make_reranking_item(
     query: JudgedQuery, negatives: Negatives, relevant: int, total: int, seed: int
 ) -> SampledItem | None:
     documents = draw_shown(
-        query, _mix_hardest(list(negatives(query)), query.id, total, seed), relevant, total, seed
+        query,
+        _mix_hard_and_easier_negatives(list(negatives(query)), query.id, total, seed),
+        relevant,
+        total,
+        seed,
     )
     if documents is None:
         return None
@@ -168,21 +174,21 @@ def _ranked_item(
     return SampledItem(payload, [int(_is_relevant(query, key)) for key in documents], query.id, documents)
 
 
-def _ranked_practice(
-    rest: Sequence[JudgedQuery], negatives: Negatives, request: TaskRequest, seed: int
-) -> tuple[Practice, ...]:
+def _make_reranking_practice(
+    rest: Sequence[JudgedQuery], negatives: Negatives, request: TaskSampleRequest, seed: int
+) -> tuple[PracticeItem, ...]:
     """Queries that were not drawn with four documents each, the shortest of a few; our own where there are too few."""
     some = (
-        _ranked_item(query, negatives, min(request.relevant, 2), PRACTISED, seed)
+        _make_reranking_item(query, negatives, min(request.relevant, 2), PRACTISED, seed)
         for query in rest[: 4 * request.practice]
     )
     shortest = sorted(filter(None, some), key=lambda item: sum(map(len, item.texts)))[: request.practice]
     if len(shortest) < request.practice:
         return tuple(own_practice("reranking")[: request.practice])
-    return tuple(marks_practice(dict(item.payload), item.gold) for item in shortest)
+    return tuple(make_marks_practice(dict(item.payload), item.gold) for item in shortest)
 
 
-def _mix_hardest(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:
+def _mix_hard_and_easier_negatives(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:
     """The harder ones in a drawn order, then the others."""
     # At most half of a short list, so that the easy ones are not all drawn in as hard.
     size = min(HARD, max(total - 1, len(hardest) // 2))
@@ -190,7 +196,7 @@ def _mix_hardest(hardest: Sequence[str], query: str, total: int, seed: int) -> l
     return [hardest[place] for place in order] + list(hardest[size:])
 
 
-def _hardest_of_list(query: JudgedQuery) -> list[str]:
+def _rank_list_negatives(query: JudgedQuery) -> list[str]:
     ids = [key for key in query.texts if not _is_relevant(query, key)]
     index = BM25Index.of(list(query.texts), list(query.texts.values()))
     scores = index.scores(query.query, ids)
@@ -217,23 +223,30 @@ def _choose_distinct_documents(
     return taken
 
 
-def _relevant_note(items: Sequence[SampledItem]) -> str:
+def _count_relevant_per_query(items: Sequence[SampledItem]) -> str:
     sizes = Counter(sum(item.gold) for item in items)
     words = ", ".join(f"{number} in {sizes[number]}" for number in sorted(sizes))
     return f"relevant documents per query: {words}"
 
 
-def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, seed: int) -> SampledTask:
+def draw_pairs(
+    pairs: ScoredPairs, scale: Scale, request: TaskSampleRequest, n: int, seed: int
+) -> SampledTask:
     """`n` pairs, spread evenly over five bins of the gold score; each pair once, in either order of its texts, and
     texts in one pair only as far as there are enough."""
-    joined = [pair_text(one, other) for one, other in zip(pairs.first, pairs.second, strict=True)]
+    joined = [join_pair_text(one, other) for one, other in zip(pairs.first, pairs.second, strict=True)]
     scores = [float(score) for score in pairs.scores]
     # By every digit: 3.0 and 3 are one score, 3.25 and 3.2 two.
     wrong = find_contradicted_texts(joined, [repr(score) for score in scores])
-    pool = [place for place in find_first_copies(joined) if compared_text(joined[place]) not in wrong]
-    choice = by_bins(
+    pool = [
+        place
+        for place in find_first_copies(joined)
+        if normalise_text_for_comparison(joined[place]) not in wrong
+    ]
+    choice = draw_pairs_by_score_bin(
         [pairs.ids[place] for place in pool], [scores[place] for place in pool],
-        [(compared_text(pairs.first[place]), compared_text(pairs.second[place])) for place in pool], n, seed
+        [(normalise_text_for_comparison(pairs.first[place]),
+            normalise_text_for_comparison(pairs.second[place])) for place in pool], n, seed
     )  # fmt: skip
     taken = [pool[place] for place in choice.positions]
     low, high = min(scores), max(scores)
@@ -241,26 +254,28 @@ def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, s
     notes = (
         *choice.notes,
         *count_note(len(wrong), "pair", "with several scores left out"),
-        *count_note(len(joined) - len(set(map(compared_text, joined))), "repeated pair", "left out"),
+        *count_note(
+            len(joined) - len(set(map(normalise_text_for_comparison, joined))), "repeated pair", "left out"
+        ),
         *((f"gold {low:g} to {high:g}, rated {scale.low:g} to {scale.high:g}",) if off else ()),
     )
-    items = tuple(_rated_item(pairs, place, scores[place]) for place in taken)
+    items = tuple(_make_sts_item(pairs, place, scores[place]) for place in taken)
     rest = [place for place in pool if place not in set(taken)]
-    return SampledTask(items, _rated_practice(pairs, rest, scores, scale, request, seed), notes=notes)
+    return SampledTask(items, _make_sts_practice(pairs, rest, scores, scale, request, seed), notes=notes)
 
 
-def _rated_item(pairs: ScoredPairs, place: int, score: float) -> SampledItem:
+def _make_sts_item(pairs: ScoredPairs, place: int, score: float) -> SampledItem:
     one, other = pairs.first[place], pairs.second[place]
-    same = compared_text(one) == compared_text(other)
+    same = normalise_text_for_comparison(one) == normalise_text_for_comparison(other)
     return SampledItem(
         {"text1": one, "text2": other}, score, pairs.ids[place], defects=("same_text",) if same else ()
     )
 
 
-def _rated_practice(
+def _make_sts_practice(
     pairs: ScoredPairs, rest: Sequence[int], scores: Sequence[float], scale: Scale,
-    request: TaskRequest, seed: int
-) -> tuple[Practice, ...]:  # fmt: skip
+    request: TaskSampleRequest, seed: int
+) -> tuple[PracticeItem, ...]:  # fmt: skip
     """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
     order = [rest[place] for place in seeded_order([pairs.ids[place] for place in rest], seed, "practice")]
     short = order_short_first(
@@ -277,45 +292,53 @@ def _rated_practice(
     mixed = [
         taken[place] for place in seeded_order([pairs.ids[place] for place in taken], seed, "practice order")
     ]
-    return tuple(rating_practice(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed)
+    return tuple(make_rating_practice(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed)
 
 
 def draw_classification(
-    tested: LabelledTexts, trained: LabelledTexts | None, request: TaskRequest, n: int, seed: int
+    tested: LabelledTexts, trained: LabelledTexts | None, request: TaskSampleRequest, n: int, seed: int
 ) -> SampledTask:
     """`n` texts of `tested`, equal per label. A text that is there with several labels is left out; one that `trained`
     has with another label is kept and marked as ambiguous."""
     wrong = find_contradicted_texts(tested.texts, tested.labels)
     pool = [
-        place for place in find_first_copies(tested.texts) if compared_text(tested.texts[place]) not in wrong
+        place
+        for place in find_first_copies(tested.texts)
+        if normalise_text_for_comparison(tested.texts[place]) not in wrong
     ]
-    choice = _choose_balanced(tested, pool, n, seed)
+    choice = _choose_balanced_texts(tested, pool, n, seed)
     taken = set(choice.positions)
     other = {} if trained is None else _labels_by_text(trained)
-    items = tuple(_labelled_item(tested, place, other) for place in choice.positions)
+    items = tuple(_make_classification_item(tested, place, other) for place in choice.positions)
     labels = sorted({*tested.labels, *(trained.labels if trained else ())})
     rest = [place for place in pool if place not in taken]
     notes = (
         *choice.notes,
         *count_note(len(wrong), "text", "with several labels left out"),
-        *count_note(len(tested) - len(set(map(compared_text, tested.texts))), "repeated text", "left out"),
+        *count_note(
+            len(tested) - len(set(map(normalise_text_for_comparison, tested.texts))),
+            "repeated text",
+            "left out",
+        ),
         *(() if trained else ("no training rows: models train on rows that were not drawn",)),
     )
     shown = {item.text for item in items}
-    practice = _labelled_practice(trained or tested, None if trained else rest, shown, labels, request, seed)
+    practice = _make_classification_practice(
+        trained or tested, None if trained else rest, shown, labels, request, seed
+    )
     return SampledTask(items, practice, tuple(labels), notes, trained=trained.texts if trained else ())
 
 
-def _choose_balanced(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> PoolPositions:
+def _choose_balanced_texts(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> PoolPositions:
     choice = draw_equally_per_label(
         [tested.ids[place] for place in pool], [tested.labels[place] for place in pool], n, seed
     )
     return PoolPositions(tuple(pool[place] for place in choice.positions), choice.notes)
 
 
-def _labelled_item(tested: LabelledTexts, place: int, other: dict[str, set[str]]) -> SampledItem:
+def _make_classification_item(tested: LabelledTexts, place: int, other: dict[str, set[str]]) -> SampledItem:
     text, label = tested.texts[place], tested.labels[place]
-    ambiguous = bool(other.get(compared_text(text), set()) - {label})
+    ambiguous = bool(other.get(normalise_text_for_comparison(text), set()) - {label})
     return SampledItem(
         {"text": text}, label, tested.ids[place], defects=("ambiguous_label",) if ambiguous else ()
     )
@@ -325,18 +348,18 @@ def _labels_by_text(texts: LabelledTexts) -> dict[str, set[str]]:
     """Text, as compared -> the labels it has."""
     labels: dict[str, set[str]] = {}
     for text, label in zip(texts.texts, texts.labels, strict=True):
-        labels.setdefault(compared_text(text), set()).add(label)
+        labels.setdefault(normalise_text_for_comparison(text), set()).add(label)
     return labels
 
 
-def _labelled_practice(
+def _make_classification_practice(
     source: LabelledTexts, places: list[int] | None, shown: set[str], labels: list[str],
-    request: TaskRequest, seed: int
-) -> tuple[Practice, ...]:  # fmt: skip
+    request: TaskSampleRequest, seed: int
+) -> tuple[PracticeItem, ...]:  # fmt: skip
     """One text each of some labels, from rows that are no items."""
-    seen = {compared_text(text) for text in shown}
+    seen = {normalise_text_for_comparison(text) for text in shown}
     rows = range(len(source)) if places is None else places
-    free = [place for place in rows if compared_text(source.texts[place]) not in seen]
+    free = [place for place in rows if normalise_text_for_comparison(source.texts[place]) not in seen]
     order = [free[place] for place in seeded_order([source.ids[place] for place in free], seed, "practice")]
     first: dict[str, int] = {}
     for place in order_short_first(order, source.texts):
@@ -344,36 +367,36 @@ def _labelled_practice(
     choices = {str(choice.value): choice for choice in label_choices(labels, request.labels)}
     drawn = [sorted(first)[place] for place in seeded_order(sorted(first), seed, "practice labels")]
     return tuple(
-        label_practice(source.texts[first[label]], choices[label]) for label in drawn[: request.practice]
+        make_label_practice(source.texts[first[label]], choices[label]) for label in drawn[: request.practice]
     )
 
 
 WHOLE = "the whole set, as it was annotated"
 
 
-def take_whole(data: Any, n: int | None) -> SampledTask:
+def take_all_items(data: Any, n: int | None) -> SampledTask:
     """Every item of an annotated set as it is, in the order of the data, the first `n` for a trial: repeated texts,
     contradictions and documents that are alike stay, since people and models were scored on them. Practice is ours.
 
     `data` are in one of the family's shapes; a query has its candidates in the order of the data.
     """
     if isinstance(data, ScoredPairs):
-        taken = [_rated_item(data, place, float(data.scores[place])) for place in range(len(data))]
+        taken = [_make_sts_item(data, place, float(data.scores[place])) for place in range(len(data))]
         return SampledTask(tuple(taken[:n]), tuple(own_practice("sts")), notes=(WHOLE,))
     if isinstance(data, RerankingSet):
-        taken = [_listed_item(data, place) for place in range(len(data.ids))]
-        about = (_relevant_note(taken),) if taken else ()
+        taken = [_make_item_from_list(data, place) for place in range(len(data.ids))]
+        about = (_count_relevant_per_query(taken),) if taken else ()
         return SampledTask(
             tuple(taken[:n]), tuple(own_practice("reranking")), notes=(WHOLE,), about_gold=about
         )
     test, train = (data.test, data.train) if isinstance(data, Classification) else (data, None)
     other = {} if train is None else _labels_by_text(train)
-    taken = [_labelled_item(test, place, other) for place in range(len(test))]
+    taken = [_make_classification_item(test, place, other) for place in range(len(test))]
     labels = tuple(sorted({*test.labels, *(train.labels if train else ())}))
     return SampledTask(tuple(taken[:n]), (), labels, (WHOLE,), trained=train.texts if train else ())
 
 
-def _listed_item(data: RerankingSet, place: int) -> SampledItem:
+def _make_item_from_list(data: RerankingSet, place: int) -> SampledItem:
     key, texts = data.ids[place], data.candidates[place]
     documents = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts, 1)]
     gold = [int(gain > 0) for gain in data.relevance[place]]
@@ -385,11 +408,13 @@ EACH = 3
 """Texts of each cluster to practise on."""
 
 
-def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: int) -> SampledTask:
+def draw_clustering(texts: LabelledTexts, request: TaskSampleRequest, n: int, seed: int) -> SampledTask:
     """`n` texts of 6 or 5 gold clusters, or of as many as are asked for. Texts of several clusters are left out."""
     wrong = find_contradicted_texts(texts.texts, texts.labels)
     pool = [
-        place for place in find_first_copies(texts.texts) if compared_text(texts.texts[place]) not in wrong
+        place
+        for place in find_first_copies(texts.texts)
+        if normalise_text_for_comparison(texts.texts[place]) not in wrong
     ]
     labels = [texts.labels[place] for place in pool]
     choice = draw_gold_groups([texts.ids[place] for place in pool], labels, n, seed, request.groups)
@@ -399,18 +424,22 @@ def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: in
     notes = (
         *choice.notes,
         *count_note(len(wrong), "text", "of several clusters left out"),
-        *count_note(len(texts) - len(set(map(compared_text, texts.texts))), "repeated text", "left out"),
+        *count_note(
+            len(texts) - len(set(map(normalise_text_for_comparison, texts.texts))),
+            "repeated text",
+            "left out",
+        ),
     )
     items = tuple(SampledItem({"text": texts.texts[at]}, texts.labels[at], texts.ids[at]) for at in taken)
     about = (f"{len(drawn)} of {len(set(texts.labels))} gold clusters",)
     return SampledTask(
-        items, _clustered_practice(texts, spare, request, seed), tuple(sorted(drawn)), notes, about
+        items, _make_clustering_practice(texts, spare, request, seed), tuple(sorted(drawn)), notes, about
     )
 
 
-def _clustered_practice(
-    texts: LabelledTexts, spare: Sequence[int], request: TaskRequest, seed: int
-) -> tuple[Practice, ...]:
+def _make_clustering_practice(
+    texts: LabelledTexts, spare: Sequence[int], request: TaskSampleRequest, seed: int
+) -> tuple[PracticeItem, ...]:
     """One exercise with texts of two clusters that are not in the study, which would tell how broad its topics are; our
     own where there are no two."""
     members: dict[str, list[int]] = {}
@@ -428,7 +457,9 @@ def _clustered_practice(
         shown[place] for place in seeded_order([texts.ids[place] for place in shown], seed, "practice order")
     ]
     return (
-        groups_practice([texts.texts[place] for place in mixed], [texts.labels[place] for place in mixed]),
+        make_groups_practice(
+            [texts.texts[place] for place in mixed], [texts.labels[place] for place in mixed]
+        ),
     )
 
 
@@ -441,48 +472,48 @@ def order_short_first(places: Sequence[int], texts: Sequence[str]) -> list[int]:
     return sorted(places, key=lambda place: len(texts[place]) > SHORT)
 
 
-def label_practice(text: str, label: LabelChoice) -> Practice:
+def make_label_practice(text: str, label: LabelChoice) -> PracticeItem:
     """A text whose label is told."""
     means = f" {label.description}" if label.description else ""
-    return Practice(
+    return PracticeItem(
         payload={"text": text}, answer=label.value, explanation=f"In the data this is {label.name}.{means}"
     )
 
 
-def rating_practice(one: str, other: str, score: float, scale: Scale) -> Practice:
+def make_rating_practice(one: str, other: str, score: float, scale: Scale) -> PracticeItem:
     """A pair whose rating is told."""
     answer = nearest_step(score, scale)
     words = scale.anchors.get(f"{answer:g}") or scale.anchors.get(f"{int(answer + 0.5)}", "")
     near = "" if answer == score else f", which is nearest to {answer:g}"
-    return Practice(
+    return PracticeItem(
         payload={"text1": one, "text2": other}, answer=answer,
         explanation=f"In the data the rating is {score:g}{near}. {words}".strip()
     )  # fmt: skip
 
 
-def marks_practice(payload: dict[str, Any], marks: Sequence[int]) -> Practice:
+def make_marks_practice(payload: dict[str, Any], marks: Sequence[int]) -> PracticeItem:
     """A query whose relevant documents are told."""
     places = [str(place) for place, mark in enumerate(marks, 1) if mark]
     which = f"document {places[0]} is" if len(places) == 1 else f"documents {' and '.join(places)} are"
-    return Practice(
+    return PracticeItem(
         payload=payload, answer=list(marks),
         explanation=f"In the data {which} relevant. The others share words with the query but do not answer it."
     )  # fmt: skip
 
 
-def groups_practice(texts: Sequence[str], groups: Sequence[str]) -> Practice:
+def make_groups_practice(texts: Sequence[str], groups: Sequence[str]) -> PracticeItem:
     """Texts whose groups are told by number, since the names of gold clusters may come back in the study."""
     numbers = {group: f"{place}" for place, group in enumerate(dict.fromkeys(groups), 1)}
-    return Practice(
+    return PracticeItem(
         payload={"texts": list(texts)}, answer=[numbers[group] for group in groups],
         explanation=(f"In the data, these texts have {len(numbers)} topics. Other ways to sort them may also make "
             "sense: you decide how broad a topic is.")
     )  # fmt: skip
 
 
-def own_practice(family: Family) -> list[Practice]:
+def own_practice(family: Family) -> list[PracticeItem]:
     """Our own practice items in English: none for a classification, whose labels are the data's."""
     from embassay.data.yaml import read_yaml
 
     path = files("embassay.protocols.hume.sampling") / "guidelines" / "practice.yaml"
-    return [Practice.model_validate(entry) for entry in read_yaml(path).get(family, ())]  # type: ignore[arg-type]
+    return [PracticeItem.model_validate(entry) for entry in read_yaml(path).get(family, ())]  # type: ignore[arg-type]

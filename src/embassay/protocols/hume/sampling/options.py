@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from embassay.data.catalogue.suites import Member
+from embassay.data.catalogue.suites import SuiteMember
 from embassay.data.rows import find_nearest_name
-from embassay.data.yaml import find_line, read_yaml
+from embassay.data.yaml import find_yaml_line, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import TaskDrawOptions
 from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, Scale, StudyTask
@@ -45,11 +45,11 @@ class LabelText(_SamplingModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _described(cls, value: object) -> object:
+    def _accept_bare_description(cls, value: object) -> object:
         return {"description": value} if isinstance(value, str) else value
 
 
-class TaskRequest(_SamplingModel):
+class TaskSampleRequest(_SamplingModel):
     """One dataset to draw from, for one family or for all that it has the columns of.
 
     `lang` keeps these languages, a task each, or states the language of data that state none. `guidelines` is the
@@ -85,7 +85,7 @@ class TaskRequest(_SamplingModel):
     suite: str = ""
 
     @model_validator(mode="after")
-    def _fits(self) -> TaskRequest:
+    def _check_consistent_settings(self) -> TaskSampleRequest:
         if self.whole and (self.n is not None or self.groups is not None or self.drop_leaked):
             raise ValueError(
                 "whole uses every item unchanged, so n, groups and drop_leaked cannot select some"
@@ -106,15 +106,15 @@ class SampleRequest(_SamplingModel):
     name: str = "study"
     seed: int = SEED
     profile: Annotated[list[Question], BeforeValidator(_as_list)] = []
-    tasks: Annotated[list[TaskRequest], Field(min_length=1)]
+    tasks: Annotated[list[TaskSampleRequest], Field(min_length=1)]
 
 
-def suite_task(member: Member, suite: str) -> dict[str, Any]:
+def suite_task(member: SuiteMember, suite: str) -> dict[str, Any]:
     """The keys of a task for a dataset of a suite."""
     return {"data": member.spec(tasks=False), "family": list(member.tasks), "suite": suite}
 
 
-_MODELS: Mapping[str, type[BaseModel]] = {"tasks": TaskRequest, "scale": Scale, "labels": LabelText}
+_MODELS: Mapping[str, type[BaseModel]] = {"tasks": TaskSampleRequest, "scale": Scale, "labels": LabelText}
 Place = Sequence[int | str]
 
 
@@ -132,10 +132,10 @@ def read_config(path: Path) -> SampleRequest:
             mend="Begin with `tasks:`; see docs/hume_sampling.md."
         )  # fmt: skip
     content.setdefault("name", path.stem)
-    return check_mapping(content, path)
+    return check_sampling_config(content, path)
 
 
-def check_mapping(content: Mapping[str, Any], path: Path | None = None) -> SampleRequest:
+def check_sampling_config(content: Mapping[str, Any], path: Path | None = None) -> SampleRequest:
     """The request that a mapping with the keys of the file makes."""
     base = path.parent if path else Path()
     tasks = content.get("tasks")
@@ -192,12 +192,12 @@ def _first_fault(error: ValidationError, path: Path | None) -> UsageError:
     first = min(error.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
     place = first["loc"]
     name = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
-    where = f"{path}:{find_line(path, place)}: " if path else ""
+    where = f"{path}:{find_yaml_line(path, place)}: " if path else ""
     see = "See docs/hume_sampling.md." if path else "`embassay hume sample --help` lists the settings."
     if path is None:
         name = name.partition(".")[2]
     if first["type"] == "extra_forbidden":
-        names = list(_find_model(place[:-1]).model_fields)
+        names = list(_find_faulty_model(place[:-1]).model_fields)
         near = find_nearest_name(str(place[-1]), names)
         mend = f"Did you mean {near!r}?" if near else f"Keys are {', '.join(names)}."
         return UsageError(f"{where}there is no key {name!r}.", mend=mend)
@@ -209,7 +209,7 @@ def _first_fault(error: ValidationError, path: Path | None) -> UsageError:
     return UsageError(f"{where}{name} is {first['input']!r}, but should be {words}.", mend=see)
 
 
-def _find_model(place: Place) -> type[BaseModel]:
+def _find_faulty_model(place: Place) -> type[BaseModel]:
     names = [part for part in place if part in _MODELS]
     return _MODELS[str(names[-1])] if names else SampleRequest
 
@@ -260,7 +260,7 @@ def label_choices(labels: Sequence[str], told: Mapping[str, LabelText]) -> list[
     ]
 
 
-def scale_of(scale: Scale | None) -> Scale:
+def complete_rating_scale(scale: Scale | None) -> Scale:
     """The scale that ratings are given on, with words for its levels: 0 to 5 in whole numbers if none is asked for.
 
     A scale of 0 to 5 without words has ours; on another one only the ends are named.
@@ -289,7 +289,7 @@ def make_guidelines(
     text = (files("embassay.protocols.hume.sampling") / "guidelines" / f"{family}.md").read_text("utf-8")
     scale = scale or Scale()
     return Template(text).substitute(
-        labels="\n".join(_list_entry(label.name, label.description) for label in labels),
+        labels="\n".join(_format_list_entry(label.name, label.description) for label in labels),
         levels="\n".join(_level_entry(level, words) for level, words in scale.anchors.items()),
         low=f"{scale.low:g}", high=f"{scale.high:g}", groups=describe_group_number(groups)
     )  # fmt: skip
@@ -309,10 +309,10 @@ def guideline_version(tasks: Sequence[StudyTask]) -> str:
 def _level_entry(level: str, words: str) -> str:
     """A level with its meaning, and with an example where both are ours."""
     if ANCHORS.get(level) != words or level not in EXAMPLES:
-        return _list_entry(level, words)
+        return _format_list_entry(level, words)
     one, other = EXAMPLES[level]
-    return f"{_list_entry(level, words)} Example: *{one}* and *{other}*"
+    return f"{_format_list_entry(level, words)} Example: *{one}* and *{other}*"
 
 
-def _list_entry(name: str, words: str) -> str:
+def _format_list_entry(name: str, words: str) -> str:
     return f"- **{name}**: {words}" if words else f"- **{name}**"

@@ -9,14 +9,14 @@ from typing import Any
 
 from embassay.data import open_dataset
 from embassay.data.dataset import Dataset
-from embassay.data.rows import plain_text as cell_text
+from embassay.data.rows import format_plain_text as cell_text
 from embassay.data.views import FilteredView
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.published.paper import iso_639_3
-from embassay.protocols.hume.sampling.options import TaskRequest
-from embassay.protocols.hume.study import FAMILIES, Defect, Family, Practice
-from embassay.randomness import random_bytes
-from embassay.records import Loaded
+from embassay.protocols.hume.published.paper import convert_to_iso_639_3
+from embassay.protocols.hume.sampling.options import TaskSampleRequest
+from embassay.protocols.hume.study import FAMILIES, Defect, Family, PracticeItem
+from embassay.randomness import draw_random_bytes
+from embassay.records import LoadedDataset
 
 BINS = 5
 """Equal-width bins of a gold score that a sample of pairs is spread over (spec hume 2.1)."""
@@ -39,7 +39,9 @@ def seeded_order(ids: Sequence[str], seed: int, *names: str) -> list[int]:
     True
     """
     # A hash of each id and not a shuffle, so that another item in the file moves no other's place.
-    return sorted(range(len(ids)), key=lambda place: (random_bytes(8, seed, *names, ids[place]), ids[place]))
+    return sorted(
+        range(len(ids)), key=lambda place: (draw_random_bytes(8, seed, *names, ids[place]), ids[place])
+    )
 
 
 def draw_equally_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int) -> PoolPositions:
@@ -72,7 +74,7 @@ def draw_gold_groups(
     with enough items go first. Raises DataError for fewer than two clusters or too few items for two of each.
     """
     members = _members_by_name(ids, labels, seed, "cluster")
-    wanted = min(groups or _count_groups(n, len(members)), len(members))
+    wanted = min(groups or _choose_cluster_count(n, len(members)), len(members))
     if wanted < 2 or n < 2 * wanted or sum(len(held) > 1 for held in members.values()) < 2:
         raise DataError(
             f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to group.",
@@ -91,7 +93,7 @@ def draw_gold_groups(
     return PoolPositions(taken, (f"{len(taken)} items, not {n}: {why}",) if len(taken) < n else ())
 
 
-def by_bins(
+def draw_pairs_by_score_bin(
     ids: Sequence[str], scores: Sequence[float], texts: Sequence[Sequence[str]], n: int, seed: int
 ) -> PoolPositions:
     """`n` pairs spread evenly over 5 equal-width bins of the gold score, between its lowest and its highest.
@@ -110,7 +112,7 @@ def by_bins(
     taken = [
         place
         for number, held in sorted(bins.items())
-        for place in _take_fresh(held, texts, places[number], used)
+        for place in _take_pairs_with_fresh_texts(held, texts, places[number], used)
     ]
     even = n // BINS
     short = [str(number + 1) for number in range(BINS) if places.get(number, 0) < min(even, n)]
@@ -148,7 +150,7 @@ def draw_relevant(gains: Mapping[str, float], upto: int, seed: int, query: str) 
     return tuple(sorted(order, key=lambda document: -gains[document])[:upto])
 
 
-def _count_groups(n: int, clusters: int) -> int:
+def _choose_cluster_count(n: int, clusters: int) -> int:
     fitting = [wanted for wanted in GROUPS if wanted <= clusters and n % wanted == 0]
     # A small sample, drawn to try things out, has fewer clusters rather than one item of each.
     return min(fitting[0] if fitting else GROUPS[0], n // 2)
@@ -162,7 +164,9 @@ def _members_by_name(ids: Sequence[str], names: Sequence[str], seed: int, what: 
     return members
 
 
-def _take_fresh(held: Sequence[int], texts: Sequence[Sequence[str]], n: int, used: set[str]) -> list[int]:
+def _take_pairs_with_fresh_texts(
+    held: Sequence[int], texts: Sequence[Sequence[str]], n: int, used: set[str]
+) -> list[int]:
     """`n` of a bin, those first that share no text with a pair taken before; `used` grows."""
     taken: list[int] = []
     for place in held:
@@ -187,7 +191,7 @@ class SampledItem:
     def text(self) -> str:
         """What is looked for in training data: the text, the pair in either order, or the query."""
         if "text1" in self.payload:
-            return pair_text(self.payload["text1"], self.payload["text2"])
+            return join_pair_text(self.payload["text1"], self.payload["text2"])
         return str(self.payload.get("text") or self.payload["query"])
 
     @property
@@ -208,21 +212,21 @@ class SampledTask:
     """
 
     items: tuple[SampledItem, ...]
-    practice: tuple[Practice, ...] = ()
+    practice: tuple[PracticeItem, ...] = ()
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     about_gold: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
 
 
-def pair_text(one: str, other: str) -> str:
+def join_pair_text(one: str, other: str) -> str:
     """Two texts as one, the same in either order.
 
-    >>> pair_text("b", "a")
+    >>> join_pair_text("b", "a")
     'a\\nb'
     """
     # A pair is the same pair in either order.
-    return "\n".join(sorted((one, other), key=compared_text))
+    return "\n".join(sorted((one, other), key=normalise_text_for_comparison))
 
 
 def count_note(number: int, what: str, then: str) -> tuple[str, ...]:
@@ -235,10 +239,10 @@ def count_note(number: int, what: str, then: str) -> tuple[str, ...]:
     return (f"{number} {what if number == 1 else plural} {then}",) if number else ()
 
 
-def compared_text(text: str) -> str:
+def normalise_text_for_comparison(text: str) -> str:
     """A text as it is compared: composed, without regard to case and to runs of white space.
 
-    >>> compared_text("  A  Cat\\n") == compared_text("a cat")
+    >>> normalise_text_for_comparison("  A  Cat\\n") == normalise_text_for_comparison("a cat")
     True
     """
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
@@ -252,7 +256,7 @@ def find_first_copies(texts: Sequence[str]) -> list[int]:
     """
     first: dict[str, int] = {}
     for place, text in enumerate(texts):
-        first.setdefault(compared_text(text), place)
+        first.setdefault(normalise_text_for_comparison(text), place)
     return list(first.values())
 
 
@@ -264,7 +268,7 @@ def find_contradicted_texts(texts: Sequence[str], labels: Sequence[str]) -> froz
     """
     seen: dict[str, set[str]] = {}
     for text, label in zip(texts, labels, strict=True):
-        seen.setdefault(compared_text(text), set()).add(label)
+        seen.setdefault(normalise_text_for_comparison(text), set()).add(label)
     return frozenset(text for text, golds in seen.items() if len(golds) > 1)
 
 
@@ -282,28 +286,28 @@ TRAIN, TEST = "train", "test"
 class OpenedTask:
     """One task to draw: data in one shape and one language. `lang` is ISO 639-3, `own_lang` as the data write it."""
 
-    request: TaskRequest
+    request: TaskSampleRequest
     family: Family
     shape: str
     lang: str
     own_lang: str
-    data: Loaded[Any]
+    data: LoadedDataset[Any]
     trained: tuple[str, ...] = ()
     """Texts that models may train on, besides the training side of a classification."""
     drawn_from: str = ""
     """The split of a table that the items are from; empty where it has none."""
 
 
-def open_tasks(request: TaskRequest) -> Iterator[OpenedTask]:
+def open_tasks(request: TaskSampleRequest) -> Iterator[OpenedTask]:
     """Every task that a request is for: by family and language. Raises UsageError where it is for none."""
     dataset = open_dataset(request.data, mapping=request.map, split=request.split, grades=request.grades)
     families = request.family or _find_families(request, dataset)
     for family in families:
         shape = _task_shape(request, family, dataset)
-        yield from _by_language(request, family, shape, dataset)
+        yield from _open_tasks_by_language(request, family, shape, dataset)
 
 
-def _find_families(request: TaskRequest, dataset: Dataset) -> list[Family]:
+def _find_families(request: TaskSampleRequest, dataset: Dataset) -> list[Family]:
     """Those that the data are meant for, else all whose columns they have."""
     meant = dataset.tasks_in("hume")
     families = [family for family in FAMILIES if _possible_shapes(request, family, dataset)]
@@ -316,7 +320,7 @@ def _find_families(request: TaskRequest, dataset: Dataset) -> list[Family]:
     return families
 
 
-def _task_shape(request: TaskRequest, family: Family, dataset: Dataset) -> str:
+def _task_shape(request: TaskSampleRequest, family: Family, dataset: Dataset) -> str:
     shapes = _possible_shapes(request, family, dataset)
     if not shapes:
         lacking = min((dataset.missing(shape) for shape in _wanted_shapes(request, family)), key=len)
@@ -327,7 +331,7 @@ def _task_shape(request: TaskRequest, family: Family, dataset: Dataset) -> str:
     return shapes[0]
 
 
-def _possible_shapes(request: TaskRequest, family: Family, dataset: Dataset) -> list[str]:
+def _possible_shapes(request: TaskSampleRequest, family: Family, dataset: Dataset) -> list[str]:
     """The shapes of a family that the dataset can give; a classification needs rows to train on."""
     return [
         shape
@@ -341,36 +345,38 @@ def has_training_rows(dataset: Dataset) -> bool:
     return not dataset.missing("classification") and TRAIN in _find_splits(dataset, "classification")
 
 
-def _wanted_shapes(request: TaskRequest, family: Family) -> tuple[str, ...]:
+def _wanted_shapes(request: TaskSampleRequest, family: Family) -> tuple[str, ...]:
     if family == "reranking" and request.negatives:
         return ("reranking",) if request.negatives == "lists" else ("retrieval",)
     return SHAPES[family]
 
 
-def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Dataset) -> Iterator[OpenedTask]:
+def _open_tasks_by_language(
+    request: TaskSampleRequest, family: Family, shape: str, dataset: Dataset
+) -> Iterator[OpenedTask]:
     tested, drawn_from = _test_rows(request, shape, dataset)
     subsets = tested.subsets(shape)
     # Data that do not say their language are in the one that was asked for.
     if request.lang and len(subsets) == 1 and set(subsets) <= {"und", ""}:
         subsets = {"und": next(iter(subsets.values()))}
-    wanted = {iso_639_3(lang) for lang in request.lang}
+    wanted = {convert_to_iso_639_3(lang) for lang in request.lang}
     stated = list(subsets) == ["und"] and len(wanted) == 1
     for own, subset in subsets.items():
-        lang = next(iter(wanted)) if stated else iso_639_3(own)
+        lang = next(iter(wanted)) if stated else convert_to_iso_639_3(own)
         if wanted and lang not in wanted:
             continue
         trained = _training_texts(request, shape, dataset, own, len(subsets) > 1)
         yield OpenedTask(
             request, family, shape, lang, "" if len(subsets) == 1 else own, subset.load(shape), trained, drawn_from
         )  # fmt: skip
-    if missing := sorted(wanted - {iso_639_3(own) for own in subsets}) if not stated else []:
+    if missing := sorted(wanted - {convert_to_iso_639_3(own) for own in subsets}) if not stated else []:
         raise UsageError(
             f"{dataset.name} has no items in {', '.join(missing)}.",
-            mend=f"It has {', '.join(iso_639_3(own) for own in subsets)}.",
+            mend=f"It has {', '.join(convert_to_iso_639_3(own) for own in subsets)}.",
         )
 
 
-def _test_rows(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Dataset, str]:
+def _test_rows(request: TaskSampleRequest, shape: str, dataset: Dataset) -> tuple[Dataset, str]:
     """The rows of the split `test`, where there are such and no split was asked for; and the name of the split."""
     if request.split or shape == "classification":
         return dataset, request.split or TEST
@@ -380,7 +386,7 @@ def _test_rows(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Data
 
 
 def _training_texts(
-    request: TaskRequest, shape: str, dataset: Dataset, sub: str, several: bool
+    request: TaskSampleRequest, shape: str, dataset: Dataset, sub: str, several: bool
 ) -> tuple[str, ...]:
     """The texts of the split `train` of the same table, and of the data given to compare with."""
     texts: list[str] = []
@@ -396,7 +402,7 @@ def _compared_texts(dataset: Dataset, shape: str) -> list[str]:
     """Every text of a dataset as items are compared: pairs in either order, queries without their documents."""
     data = dataset.load("labelled" if shape == "classification" else shape).data
     if shape == "pairs":
-        return [pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
+        return [join_pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
     if shape == "reranking":
         return [query for queries in data.queries for query in queries]
     if shape == "retrieval":
@@ -416,7 +422,7 @@ def _rows_of_split(dataset: Dataset, shape: str, split: str) -> Dataset:
     return replace(dataset, parts={**dataset.parts, shape: rows})
 
 
-def count_empty_texts(loaded: Loaded[Any], shape: str) -> int:
+def count_empty_texts(loaded: LoadedDataset[Any], shape: str) -> int:
     """How many documents of a corpus are empty; texts of the other shapes never are."""
     if shape != "retrieval":
         return 0

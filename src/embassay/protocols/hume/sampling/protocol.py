@@ -10,39 +10,44 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data import open_dataset
-from embassay.data.catalogue.miniature import DatasetAmounts, choose_shape, count_items, write_miniature
+from embassay.data.catalogue.miniature import (
+    DatasetAmounts,
+    choose_dataset_shape,
+    count_dataset_items,
+    write_miniature_dataset,
+)
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.sampling.draws import (
     draw_classification,
     draw_clustering,
-    draw_from_corpus,
-    draw_from_lists,
     draw_pairs,
+    draw_queries_from_corpus,
+    draw_queries_from_lists,
     draw_reranking,
-    take_whole,
+    take_all_items,
 )
 from embassay.protocols.hume.sampling.options import (
     QUESTIONS,
     SEED,
     SampleRequest,
-    TaskRequest,
-    check_mapping,
+    TaskSampleRequest,
+    check_sampling_config,
+    complete_rating_scale,
     describe_group_number,
     guideline_version,
     hash_guidelines,
     label_choices,
     make_guidelines,
-    scale_of,
 )
 from embassay.protocols.hume.sampling.pools import (
     OpenedTask,
     SampledItem,
     SampledTask,
-    compared_text,
     count_empty_texts,
     count_note,
+    join_pair_text,
+    normalise_text_for_comparison,
     open_tasks,
-    pair_text,
     seeded_order,
 )
 from embassay.protocols.hume.study import (
@@ -55,10 +60,10 @@ from embassay.protocols.hume.study import (
     StudyFolder,
     StudyTask,
     content_hash,
-    read_rows,
+    read_jsonl_rows,
     write_study,
 )
-from embassay.protocols.kernel.absentees import find_absent_dataset, is_here
+from embassay.protocols.kernel.absentees import find_absent_dataset, is_dataset_available
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import Hear, split_words
 from embassay.search.fusion import Shingle, shingles
@@ -118,8 +123,8 @@ def describe_defects(rows: Sequence[GoldRow] | Sequence[SampledItem]) -> tuple[s
 
 def describe_study_defects(folder: StudyFolder, task: str) -> tuple[str, ...]:
     """What is wrong with the items of a task, in words, for its scores. Reads `gold.jsonl`."""
-    ids = {item.id for item in folder.items_of(task)}
-    return describe_defects([row for _, row in read_rows(folder.path / GOLD, GoldRow) if row.id in ids])
+    ids = {item.id for item in folder.select_task_items(task)}
+    return describe_defects([row for _, row in read_jsonl_rows(folder.path / GOLD, GoldRow) if row.id in ids])
 
 
 def _mark_defects(item: SampledItem, leaked: bool) -> SampledItem:
@@ -159,7 +164,7 @@ def find_training_twins(
     having: dict[Shingle, list[int]] = defaultdict(list)
     sizes: list[int] = []
     for place, text in enumerate(texts):
-        same[compared_text(text)].append(place)
+        same[normalise_text_for_comparison(text)].append(place)
         # Fewer than three words have no run of three: these must be the same text.
         near = shingles(text) if len(split_words(text)) > 2 else frozenset()
         sizes.append(len(near))
@@ -167,19 +172,19 @@ def find_training_twins(
             having[key].append(place)
     by_place: dict[int, TrainingTwin] = {}
     for number, other in enumerate(trained):
-        for place in same.get(compared_text(other), ()):
-            _keep_better(by_place, place, TrainingTwin(number, 1.0))
+        for place in same.get(normalise_text_for_comparison(other), ()):
+            _keep_closest_twin(by_place, place, TrainingTwin(number, 1.0))
         theirs = shingles(other)
         # Only items that share a run are counted, so that millions of training rows stay cheap.
         for place, common in Counter(place for key in theirs for place in having.get(key, ())).items():
             similarity = common / (sizes[place] + len(theirs) - common)
             # Two texts of the same words in other writing are near, not the same: below 1.
             if similarity >= threshold:
-                _keep_better(by_place, place, TrainingTwin(number, min(similarity, 0.999)))
+                _keep_closest_twin(by_place, place, TrainingTwin(number, min(similarity, 0.999)))
     return dict(sorted(by_place.items()))
 
 
-def _keep_better(twins: dict[int, TrainingTwin], place: int, twin: TrainingTwin) -> None:
+def _keep_closest_twin(twins: dict[int, TrainingTwin], place: int, twin: TrainingTwin) -> None:
     if place not in twins or twin.similarity > twins[place].similarity:
         twins[place] = twin
 
@@ -197,7 +202,7 @@ def without_leaked(data: Any, shape: str, trained: Sequence[str]) -> tuple[Any, 
 
 def _texts_of_data(data: Any, shape: str) -> list[str]:
     if shape == "pairs":
-        return [pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
+        return [join_pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
     if shape == "reranking":
         return [queries[0] for queries in data.queries]
     return list(data.queries.texts if shape == "retrieval" else data.texts)
@@ -206,16 +211,36 @@ def _texts_of_data(data: Any, shape: str) -> list[str]:
 def _take_rows(data: Any, kept: Sequence[int]) -> Any:
     """The rows at these positions, in every column."""
 
-    def of(column: Sequence[Any]) -> tuple[Any, ...]:
+    def select_column_values(column: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(column[place] for place in kept)
 
     if isinstance(data, ScoredPairs):
-        return ScoredPairs(of(data.ids), of(data.first), of(data.second), data.scores[list(kept)])
+        return ScoredPairs(
+            select_column_values(data.ids),
+            select_column_values(data.first),
+            select_column_values(data.second),
+            data.scores[list(kept)],
+        )
     if isinstance(data, RerankingSet):
-        return RerankingSet(of(data.ids), of(data.queries), of(data.candidates), of(data.relevance))
+        return RerankingSet(
+            select_column_values(data.ids),
+            select_column_values(data.queries),
+            select_column_values(data.candidates),
+            select_column_values(data.relevance),
+        )
     if isinstance(data, RetrievalSet):
-        return replace(data, queries=Documents(of(data.queries.ids), of(data.queries.texts)))
-    return LabelledTexts(of(data.ids), of(data.texts), of(data.labels), of(data.sets))
+        return replace(
+            data,
+            queries=Documents(
+                select_column_values(data.queries.ids), select_column_values(data.queries.texts)
+            ),
+        )
+    return LabelledTexts(
+        select_column_values(data.ids),
+        select_column_values(data.texts),
+        select_column_values(data.labels),
+        select_column_values(data.sets),
+    )
 
 
 LONG = 5000
@@ -243,7 +268,7 @@ class SampledStudy:
         return f"<study {self.study.name}: {len(self.items)} items; {asked}>"
 
 
-class NothingAtHand(DataError):
+class NoSuiteDataAvailable(DataError):
     """None of the sets of a suite is on this machine."""
 
 
@@ -271,7 +296,7 @@ def sample_study(
     called = name or (Path(out).resolve().name if out is not None else "study")
     several = [datasets] if isinstance(datasets, str | Path) else datasets
     tasks = [{"data": str(data), "family": list(families), **settings} for data in several]
-    drawn = draw_study(check_mapping({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
+    drawn = draw_study(check_sampling_config({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
     if out is not None:
         write_study(Path(out), drawn.study, drawn.items, drawn.gold)
     return drawn
@@ -290,7 +315,7 @@ def draw_study(
     left_out: list[str] = []
     pools = [pool for task in request.tasks for pool in _open_dataset_tasks(task, left_out)]
     if not pools:
-        raise NothingAtHand(
+        raise NoSuiteDataAvailable(
             f"nothing from the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
             mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it."
         )  # fmt: skip
@@ -301,7 +326,7 @@ def draw_study(
     about: dict[str, tuple[str, ...]] = {}
     for pool, name in zip(pools, names, strict=True):
         try:
-            drawn = _check_drawn(pool, _draw_pool(pool, request.seed, limit, hear), limit)
+            drawn = _check_drawn(pool, _draw_task_items(pool, request.seed, limit, hear), limit)
         except DataError as error:
             if (pool.request.family and not pool.request.suite) or len(left_out) + 1 == len(pools):
                 raise
@@ -330,23 +355,23 @@ def write_miniatures(request: SampleRequest, folder: Path) -> tuple[SampleReques
     names of these sets. The study of it can be counted and priced, and is for nobody to answer."""
     tasks, names = [], []
     for task in request.tasks:
-        there = not task.suite or is_here(task.data, open_dataset)
+        there = not task.suite or is_dataset_available(task.data, open_dataset)
         absent = None if there else find_absent_dataset(task.data)
         if absent is None:
             tasks.append(task)
             continue
-        whole = count_items(absent.record, absent.langs)
-        ranks = choose_shape(absent.record) in ("retrieval", "reranking")
+        whole = count_dataset_items(absent.record, absent.langs)
+        ranks = choose_dataset_shape(absent.record) in ("retrieval", "reranking")
         share = min(1.0, MINIATURE / (whole.other if ranks and whole.other else whole.main))
         other = whole.other * share if ranks else min(whole.other, MINIATURE)
         size = DatasetAmounts(whole.main * share, other)
-        path = write_miniature(absent.record, absent.langs, size, folder)
+        path = write_miniature_dataset(absent.record, absent.langs, size, folder)
         tasks.append(task.model_copy(update={"data": str(path)}))
         names.append(absent.record.name)
     return request.model_copy(update={"tasks": tasks}), names
 
 
-def _open_dataset_tasks(task: TaskRequest, left_out: list[str]) -> list[OpenedTask]:
+def _open_dataset_tasks(task: TaskSampleRequest, left_out: list[str]) -> list[OpenedTask]:
     """The tasks of a dataset; of a suite those that are there, the others are said."""
     try:
         return list(open_tasks(task))
@@ -357,21 +382,21 @@ def _open_dataset_tasks(task: TaskRequest, left_out: list[str]) -> list[OpenedTa
         return []
 
 
-def _draw_pool(pool: OpenedTask, seed: int, limit: int | None, hear: Hear) -> SampledTask:
+def _draw_task_items(pool: OpenedTask, seed: int, limit: int | None, hear: Hear) -> SampledTask:
     request, data, left = pool.request, pool.data.data, 0
     if request.drop_leaked:
         data, left = without_leaked(data, pool.shape, pool.trained)
     if not len(data):
         return SampledTask((), notes=("all texts are also in the training data",))
     if request.whole:
-        return take_whole(_as_lists(data), limit)
+        return take_all_items(_require_candidate_lists(data), limit)
     drawn = _sample_family(pool, data, request.size(pool.family, limit), seed, hear)
     return replace(
         drawn, notes=(*drawn.notes, *count_note(left, "text", "also in the training data left out"))
     )
 
 
-def _as_lists(data: Any) -> Any:
+def _require_candidate_lists(data: Any) -> Any:
     """The data; UsageError for a corpus, which is no annotated set: nobody has said which documents were shown."""
     if isinstance(data, RetrievalSet):
         raise UsageError(
@@ -384,12 +409,14 @@ def _as_lists(data: Any) -> Any:
 def _sample_family(pool: OpenedTask, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
     request = pool.request
     if pool.family == "sts":
-        return draw_pairs(data, scale_of(request.scale), request, n, seed)
+        return draw_pairs(data, complete_rating_scale(request.scale), request, n, seed)
     if pool.family == "clustering":
         return draw_clustering(data, request, n, seed)
     if pool.family == "reranking":
         asked, negatives = (
-            draw_from_corpus(data, hear) if pool.shape == "retrieval" else draw_from_lists(data)
+            draw_queries_from_corpus(data, hear)
+            if pool.shape == "retrieval"
+            else draw_queries_from_lists(data)
         )
         return draw_reranking(asked, negatives, request, n, seed)
     if pool.shape == "classification":
@@ -425,7 +452,7 @@ def _check_drawn(pool: OpenedTask, drawn: SampledTask, limit: int | None) -> Sam
 def _make_task(pool: OpenedTask, name: str, drawn: SampledTask) -> StudyTask:
     request = pool.request
     labels = label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
-    scale = scale_of(request.scale) if pool.family == "sts" else None
+    scale = complete_rating_scale(request.scale) if pool.family == "sts" else None
     told = request.give_k and pool.family == "clustering"
     groups = len({item.gold for item in drawn.items}) if told else None
     guide = request.guidelines and request.guidelines + (

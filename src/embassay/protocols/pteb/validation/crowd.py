@@ -27,20 +27,20 @@ from typing import Any, Literal
 
 from embassay.data.rows import LIKE, Row, escape_formula, find_nearest_name, unescape_formula
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json
-from embassay.protocols.kernel.tables import format_counted, format_csv_sheet
+from embassay.limits import parse_bounded_json
+from embassay.protocols.kernel.tables import format_count_with_noun, format_csv_sheet
 from embassay.protocols.pteb.options import BatchOptions, SubmissionFilters
 from embassay.protocols.pteb.validation.raters import read_rating
 from embassay.protocols.pteb.validation.study import RATERS, Study
 from embassay.protocols.wordings.pairs import (
     RatedPair,
-    by_language,
+    group_by_language,
     make_rating_sheet,
     open_rating_table,
     read_cell,
-    write_ratings,
+    write_rating_table,
 )
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import slugify_name, write_atomic
 
 Platform = Literal["mturk", "prolific"]
@@ -76,7 +76,7 @@ def draw_batches(items: Sequence[RatedPair], how: BatchOptions, seed: int) -> li
     """
     pairs = sorted(
         (item for item in items if not item.is_dummy),
-        key=lambda item: random_bytes(8, seed, "crowd", item.pair_id),
+        key=lambda item: draw_random_bytes(8, seed, "crowd", item.pair_id),
     )
     pairs = pairs[: how.pilot] if how.pilot else pairs[how.after_pilot :]
     if not pairs:
@@ -92,18 +92,18 @@ def draw_batches(items: Sequence[RatedPair], how: BatchOptions, seed: int) -> li
 def write_batches(study: Study, platform: Platform, how: BatchOptions, out: Path) -> list[Path]:
     """Write what a platform takes, a file per language, with instructions; where they are."""
     written = []
-    for lang, items in by_language(study.items).items():
+    for lang, items in group_by_language(study.items).items():
         made = draw_batches(items, how, study.seed)
         name = f"{platform}-{slugify_name(lang)}{f'-{PILOT}' if how.pilot else ''}"
         shown = [
             make_rating_sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)
         ]
-        rows = _hit_rows(shown) if platform == "mturk" else _point_rows(shown)
+        rows = _make_hit_rows(shown) if platform == "mturk" else _make_task_group_rows(shown)
         written.append(_write_rows(out / f"{name}.csv", rows))
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
     if platform == "mturk":
         largest = how.batch + max(
-            sum(item.is_dummy for item in batch) for batch in by_language(study.items).values()
+            sum(item.is_dummy for item in batch) for batch in group_by_language(study.items).values()
         )
         write_atomic(out / "mturk.html", _render_hit_layout(largest, instructions))
         written.append(out / "mturk.html")
@@ -113,7 +113,7 @@ def write_batches(study: Study, platform: Platform, how: BatchOptions, out: Path
     return written
 
 
-def read_crowd(
+def read_crowd_ratings(
     files: Iterable[Path],
     items: Mapping[str, RatedPair],
     filters: SubmissionFilters,
@@ -132,7 +132,7 @@ def read_crowd(
         # Of MTurk a row is a submission; of Prolific all rows of a person are.
         sizes = Counter(unescape_formula(_read_cell(row, PERSON)) for row in rows)
         for row in rows:
-            _take_row(row, people, items, filters, kept, by_key, sizes)
+            _collect_row_ratings(row, people, items, filters, kept, by_key, sizes)
     kept.rows = list(by_key.values())
     return kept
 
@@ -142,7 +142,7 @@ def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
     source = open_rating_table(path)
     columns = source.columns()
     if any(ANNOTATOR.fullmatch(name) for name in columns):
-        yield from _report_rows(path, source.rows(columns), filters)
+        yield from _read_report_rows(path, source.rows(columns), filters)
         return
     turk = _find_column(columns, ("Input.pair_1",))
     if not _find_column(columns, PERSON) or not (turk or _find_column(columns, PAIR)):
@@ -167,7 +167,7 @@ def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
     yield from source.rows(columns)
 
 
-def _report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilters) -> Iterator[Row]:
+def _read_report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilters) -> Iterator[Row]:
     """The rows of a task builder's report, one for each person who answered.
 
     DataError for a report without the pairs' ids, and for one with several questions: which is the rating?
@@ -205,30 +205,31 @@ def _read_cell(row: Row, names: Sequence[str]) -> str:
     return "" if column is None else read_cell(row, column)
 
 
-def write_kept(path: Path, kept: CrowdRatings) -> None:
+def write_kept_ratings(path: Path, kept: CrowdRatings) -> None:
     """The ratings that count as a rating file, which `validate score` reads. DataError where there are none: an empty
     file would take the place of what was collected before."""
     if not kept.rows:
         raise DataError(
             "No rating is left", expected="ratings that count",
-            found=", ".join(f"{format_counted(n, 'row')}: {reason}" for reason, n in kept.left_out.items()) or "none",
+            found=", ".join(f"{format_count_with_noun(n, 'row')}: {reason}" for reason,
+                n in kept.left_out.items()) or "none",
             mend="Relax the filters, or give the files of this study. Nothing was written."
         )  # fmt: skip
-    write_ratings(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
+    write_rating_table(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
 
 
-def _take_row(
+def _collect_row_ratings(
     row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, RatedPair], filters: SubmissionFilters,
     kept: CrowdRatings, by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
 ) -> None:  # fmt: skip
     person = unescape_formula(_read_cell(row, PERSON))
     if not person:
         raise DataError("the row has no participant", path=row.path, line=row.line, mend="Delete the line.")
-    rated, submission = list(_rated_pairs(row, items, filters)), Submission.of(row)
+    rated, submission = list(_read_rated_pairs(row, items, filters)), Submission.of(row)
     if people is not None and person not in people:
         kept.left_out["not among the submissions"] += 1
         return
-    about = submission.with_export(people[person]) if people is not None else submission
+    about = submission.merge_export(people[person]) if people is not None else submission
     if reason := about.reason(
         len(rated) if _find_column(row.cells, ("WorkerId",)) else sizes[person], filters
     ):
@@ -249,7 +250,7 @@ def _take_row(
             by_key[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
 
 
-def _rated_pairs(
+def _read_rated_pairs(
     row: Row, items: Mapping[str, RatedPair], filters: SubmissionFilters
 ) -> Iterator[tuple[RatedPair, float]]:
     """The pairs of a row with their ratings; blank ones are not rated."""
@@ -257,7 +258,7 @@ def _rated_pairs(
     places = [(name, f"{RATING}{name.rpartition('_')[2]}") for name in names] or [
         (_find_column(row.cells, PAIR) or PAIR[0], filters.rating)
     ]
-    told = _with_task_answers(row)
+    told = _expand_crowd_form_answers(row)
     for column, rating in places:
         pair = unescape_formula(read_cell(row, column))
         if not pair:
@@ -272,24 +273,24 @@ def _rated_pairs(
             yield items[pair], value
 
 
-def _with_task_answers(row: Row) -> Row:
+def _expand_crowd_form_answers(row: Row) -> Row:
     """The row with the answers of a `crowd-form` as columns of their own: it writes one list of one object."""
     text = read_cell(row, TASK_ANSWERS)
     if not text:
         return row
     try:
-        document = bounded_json(text)
+        document = parse_bounded_json(text)
         answers = dict(document[0] if isinstance(document, list) else document)
     except (ValueError, TypeError, IndexError):
         raise DataError(
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
             expected='a list with one object, [{"rating_1": 4}]', mend="Give the results as downloaded."
         ) from None  # fmt: skip
-    cells = {f"Answer.{name}": _plain_choice(answer) for name, answer in answers.items()}
+    cells = {f"Answer.{name}": _read_radio_choice(answer) for name, answer in answers.items()}
     return Row(row.path, row.line, {**row.cells, **cells})
 
 
-def _plain_choice(value: Any) -> Any:
+def _read_radio_choice(value: Any) -> Any:
     """A choice of radio buttons is an object of booleans: the one that is true."""
     if isinstance(value, Mapping):
         return next((name for name, chosen in value.items() if chosen is True), "")
@@ -319,7 +320,7 @@ class Submission:
         cells = {name.strip(): str(value or "").strip() for name, value in row.cells.items()}
         return cls(status, _parse_seconds(row), cells)
 
-    def with_export(self, exported: Submission) -> Submission:
+    def merge_export(self, exported: Submission) -> Submission:
         """With what the export of submissions says, where that is more than the row of ratings does."""
         told = exported.seconds if exported.seconds is not None else self.seconds
         return Submission(exported.status or self.status, told, {**self.cells, **exported.cells})
@@ -391,7 +392,7 @@ def _join_submissions(before: Submission | None, now: Submission) -> Submission:
     return Submission(now.status, math.fsum(told) if told else None, {**before.cells, **now.cells})
 
 
-def _hit_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def _make_hit_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """A row per HIT; one that is shorter than the others has empty places."""
     most = max(map(len, shown))
     rows = []
@@ -405,7 +406,7 @@ def _hit_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, An
     return rows
 
 
-def _point_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def _make_task_group_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """A row per pair and batch, the batch as a task group."""
     return [
         {"META_TASK_GROUP_ID": f"batch-{number}", "META_pair_id": pair["pair_id"], "META_lang": pair["lang"],

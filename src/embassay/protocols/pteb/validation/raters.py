@@ -36,13 +36,13 @@ from embassay.protocols.wordings.pairs import (
 from embassay.randomness import make_generator
 from embassay.runs.folder import write_atomic
 from embassay.stats import Estimate, percentile_interval, resample_means, stratified_means, wilson
-from embassay.stats.resampling import count_rows, draw_resamples
+from embassay.stats.resampling import count_drawn_rows, draw_resamples
 
 Fate = Literal["kept", "cleared", "rejected"]
 
 
 @dataclass(frozen=True)
-class Rating:
+class RaterRating:
     """What one rater said of one pair, from 0 to 5; of a language model, its estimate."""
 
     pair_id: str
@@ -52,7 +52,7 @@ class Rating:
 
 
 @dataclass(frozen=True)
-class Decisions:
+class InspectorDecisions:
     """What the inspector wrote down: a rating of their own per pair, and raters cleared or rejected with the reason."""
 
     inspected: Mapping[str, float]
@@ -60,14 +60,14 @@ class Decisions:
     rejected: Mapping[str, str]
 
 
-NO_DECISIONS = Decisions({}, {}, {})
+NO_DECISIONS = InspectorDecisions({}, {}, {})
 
 
 @dataclass(frozen=True)
 class FlaggedRating:
     """A rating to be inspected: why, and what the models said of the pair."""
 
-    rating: Rating
+    rating: RaterRating
     reasons: tuple[str, ...]
     estimates: Mapping[str, float]
 
@@ -98,19 +98,19 @@ class CheckedRatings:
     """The ratings that count, what is to be inspected, and every rater's verdict. `not_inspected` are flagged pairs
     that the inspector has not rated yet."""
 
-    kept: tuple[Rating, ...]
+    kept: tuple[RaterRating, ...]
     flags: tuple[FlaggedRating, ...]
     raters: tuple[RaterVerdict, ...]
     not_inspected: tuple[str, ...]
 
 
 def check_ratings(
-    ratings: Sequence[Rating],
+    ratings: Sequence[RaterRating],
     items: Mapping[str, RatedPair],
     rules: RatingRules,
     *,
-    estimates: Iterable[Rating] = (),
-    decisions: Decisions = NO_DECISIONS,
+    estimates: Iterable[RaterRating] = (),
+    decisions: InspectorDecisions = NO_DECISIONS,
 ) -> CheckedRatings:
     """Apply the five steps to the ratings of pairs and dummies alike. `items` is the key by pair id.
 
@@ -123,7 +123,7 @@ def check_ratings(
         FlaggedRating(rating, reasons, by_rater.get(rating.pair_id, {}))
         for rating in ratings
         if (
-            reasons := _inspection_reasons(
+            reasons := _list_inspection_reasons(
                 rating, items[rating.pair_id], by_rater.get(rating.pair_id, {}), rules
             )
         )
@@ -140,60 +140,62 @@ def check_ratings(
     )
 
 
-def fails_dummy(rating: Rating, item: RatedPair, rules: RatingRules) -> bool:
+def is_failed_dummy(rating: RaterRating, item: RatedPair, rules: RatingRules) -> bool:
     """Whether this is a dummy rated too far from what is expected (step 1)."""
-    return item.expected is not None and _are_apart(rating.value, item.expected, rules.dummy_tolerance)
+    return item.expected is not None and _are_ratings_apart(
+        rating.value, item.expected, rules.dummy_tolerance
+    )
 
 
-def _inspection_reasons(
-    rating: Rating, item: RatedPair, estimates: Mapping[str, float], rules: RatingRules
+def _list_inspection_reasons(
+    rating: RaterRating, item: RatedPair, estimates: Mapping[str, float], rules: RatingRules
 ) -> tuple[str, ...]:
     """Why a rating is to be inspected (steps 1 to 3); a dummy that passes never is."""
     if item.expected is not None:
-        far = fails_dummy(rating, item, rules)
+        far = is_failed_dummy(rating, item, rules)
         return (f"a dummy, expected {item.expected:g}",) if far else ()
     far_from = [
         f"{judge} estimates {value:g}"
         for judge, value in estimates.items()
-        if _are_apart(rating.value, value, rules.deviation)
+        if _are_ratings_apart(rating.value, value, rules.deviation)
     ]
     return (*far_from, *((f"rated {rules.low:g} or lower",) if rating.value <= rules.low else ()))
 
 
-def _is_far(flag: FlaggedRating, rules: RatingRules, decisions: Decisions) -> bool:
+def _is_far_from_all(flag: FlaggedRating, rules: RatingRules, decisions: InspectorDecisions) -> bool:
     """Whether the rating is far both from the inspector's and from every model's (step 5); not where one of the two
     is missing."""
     inspected = decisions.inspected.get(flag.rating.pair_id)
     if inspected is None or not flag.estimates:
         return False
     others = (inspected, *flag.estimates.values())
-    return all(_are_apart(flag.rating.value, other, rules.deviation) for other in others)
+    return all(_are_ratings_apart(flag.rating.value, other, rules.deviation) for other in others)
 
 
-def _are_apart(a: float, b: float, limit: float) -> bool:
+def _are_ratings_apart(a: float, b: float, limit: float) -> bool:
     """Whether two ratings differ by more than `limit`; the last bits of 4.2 - 2.2 do not count."""
     return abs(a - b) > limit + 1e-9
 
 
 def _judge_rater(
     rater: str,
-    ratings: Sequence[Rating],
+    ratings: Sequence[RaterRating],
     flags: Sequence[FlaggedRating],
     items: Mapping[str, RatedPair],
     rules: RatingRules,
-    decisions: Decisions,
+    decisions: InspectorDecisions,
 ) -> RaterVerdict:
     own = [rating for rating in ratings if rating.rater_id == rater]
     langs = tuple(dict.fromkeys(items[rating.pair_id].lang for rating in own))
     # A rater owes only the languages that they rated in.
     due = [item for item in items.values() if item.lang in langs]
     dummies = [rating for rating in own if items[rating.pair_id].is_dummy]
-    failed = [rating for rating in dummies if fails_dummy(rating, items[rating.pair_id], rules)]
+    failed = [rating for rating in dummies if is_failed_dummy(rating, items[rating.pair_id], rules)]
     flagged = [flag for flag in flags if flag.rating.rater_id == rater]
     far = tuple(
         flag.rating.pair_id
         for flag in flagged
-        if not items[flag.rating.pair_id].is_dummy and _is_far(flag, rules, decisions)
+        if not items[flag.rating.pair_id].is_dummy and _is_far_from_all(flag, rules, decisions)
     )
     fate, reason = _decide_rater(rater, failed, far, items, rules, decisions)
     return RaterVerdict(
@@ -213,11 +215,11 @@ def _judge_rater(
 
 def _decide_rater(
     rater: str,
-    failed: Sequence[Rating],
+    failed: Sequence[RaterRating],
     far: Sequence[str],
     items: Mapping[str, RatedPair],
     rules: RatingRules,
-    decisions: Decisions,
+    decisions: InspectorDecisions,
 ) -> tuple[Fate, str]:
     """Step 5. The inspector's word stands above the rules, and both are told."""
     counts = [
@@ -269,33 +271,36 @@ class LanguageResult:
     reason: str = ""
 
 
-def conclude_languages(
-    kept: Sequence[Rating], items: Iterable[RatedPair], raters: Sequence[RaterVerdict], rules: RatingRules, *,
+def summarise_language_ratings(
+    kept: Sequence[RaterRating], items: Iterable[RatedPair], raters: Sequence[RaterVerdict], rules: RatingRules, *,
     per_pair: int, seed: int
 ) -> tuple[LanguageResult, ...]:  # fmt: skip
     """Every language in the order of the study, then all of them. `per_pair` ratings of each pair were asked for."""
     pairs = [item for item in items if not item.is_dummy]
     langs = list(dict.fromkeys(item.lang for item in pairs))
-    table = {lang: _Ratings(lang, kept, pairs, raters, per_pair) for lang in langs}
+    table = {lang: _RatingTable(lang, kept, pairs, raters, per_pair) for lang in langs}
     results = [
-        _conclude_language(ratings, _mean_rating(ratings, seed), rules, seed) for ratings in table.values()
+        _summarise_language(ratings, _estimate_mean_rating(ratings, seed), rules, seed)
+        for ratings in table.values()
     ]
     if not results:
         return ()
-    whole = _Ratings("", kept, pairs, raters, per_pair)
+    whole = _RatingTable("", kept, pairs, raters, per_pair)
     return (
         *results,
-        _conclude_language(whole, _mean_of_means(list(table.values()), results, seed), rules, seed, results),
+        _summarise_language(
+            whole, _estimate_mean_of_languages(list(table.values()), results, seed), rules, seed, results
+        ),
     )
 
 
-class _Ratings:
+class _RatingTable:
     """The ratings of one language (all: "") as a table, a row per rater and a column per pair, NaN where missing."""
 
     def __init__(
         self,
         lang: str,
-        kept: Sequence[Rating],
+        kept: Sequence[RaterRating],
         pairs: Sequence[RatedPair],
         raters: Sequence[RaterVerdict],
         per_pair: int,
@@ -319,7 +324,7 @@ class _Ratings:
         )
 
     @property
-    def too_few(self) -> str:
+    def too_few_reason(self) -> str:
         """Why there is no verdict; empty where enough pairs have a rating."""
         pairs = len(self.rated)
         missing = pairs - int(self.rated.sum())
@@ -328,14 +333,14 @@ class _Ratings:
         return f"{missing} of {pairs} pairs have no valid rating (over {MOST_LOST:.0%}, so no verdict)"
 
 
-def _conclude_language(
-    ratings: _Ratings,
+def _summarise_language(
+    ratings: _RatingTable,
     mean: Estimate | None,
     rules: RatingRules,
     seed: int,
     results: Sequence[LanguageResult] = (),
 ) -> LanguageResult:
-    reason = ratings.too_few
+    reason = ratings.too_few_reason
     open_langs = [result.lang for result in results if result.accepted is None]
     if open_langs:
         reason = f"no verdict on {', '.join(open_langs)}"
@@ -355,15 +360,15 @@ def _conclude_language(
         mean=None if reason else mean,
         median=median(ratings.values) if ratings.values else None,
         share=wilson(high / n, n) if n else None,
-        alpha=_alpha_estimate(ratings, seed),
-        rating_counts=_count_values(ratings.values),
-        pair_counts=_count_values(ratings.pair_means.tolist()),
+        alpha=_estimate_alpha(ratings, seed),
+        rating_counts=_count_rating_values(ratings.values),
+        pair_counts=_count_rating_values(ratings.pair_means.tolist()),
         accepted=accepted,
         reason=reason,
     )
 
 
-def _mean_rating(ratings: _Ratings, seed: int) -> Estimate | None:
+def _estimate_mean_rating(ratings: _RatingTable, seed: int) -> Estimate | None:
     values = ratings.pair_means
     if len(values) < 2:
         return None if not len(values) else Estimate(float(values[0]), n=1, method="one pair")
@@ -372,8 +377,8 @@ def _mean_rating(ratings: _Ratings, seed: int) -> Estimate | None:
     return Estimate(float(values.mean()), *percentile_interval(draws), len(values), method)
 
 
-def _mean_of_means(
-    tables: Sequence[_Ratings], results: Sequence[LanguageResult], seed: int
+def _estimate_mean_of_languages(
+    tables: Sequence[_RatingTable], results: Sequence[LanguageResult], seed: int
 ) -> Estimate | None:
     means = [result.mean for result in results]
     if any(mean is None for mean in means):
@@ -387,7 +392,7 @@ def _mean_of_means(
     return Estimate(value, *percentile_interval(draws), sum(result.rated for result in results), method)
 
 
-def _alpha_estimate(ratings: _Ratings, seed: int) -> Estimate | None:
+def _estimate_alpha(ratings: _RatingTable, seed: int) -> Estimate | None:
     value = krippendorff_alpha(ratings.table)
     # Only pairs with two ratings or more enter alpha.
     twice = int(((~np.isnan(ratings.table)).sum(axis=0) > 1).sum())
@@ -397,7 +402,7 @@ def _alpha_estimate(ratings: _Ratings, seed: int) -> Estimate | None:
     rng = _make_generator(seed, f"{ratings.lang} alpha")
     draws = np.concatenate(
         [
-            np.asarray(krippendorff_alpha(ratings.table, counts=count_rows(rows)))
+            np.asarray(krippendorff_alpha(ratings.table, counts=count_drawn_rows(rows)))
             for rows in draw_resamples(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
@@ -405,7 +410,7 @@ def _alpha_estimate(ratings: _Ratings, seed: int) -> Estimate | None:
     return Estimate(float(value), *percentile_interval(draws), twice, method)
 
 
-def _count_values(values: Sequence[float]) -> tuple[int, ...]:
+def _count_rating_values(values: Sequence[float]) -> tuple[int, ...]:
     # Halves upward; `round` would take them to the even number.
     nearest = [math.floor(value + 0.5) for value in values]
     return tuple(nearest.count(rating) for rating in CLASSES)
@@ -421,7 +426,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 
 
 @dataclass(frozen=True)
-class RatedRow:
+class RatingFileRow:
     """A row of a rating file: a rating from 0 to 5, or None where the cell is blank; `texts` as in the file, () where
     it has none."""
 
@@ -434,7 +439,7 @@ class RatedRow:
     line: int
 
 
-def read_ratings(path: Path) -> list[RatedRow]:
+def read_ratings(path: Path) -> list[RatingFileRow]:
     """The rows of a rating file, blank ratings included; rows without anything are passed over.
 
     CSV may be separated by commas, semicolons or tabs, and write 3,5 for 3.5: spreadsheets of half of Europe do.
@@ -467,7 +472,7 @@ def read_rating(row: Row, column: str) -> float | None:
     return value
 
 
-def _read_rated_row(row: Row, texts: Sequence[str]) -> RatedRow:
+def _read_rated_row(row: Row, texts: Sequence[str]) -> RatingFileRow:
     pair_id, rater_id = (
         unescape_formula(read_cell(row, "pair_id")),
         unescape_formula(read_cell(row, "rater_id")),
@@ -479,20 +484,20 @@ def _read_rated_row(row: Row, texts: Sequence[str]) -> RatedRow:
                 mend="Fill it in as in the file that was sent out."
             )  # fmt: skip
     meanings = tuple(unescape_formula(str(row.cells.get(column) or "")) for column in texts)
-    return RatedRow(
+    return RatingFileRow(
         pair_id, rater_id, read_rating(row, "rating"), meanings, read_cell(row, "ts"), row.path, row.line
     )
 
 
 def collect_ratings(
     files: Iterable[Path], items: Mapping[str, RatedPair], *, estimates: bool = False
-) -> list[Rating]:
+) -> list[RaterRating]:
     """The ratings in the files; blank ones are not rated and left out. Of `estimates` the rater is a language model.
 
     DataError, with file and line, for a pair that the study does not have, texts that are not those of the pair, and a
     pair that one rater rated twice.
     """
-    by_pair: dict[tuple[str, str], RatedRow] = {}
+    by_pair: dict[tuple[str, str], RatingFileRow] = {}
     for path in files:
         for row in read_ratings(path):
             _check_pair(row, items, estimates=estimates)
@@ -508,13 +513,15 @@ def collect_ratings(
                 )  # fmt: skip
             by_pair[key] = row
     return [
-        Rating(row.pair_id, row.rater_id, row.rating, row.ts)
+        RaterRating(row.pair_id, row.rater_id, row.rating, row.ts)
         for row in by_pair.values()
         if row.rating is not None
     ]
 
 
-def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapping[str, RatedPair]) -> None:
+def check_decisions(
+    decisions: InspectorDecisions, ratings: Sequence[RaterRating], items: Mapping[str, RatedPair]
+) -> None:
     """UsageError for a pair or rater in the inspector's file that the study does not know."""
     raters = {rating.rater_id for rating in ratings}
     for what, names, known in (
@@ -530,7 +537,7 @@ def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapp
                 )
 
 
-def _check_pair(row: RatedRow, items: Mapping[str, RatedPair], *, estimates: bool) -> None:
+def _check_pair(row: RatingFileRow, items: Mapping[str, RatedPair], *, estimates: bool) -> None:
     item = items.get(row.pair_id)
     if item is None:
         raise DataError(
@@ -558,7 +565,7 @@ DECISION_COLUMNS = ("pair_id", "rater_id", "inspection", "decision", "reason")
 DECISIONS = ("clear", "reject")
 
 
-def read_decisions(path: Path) -> Decisions:
+def read_decisions(path: Path) -> InspectorDecisions:
     """Read a CSV or JSON Lines file with the columns `pair_id` and `inspection` (the inspector's rating from 0 to 5),
     and `rater_id`, `decision` (clear or reject) and `reason` in rows about a rater; other columns are passed over.
 
@@ -581,7 +588,7 @@ def read_decisions(path: Path) -> Decisions:
                 )  # fmt: skip
             inspected[pair_id] = value
         _read_decision(row, decided)
-    return Decisions(inspected, decided["clear"], decided["reject"])
+    return InspectorDecisions(inspected, decided["clear"], decided["reject"])
 
 
 def _read_decision(row: Row, decided: dict[str, dict[str, str]]) -> None:
@@ -619,13 +626,13 @@ INSPECTION_COLUMNS = tuple(_INSPECTION_COLUMNS_IN_WORDS.split())
 reject) and `reason` are about the rater."""
 
 
-def keep_list(path: Path, flags: Sequence[FlaggedRating], items: Mapping[str, RatedPair]) -> int:
+def update_inspection_list(path: Path, flags: Sequence[FlaggedRating], items: Mapping[str, RatedPair]) -> int:
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
-    header, rows, delimiter = _read_list(path)
+    header, rows, delimiter = _read_inspection_list(path)
     listed = {(row.get("pair_id", ""), unescape_formula(row.get("rater_id", ""))) for row in rows}
     new = [
-        _flag_row(flag, items[flag.rating.pair_id])
+        _make_flag_row(flag, items[flag.rating.pair_id])
         for flag in flags
         if (flag.rating.pair_id, flag.rating.rater_id) not in listed
     ]
@@ -637,7 +644,7 @@ def keep_list(path: Path, flags: Sequence[FlaggedRating], items: Mapping[str, Ra
     return len(new)
 
 
-def _read_list(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
+def _read_inspection_list(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
     """Header, rows and separator of the list as it is."""
     if not path.exists():
         return [], [], ","
@@ -647,7 +654,7 @@ def _read_list(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
     return columns, rows, source.delimiter if isinstance(source, DelimitedTable) else ","
 
 
-def _flag_row(flag: FlaggedRating, item: RatedPair) -> dict[str, Any]:
+def _make_flag_row(flag: FlaggedRating, item: RatedPair) -> dict[str, Any]:
     return {
         "pair_id": item.pair_id,
         "rater_id": escape_formula(flag.rating.rater_id),

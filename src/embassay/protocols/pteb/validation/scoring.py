@@ -16,46 +16,53 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.outcome import current_time, describe_spending
 from embassay.protocols.kernel.quantities import (
+    JudgeAssistedMean,
     JudgeBias,
-    Quantity,
     biases_table,
-    estimate_quantity,
+    estimate_judge_assisted_mean,
     measure_biases,
     quantities_table,
 )
-from embassay.protocols.kernel.tables import ColumnTable, format_counted, number, text, whole, write_tables
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    format_count_with_noun,
+    make_number_column,
+    make_whole_number_column,
+    text,
+    write_tables,
+)
 from embassay.protocols.pteb.judging import forecast_ratings
 from embassay.protocols.pteb.options import RatingOptions
-from embassay.protocols.pteb.paraphrasing import judge_prompt
-from embassay.protocols.pteb.ratings import Asking, Judge, Pair, check_named, rate_pairs
+from embassay.protocols.pteb.paraphrasing import load_judge_prompt
+from embassay.protocols.pteb.ratings import Judge, Pair, RatingInstructions, check_judge_specs, rate_pairs
 from embassay.protocols.pteb.validation.raters import (
     CLASSES,
     FILE,
     NO_DECISIONS,
     CheckedRatings,
     LanguageResult,
+    RaterRating,
     RaterVerdict,
-    Rating,
     check_decisions,
     check_ratings,
     collect_ratings,
-    conclude_languages,
-    keep_list,
     read_decisions,
+    summarise_language_ratings,
+    update_inspection_list,
 )
 from embassay.protocols.pteb.validation.study import Study
-from embassay.protocols.wordings.pairs import RatedPair, make_rating_sheet, write_ratings
+from embassay.protocols.wordings.pairs import RatedPair, make_rating_sheet, write_rating_table
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, hardware_facts, list_versions, slugify_name
-from embassay.runs.forecast import Forecast, Forecasts
-from embassay.runs.spending import Spending
+from embassay.runs.forecast import CellForecast, RunForecast
+from embassay.runs.spending import RunSpendingJournal
 from embassay.stats import Estimate
 from embassay.systems.remote import Ledger
 
 ESTIMATES = "estimates"
 
 
-def estimate_ratings(
+def rate_pairs_by_models(
     study: Study,
     judges: Sequence[str],
     *,
@@ -72,54 +79,54 @@ def estimate_ratings(
     """
     paths = []
     for judge in _open_judges(study, judges):
-        with judge.with_kept_answers(ledger, cache) as chat:
-            rows, pairs = _pairs_for_judge(study, chat.name)
+        with judge.open_with_kept_answers(ledger, cache) as chat:
+            rows, pairs = _list_pairs_for_judge(study, chat.name)
             with opening.charge_calls(ledger, chat.name):
-                ratings = rate_pairs(chat, pairs, _make_asking(study, options), hear)
+                ratings = rate_pairs(chat, pairs, _make_rating_instructions(study, options), hear)
         path = study.path / ESTIMATES / f"{slugify_name(chat.name)}.csv"
-        write_ratings(
+        write_rating_table(
             path, [{**row, "rating": rating.value} for row, rating in zip(rows, ratings, strict=True)]
         )
         paths.append(path)
     return paths
 
 
-def forecast_estimates(
+def forecast_model_ratings(
     study: Study,
     judges: Sequence[str],
     *,
     cache: Path | None = None,
     options: RatingOptions = RatingOptions(),  # noqa: B008 - frozen
-) -> Forecasts:
+) -> RunForecast:
     """What the estimates will take beyond the answers that are kept; nothing is sent."""
     costs = []
     for judge in _open_judges(study, judges):
         name = judge.open().name
-        _, pairs = _pairs_for_judge(study, name)
-        head = Forecast("validation", "", name, len(pairs), 0, 0)
-        costs.append(forecast_ratings(head, judge, pairs, _make_asking(study, options), cache))
-    return Forecasts(tuple(costs))
+        _, pairs = _list_pairs_for_judge(study, name)
+        head = CellForecast("validation", "", name, len(pairs), 0, 0)
+        costs.append(forecast_ratings(head, judge, pairs, _make_rating_instructions(study, options), cache))
+    return RunForecast(tuple(costs))
 
 
 def _open_judges(study: Study, specs: Sequence[str]) -> list[Judge]:
-    check_named(specs)
+    check_judge_specs(specs)
     # Of both texts together: the model reads them in one question.
     longest = max(len(f"{item.text}{item.text2}".encode()) for item in study.items)
     return [Judge(spec, longest) for spec in dict.fromkeys(specs)]
 
 
-def _pairs_for_judge(study: Study, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
+def _list_pairs_for_judge(study: Study, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
     """The pairs as a judge sees them, with the rows they are from."""
     # In an order of its own and with the sides drawn, exactly as a person gets them.
     rows = make_rating_sheet(study.items, judge, study.seed)
     return rows, [(row["text"], row["text2"]) for row in rows]
 
 
-def _make_asking(study: Study, options: RatingOptions) -> Asking:
-    return Asking(judge_prompt().text, options, study.seed)
+def _make_rating_instructions(study: Study, options: RatingOptions) -> RatingInstructions:
+    return RatingInstructions(load_judge_prompt().text, options, study.seed)
 
 
-def estimate_files(study: Study) -> list[Path]:
+def list_estimate_files(study: Study) -> list[Path]:
     """The estimates that the study's folder has."""
     folder = study.path / ESTIMATES
     return sorted(folder.iterdir()) if folder.is_dir() else []
@@ -130,7 +137,7 @@ TOTAL = "Total"
 VERDICTS = {True: "accepted", False: "rejected", None: "no verdict"}
 
 
-def make_rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iterator[Result]:
+def make_rating_result_rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iterator[Result]:
     """The results: per language (`subset` and `lang`) and of all together (both empty; `mul` as `lang`).
 
     `mean_rating` and `median_rating` are on the scale of 0 to 5; `share_at_threshold`, `ratings` and `pairs` (variant
@@ -139,19 +146,21 @@ def make_rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iter
     for result in results:
         none = result.reason or "no rating counts"
         accepted = None if result.accepted is None else float(result.accepted)
-        yield _make_row(result, system, seed, "mean_rating", result.mean, none)
-        median = _plain_estimate(result.median, result.ratings, "over ratings")
-        yield _make_row(result, system, seed, "median_rating", median, none)
-        yield _make_row(result, system, seed, "share_at_threshold", result.share, none)
+        yield _make_language_row(result, system, seed, "mean_rating", result.mean, none)
+        median = _make_plain_estimate(result.median, result.ratings, "over ratings")
+        yield _make_language_row(result, system, seed, "median_rating", median, none)
+        yield _make_language_row(result, system, seed, "share_at_threshold", result.share, none)
         undefined = "no pair has two ratings, or all ratings are the same"
-        yield _make_row(result, system, seed, "alpha", result.alpha, undefined)
-        rule = _plain_estimate(accepted, result.rated, "the rules of the study")
-        yield _make_row(result, system, seed, "accepted", rule, none)
+        yield _make_language_row(result, system, seed, "alpha", result.alpha, undefined)
+        rule = _make_plain_estimate(accepted, result.rated, "the rules of the study")
+        yield _make_language_row(result, system, seed, "accepted", rule, none)
         for measure, counts in (("ratings", result.rating_counts), ("pairs", result.pair_counts)):
             for grade, count in zip(CLASSES, counts, strict=True):
                 n = sum(counts)
-                share = _plain_estimate(count / n if n else None, n, "nearest whole number, halves upward")
-                yield _make_row(result, system, seed, measure, share, none, f"rating={grade}")
+                share = _make_plain_estimate(
+                    count / n if n else None, n, "nearest whole number, halves upward"
+                )
+                yield _make_language_row(result, system, seed, measure, share, none, f"rating={grade}")
 
 
 def make_tables(
@@ -163,7 +172,9 @@ def make_tables(
     yield _make_raters_table(raters)
 
 
-def corrected_rows(found: Sequence[JudgedLanguage], system: str, seed: int) -> Iterator[Result]:
+def make_corrected_mean_rows(
+    found: Sequence[CorrectedLanguageMean], system: str, seed: int
+) -> Iterator[Result]:
     """`mean_corrected` of each judge (variant) and language."""
     for language in found:
         mean = language.mean
@@ -174,7 +185,7 @@ def corrected_rows(found: Sequence[JudgedLanguage], system: str, seed: int) -> I
         yield Result(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
 
 
-def corrected_tables(found: Sequence[JudgedLanguage]) -> Iterator[ColumnTable]:
+def make_corrected_tables(found: Sequence[CorrectedLanguageMean]) -> Iterator[ColumnTable]:
     """`corrected_judges` and `judge_bias`."""
     named = [(f"{language.judge}, {language.lang or TOTAL}", language) for language in found]
     title = "Mean ratings by people and judge"
@@ -190,7 +201,7 @@ def describe_verdict(result: LanguageResult, results: Sequence[LanguageResult]) 
     return f"{sum(other.accepted is True for other in langs)} of {len(langs)} accepted"
 
 
-def _make_row(
+def _make_language_row(
     result: LanguageResult,
     system: str,
     seed: int,
@@ -209,7 +220,7 @@ def _make_row(
 _LANG = text("lang", lambda result: result.lang or TOTAL)
 
 
-class ClassCounts(NamedTuple):
+class RatingClassCounts(NamedTuple):
     """How many ratings or pairs of a language are in each class."""
 
     lang: str
@@ -219,13 +230,15 @@ class ClassCounts(NamedTuple):
 
 def _make_table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
     return ColumnTable.of(
-        "pteb_table11", "PTEB table 11: human validation", results, _LANG, whole("n_pairs", "rated"),
-        whole("n_incomplete", "incomplete"), whole("n_ratings", "ratings"), whole("raters"),
-        whole("raters_rejected", "rejected"), number("mean_similarity", "mean.value"),
-        number("ci_low", "mean.low"), number("ci_high", "mean.high"),
-        number("median_similarity", "median"), number("share_at_threshold", "share.value"),
-        number("alpha", "alpha.value"), number("alpha_low", "alpha.low"),
-        number("alpha_high", "alpha.high"), text("verdict", lambda result: describe_verdict(result, results)),
+        "pteb_table11", "PTEB table 11: human validation", results, _LANG, make_whole_number_column("n_pairs", "rated"),
+        make_whole_number_column("n_incomplete", "incomplete"),
+        make_whole_number_column("n_ratings", "ratings"), make_whole_number_column("raters"),
+        make_whole_number_column("raters_rejected", "rejected"), make_number_column("mean_similarity", "mean.value"),
+        make_number_column("ci_low", "mean.low"), make_number_column("ci_high", "mean.high"),
+        make_number_column("median_similarity", "median"), make_number_column("share_at_threshold", "share.value"),
+        make_number_column("alpha", "alpha.value"), make_number_column("alpha_low", "alpha.low"),
+        make_number_column("alpha_high", "alpha.high"),
+        text("verdict", lambda result: describe_verdict(result, results)),
         text("reason"),
         note=f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean "
         "of the languages; medians are over ratings; alpha is Krippendorff's, ordinal.",
@@ -234,18 +247,19 @@ def _make_table_11(results: Sequence[LanguageResult], threshold: float) -> Colum
 
 def _make_distribution_table(results: Sequence[LanguageResult]) -> ColumnTable:
     rows = [
-        ClassCounts(result.lang, what, counts)
+        RatingClassCounts(result.lang, what, counts)
         for result in results
         for what, counts in (("ratings", result.rating_counts), ("pairs", result.pair_counts))
     ]
     return ColumnTable.of(
         "rating_distribution", "PTEB figure 6: ratings", rows, _LANG, text("of"),
-        *(whole(str(rating), partial(_find_count, place)) for place, rating in enumerate(CLASSES)),
+        *(make_whole_number_column(str(rating), partial(_read_class_count, place)) for place,
+            rating in enumerate(CLASSES)),
         note="Counted at the nearest whole number, halves rounded up; a pair's rating is the mean of its ratings.",
     )  # fmt: skip
 
 
-def _find_count(place: int, row: ClassCounts) -> int:
+def _read_class_count(place: int, row: RatingClassCounts) -> int:
     return row.counts[place]
 
 
@@ -253,29 +267,29 @@ def _make_raters_table(raters: Sequence[RaterVerdict]) -> ColumnTable:
     counts = ("ratings", "missing", "dummies_passed", "dummies_failed", "dummies_missing", "flagged")
     return ColumnTable.of(
         "raters", "Raters, and why any was rejected", raters, text("rater_id"),
-        text("lang", lambda rater: "; ".join(rater.langs)), *map(whole, counts),
-        whole("far", lambda rater: len(rater.far)), text("fate"), text("reason"),
+        text("lang", lambda rater: "; ".join(rater.langs)), *map(make_whole_number_column, counts),
+        make_whole_number_column("far", lambda rater: len(rater.far)), text("fate"), text("reason"),
     )  # fmt: skip
 
 
-def _plain_estimate(value: float | None, n: int, method: str) -> Estimate | None:
+def _make_plain_estimate(value: float | None, n: int, method: str) -> Estimate | None:
     return None if value is None else Estimate(value, n=n, method=method)
 
 
 @dataclass(frozen=True)
-class JudgedLanguage:
+class CorrectedLanguageMean:
     """The mean rating of all pairs of a language (all: ""), from people's ratings of some and a `judge`'s of all, and
     how far the judge lies above people by what it says."""
 
     lang: str
     judge: str
-    mean: Quantity
+    mean: JudgeAssistedMean
     off: tuple[JudgeBias, ...]
 
 
-def judged_languages(
-    study: Study, kept: Sequence[Rating], estimates: Sequence[Rating]
-) -> Iterator[JudgedLanguage]:
+def correct_means_by_judges(
+    study: Study, kept: Sequence[RaterRating], estimates: Sequence[RaterRating]
+) -> Iterator[CorrectedLanguageMean]:
     """For each judge that has rated more pairs than people have, and each language, then all pairs together.
 
     People's pairs are those with a rating that counts; a pair is the mean of its ratings.
@@ -295,13 +309,13 @@ def judged_languages(
             mine = np.array([float(np.mean(people[pair])) for pair in rated])
             # Pairs that the judge gave no number are a stratum by itself, which people's ratings tell.
             theirs, every = (np.array([values.get(pair, np.nan) for pair in some]) for some in (rated, ids))
-            mean = estimate_quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
+            mean = estimate_judge_assisted_mean("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
             # Of all languages together the judge may be off by language: those are the strata.
             spoken = {item.pair_id: item.lang for item in pairs}
             both = ~np.isnan(theirs)
             strata = [spoken[pair] for pair, is_known in zip(rated, both, strict=True) if is_known]
             off = measure_biases(mine[both], theirs[both], strata)
-            yield JudgedLanguage(lang, judge, mean, off)
+            yield CorrectedLanguageMean(lang, judge, mean, off)
 
 
 @dataclass(frozen=True)
@@ -309,11 +323,11 @@ class ScoredStudy:
     """A study with all its ratings: what was checked, the results per language and, last, of all, and warnings."""
 
     study: Study
-    ratings: tuple[Rating, ...]
+    ratings: tuple[RaterRating, ...]
     checked: CheckedRatings
     results: tuple[LanguageResult, ...]
     warnings: tuple[str, ...]
-    corrected: tuple[JudgedLanguage, ...] = ()
+    corrected: tuple[CorrectedLanguageMean, ...] = ()
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -330,47 +344,49 @@ def score_study(
     UsageError where nothing was rated, DataError with file and line for files that are not what they should be.
     """
     items = {item.pair_id: item for item in study.items}
-    ratings = collect_ratings(files or study.rater_files(), items)
+    ratings = collect_ratings(files or study.list_rater_files(), items)
     if not ratings:
         raise UsageError(
             f"There are no ratings for the study in {study.path}.",
             mend="Put the raters' files into for-raters/, or name them.",
         )
-    said = collect_ratings([*estimate_files(study), *estimates], items, estimates=True)
+    said = collect_ratings([*list_estimate_files(study), *estimates], items, estimates=True)
     listed = study.path / FILE
     file = decisions or (listed if listed.exists() else None)
     decided = read_decisions(file) if file else NO_DECISIONS
     check_decisions(decided, ratings, items)
     checked = check_ratings(ratings, items, study.rules, estimates=said, decisions=decided)
-    results = conclude_languages(
+    results = summarise_language_ratings(
         checked.kept, study.items, checked.raters, study.rules, per_pair=study.raters, seed=study.seed
     )
-    warnings = [*_study_warnings(study, checked, said, items), *_describe_doubts(results, study)]
-    corrected = tuple(judged_languages(study, checked.kept, said))
+    warnings = [*_list_study_warnings(study, checked, said, items), *_describe_verdict_doubts(results, study)]
+    corrected = tuple(correct_means_by_judges(study, checked.kept, said))
     return ScoredStudy(study, tuple(ratings), checked, results, tuple(warnings), corrected)
 
 
-def write_run(scored: ScoredStudy, *, command: str = "") -> RunFolder:
+def write_study_run(scored: ScoredStudy, *, command: str = "") -> RunFolder:
     """Write what came of the study into its folder, as a run folder that `embassay report` reads, with the list to
     inspect (`inspect.csv`) and all ratings with the key (`ratings.csv`)."""
     study = scored.study
     folder = RunFolder(study.path)
-    keep_list(study.path / FILE, scored.checked.flags, {item.pair_id: item for item in study.items})
+    update_inspection_list(
+        study.path / FILE, scored.checked.flags, {item.pair_id: item for item in study.items}
+    )
     found = [
-        *make_rows(scored.results, study.system, study.seed),
-        *corrected_rows(scored.corrected, study.system, study.seed),
+        *make_rating_result_rows(scored.results, study.system, study.seed),
+        *make_corrected_mean_rows(scored.corrected, study.system, study.seed),
     ]
     folder.write_results(found)
     write_tables(study.path, make_tables(scored.results, scored.checked.raters, study.rules.threshold))
     if scored.corrected:
-        write_tables(study.path, corrected_tables(scored.corrected))
-    write_ratings(study.path / "ratings.csv", _with_key(scored))
+        write_tables(study.path, make_corrected_tables(scored.corrected))
+    write_rating_table(study.path / "ratings.csv", _join_ratings_with_key(scored))
     folder.write_manifest(_make_manifest(scored, command, folder))
     return folder
 
 
-def _study_warnings(
-    study: Study, checked: CheckedRatings, estimates: Sequence[Rating], items: Mapping[str, RatedPair]
+def _list_study_warnings(
+    study: Study, checked: CheckedRatings, estimates: Sequence[RaterRating], items: Mapping[str, RatedPair]
 ) -> list[str]:
     judges = dict.fromkeys(rating.rater_id for rating in estimates)
     told = []
@@ -388,7 +404,7 @@ def _study_warnings(
         told.append(f"{len(checked.not_inspected)} flagged pairs are not inspected yet; see {FILE}.")
     blank = sum(rater.missing for rater in checked.raters)
     if blank:
-        told.append(f"Of the pairs given to raters, {format_counted(blank, 'rating')} left blank.")
+        told.append(f"Of the pairs given to raters, {format_count_with_noun(blank, 'rating')} left blank.")
     short = [
         lang
         for lang, facts in study.facts["languages"].items()
@@ -399,7 +415,7 @@ def _study_warnings(
     return told
 
 
-def _describe_doubts(results: Sequence[LanguageResult], study: Study) -> Iterator[str]:
+def _describe_verdict_doubts(results: Sequence[LanguageResult], study: Study) -> Iterator[str]:
     """What speaks against relying on a language's verdict."""
     for result in results:
         if not result.lang:
@@ -414,7 +430,7 @@ def _describe_doubts(results: Sequence[LanguageResult], study: Study) -> Iterato
             yield f"The raters of {result.lang} may agree no better than chance (alpha {result.alpha.point:.2f})."
 
 
-def _with_key(scored: ScoredStudy) -> list[dict[str, Any]]:
+def _join_ratings_with_key(scored: ScoredStudy) -> list[dict[str, Any]]:
     """All ratings, those of dummies and of rejected raters too, in the shared format; `text` is the original."""
     items = {item.pair_id: item for item in scored.study.items}
     return [
@@ -432,7 +448,7 @@ def _with_key(scored: ScoredStudy) -> list[dict[str, Any]]:
 def _make_manifest(scored: ScoredStudy, command: str, folder: RunFolder) -> dict[str, Any]:
     study, checked = scored.study, scored.checked
     previous = folder.read_manifest() or {}
-    with closing(Spending(folder.spending, current_time("milliseconds"))) as spending:
+    with closing(RunSpendingJournal(folder.spending_path, current_time("milliseconds"))) as spending:
         paid = describe_spending(spending, None)
     return {
         "embassay": __version__,
@@ -454,7 +470,7 @@ def _make_manifest(scored: ScoredStudy, command: str, folder: RunFolder) -> dict
         "versions": list_versions(),
         "cells": [],
         "study": study.facts,
-        "rules": study.rules.in_words(),
+        "rules": study.rules.describe_rules(),
         "raters": [asdict(rater) for rater in checked.raters],
         "languages": [
             {

@@ -16,21 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json, read_bounded
+from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.kernel.outcome import current_time
 from embassay.protocols.pteb.options import StudyPool
 from embassay.protocols.wordings.pairs import (
     SHOWN,
     RatedPair,
     RatingRules,
-    Sample,
-    by_language,
+    SampleSize,
+    group_by_language,
     list_candidates,
     make_rating_sheet,
-    parse_rules,
-    sample_items,
-    select_in_language,
-    write_ratings,
+    parse_rating_rules,
+    sample_rated_pairs,
+    select_candidates_in_language,
+    write_rating_table,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 from embassay.runs.folder import slugify_name, to_json, write_atomic
@@ -86,7 +86,7 @@ class Study:
         """The seed of the draw, and of the intervals."""
         return int(self.facts["sample"]["seed"])
 
-    def rater_files(self) -> list[Path]:
+    def list_rater_files(self) -> list[Path]:
         """The raters' files in the folder."""
         return sorted(path for path in (self.path / RATERS).iterdir() if path.suffix in (".csv", ".jsonl"))
 
@@ -95,7 +95,7 @@ def draw_study(
     of: ParaphraseSet,
     target: Path,
     drawing: StudyPool,
-    size: Sample,
+    size: SampleSize,
     rules: RatingRules,
     *,
     ending: str = "csv",
@@ -106,11 +106,11 @@ def draw_study(
         raise UsageError(
             f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
         )
-    source = _find_source(of, drawing.source)
+    source = _find_wording_source(of, drawing.source)
     pools = list_candidates(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
     langs = _choose_languages(pools, drawing.langs)
-    fit = {lang: select_in_language(pools[lang], lang, size) for lang in langs}
-    items = tuple(item for lang in langs for item in sample_items(fit[lang][0], lang, size))
+    fit = {lang: select_candidates_in_language(pools[lang], lang, size) for lang in langs}
+    items = tuple(item for lang in langs for item in sample_rated_pairs(fit[lang][0], lang, size))
     rules_text = to_json(rules.as_dict(), indent=1) + "\n"
     key = "".join(f"{to_json(item.as_dict())}\n" for item in items)
     facts = {
@@ -134,9 +134,9 @@ def draw_study(
         },
         "sha256": {"rules.json": _hash_text(rules_text), "key.jsonl": _hash_text(key)},
     }
-    _write_sheets(target, items, size, _hash_text(rules_text), ending)
+    _write_rating_sheets(target, items, size, _hash_text(rules_text), ending)
     write_atomic(target / "rules.json", rules_text)
-    write_atomic(target / "rules.md", _rules_page(rules, _hash_text(rules_text)))
+    write_atomic(target / "rules.md", _format_rules_page(rules, _hash_text(rules_text)))
     write_atomic(target / "key.jsonl", key)
     # Last, so that a folder with it is whole.
     write_atomic(target / "study.json", to_json(facts, indent=1) + "\n")
@@ -145,11 +145,11 @@ def draw_study(
 
 def read_study(path: Path) -> Study:
     """The study in a folder. DataError where there is none, and where rules or key are not what was sealed."""
-    facts = _read_facts(path / "study.json")
-    texts = {name: _read_sealed(path / name, seal) for name, seal in facts["sha256"].items()}
+    facts = _read_study_facts(path / "study.json")
+    texts = {name: _read_sealed_file(path / name, seal) for name, seal in facts["sha256"].items()}
     try:
-        rules = parse_rules(bounded_json(texts["rules.json"]))
-        rows = [bounded_json(line) for line in texts["key.jsonl"].split("\n") if line]
+        rules = parse_rating_rules(parse_bounded_json(texts["rules.json"]))
+        rows = [parse_bounded_json(line) for line in texts["key.jsonl"].split("\n") if line]
         items = tuple(
             RatedPair(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
         )
@@ -161,9 +161,9 @@ def read_study(path: Path) -> Study:
     return Study(path, facts, rules, items)
 
 
-def _read_facts(path: Path) -> dict[str, Any]:
+def _read_study_facts(path: Path) -> dict[str, Any]:
     try:
-        facts = bounded_json(read_bounded(path).decode("utf-8"))
+        facts = parse_bounded_json(read_bounded_file(path).decode("utf-8"))
         if (facts["format"], facts["schema"]) != (FORMAT, SCHEMA):
             raise ValueError(f"format {facts['format']} {facts['schema']}")
         return dict(facts)
@@ -174,9 +174,9 @@ def _read_facts(path: Path) -> dict[str, Any]:
         ) from error  # fmt: skip
 
 
-def _read_sealed(path: Path, seal: str) -> str:
+def _read_sealed_file(path: Path, seal: str) -> str:
     try:
-        text = read_bounded(path).decode("utf-8")
+        text = read_bounded_file(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("the study's file cannot be read", path=path, found=str(error)) from error
     if _hash_text(text) != seal:
@@ -188,7 +188,7 @@ def _read_sealed(path: Path, seal: str) -> str:
     return text
 
 
-def _find_source(of: ParaphraseSet, name: str) -> WordingSource:
+def _find_wording_source(of: ParaphraseSet, name: str) -> WordingSource:
     if name or not of.sources:
         return of.source(name)
     if len(of.sources) > 1:
@@ -219,11 +219,13 @@ def _count_items(items: Sequence[RatedPair], lang: str) -> dict[str, int]:
     }
 
 
-def _write_sheets(target: Path, items: Sequence[RatedPair], size: Sample, seal: str, ending: str) -> None:
-    for lang, of_lang in by_language(items).items():
+def _write_rating_sheets(
+    target: Path, items: Sequence[RatedPair], size: SampleSize, seal: str, ending: str
+) -> None:
+    for lang, of_lang in group_by_language(items).items():
         for number in range(1, size.raters + 1):
             rater = f"{lang}-rater{number}"
-            write_ratings(
+            write_rating_table(
                 target / RATERS / f"{slugify_name(rater)}.{ending}",
                 make_rating_sheet(of_lang, rater, size.seed),
                 columns=SHOWN,
@@ -231,8 +233,8 @@ def _write_sheets(target: Path, items: Sequence[RatedPair], size: Sample, seal: 
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
 
 
-def _rules_page(rules: RatingRules, seal: str) -> str:
-    lines = "\n".join(f"- {sentence}" for sentence in rules.in_words())
+def _format_rules_page(rules: RatingRules, seal: str) -> str:
+    lines = "\n".join(f"- {sentence}" for sentence in rules.describe_rules())
     return f"# Rules of this study, written down before anybody rated\n\n{lines}\n\nSeal: `{seal}`\n"
 
 

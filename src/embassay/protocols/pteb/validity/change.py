@@ -19,7 +19,12 @@ from embassay.errors import UsageError
 from embassay.protocols.pteb.drops import Score
 from embassay.stats import wilson
 from embassay.stats.few_labels import FEWEST, CorrectedMean, corrected_mean
-from embassay.stats.influence import LinearScore, linear_average_precision, linear_mean, linear_spearman
+from embassay.stats.influence import (
+    ScoreWithInfluence,
+    average_precision_with_influence,
+    mean_with_influence,
+    spearman_with_influence,
+)
 from embassay.stats.intervals import Estimate
 
 Floats = NDArray[np.float64]
@@ -40,7 +45,7 @@ MOST_LEFT_OUT = 1_000
 
 
 @dataclass(frozen=True)
-class RunUnits:
+class RunUnitValues:
     """The items of a task in every run: the number of the `item` (0 on), its value as it is written and paraphrased,
     and its gold where the score needs one; each (N,)."""
 
@@ -51,7 +56,7 @@ class RunUnits:
 
 
 @dataclass(frozen=True)
-class RatedItems:
+class RatedUnits:
     """Which units were rated, (n,), and the share of raters that call each valid, (n,); NaN where nobody could say."""
 
     unit: Ints
@@ -80,7 +85,7 @@ class ValidChange:
     reason: str = ""
 
 
-def valid_change(score: Score, units: RunUnits, ratings: RatedItems) -> ValidChange:
+def estimate_valid_change(score: Score, units: RunUnitValues, ratings: RatedUnits) -> ValidChange:
     """The change over valid units from a random sample of rated ones.
 
     Where somebody could not say, the value is of the others, and the interval covers that all of these are valid, and
@@ -90,27 +95,29 @@ def valid_change(score: Score, units: RunUnits, ratings: RatedItems) -> ValidCha
     if len(ratings.unit) != len(ratings.valid) or len(units.original) != n or len(units.paraphrased) != n:
         raise UsageError("Units and ratings do not match.", mend="Give one value per unit and per rating.")
     known = ~np.isnan(ratings.valid)
-    answered = RatedItems(ratings.unit[known], ratings.valid[known])
-    everything = _linear_change(score, units, np.ones(n))
+    answered = RatedUnits(ratings.unit[known], ratings.valid[known])
+    everything = _linearise_change(score, units, np.ones(n))
     count = len(answered.unit)
     if np.isnan(everything.value):
-        return _make_undefined(ratings, count, n, float("nan"), "the score is undefined on these items")
+        return _make_undefined_change(
+            ratings, count, n, float("nan"), "the score is undefined on these items"
+        )
     fewest = FEWEST_RANKED if score == "average precision" else FEWEST_RATED
     if count < fewest:
-        return _make_undefined(
+        return _make_undefined_change(
             ratings, count, n, everything.value, f"{count} rated; at least {fewest} are needed"
         )
     if answered.valid.sum() < FEWEST:
         reason = f"{answered.valid.sum():g} of {count} rated are valid; at least {FEWEST} are needed"
-        return _make_undefined(ratings, count, n, everything.value, reason)
+        return _make_undefined_change(ratings, count, n, everything.value, reason)
     main = _estimate_change(score, units, answered, everything)
     if main is None:
-        return _make_undefined(
+        return _make_undefined_change(
             ratings, count, n, everything.value, "the score is undefined on the valid ones"
         )
     ends = [main.ends()]
     if ratings.refused:
-        filled = (RatedItems(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0))
+        filled = (RatedUnits(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0))
         ends += [made.ends() for part in filled if (made := _estimate_change(score, units, part, everything))]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     value, whole = main.value.point, everything.value
@@ -121,21 +128,23 @@ def valid_change(score: Score, units: RunUnits, ratings: RatedItems) -> ValidCha
     return ValidChange(whole, valid, invalid, share, count, ratings.refused, n, main.effective)
 
 
-def _make_undefined(ratings: RatedItems, count: int, n: int, change: float, reason: str) -> ValidChange:
+def _make_undefined_change(
+    ratings: RatedUnits, count: int, n: int, change: float, reason: str
+) -> ValidChange:
     share = wilson(float(np.nanmean(ratings.valid)), count) if count else None
     return ValidChange(change, None, None, share, count, ratings.refused, n, reason=reason)
 
 
 def _estimate_change(
-    score: Score, units: RunUnits, ratings: RatedItems, everything: LinearScore
+    score: Score, units: RunUnitValues, ratings: RatedUnits, everything: ScoreWithInfluence
 ) -> CorrectedMean | None:
     rows = ratings.unit
     rated = _select_units(units, rows)
-    valid = _linear_change(score, rated, ratings.valid)
+    valid = _linearise_change(score, rated, ratings.valid)
     if np.isnan(valid.value):
         return None
     every = everything.value + everything.influence
-    people = _pseudo_values(score, rated, ratings.valid, valid)
+    people = _compute_pseudo_values(score, rated, ratings.valid, valid)
     moves = np.abs(everything.influence)
     far = float(moves[moves >= np.quantile(moves, FAR)].mean())
     center = float(every[rows].mean())
@@ -152,7 +161,9 @@ def _estimate_change(
     )
 
 
-def _pseudo_values(score: Score, rated: RunUnits, weight: Floats, whole: LinearScore) -> Floats:
+def _compute_pseudo_values(
+    score: Score, rated: RunUnitValues, weight: Floats, whole: ScoreWithInfluence
+) -> Floats:
     """What each rated unit says of the change over valid ones: n times that of all minus n - 1 times that of the
     others, or its linear part where there are many, (n,)."""
     n = len(weight)
@@ -162,27 +173,27 @@ def _pseudo_values(score: Score, rated: RunUnits, weight: Floats, whole: LinearS
     for place in np.flatnonzero(weight):
         others = weight.copy()
         others[place] = 0.0
-        without[place] = _linear_change(score, rated, others).value
+        without[place] = _linearise_change(score, rated, others).value
     return np.asarray(n * whole.value - (n - 1) * without)
 
 
-def _select_units(units: RunUnits, rows: Ints) -> RunUnits:
+def _select_units(units: RunUnitValues, rows: Ints) -> RunUnitValues:
     gold = None if units.gold is None else units.gold[rows]
-    return RunUnits(units.item[rows], units.original[rows], units.paraphrased[rows], gold)
+    return RunUnitValues(units.item[rows], units.original[rows], units.paraphrased[rows], gold)
 
 
-def _linear_change(score: Score, units: RunUnits, weight: Floats) -> LinearScore:
+def _linearise_change(score: Score, units: RunUnitValues, weight: Floats) -> ScoreWithInfluence:
     before, after = (
-        _linear_score(score, side, units.gold, weight) for side in (units.original, units.paraphrased)
+        _linearise_score(score, side, units.gold, weight) for side in (units.original, units.paraphrased)
     )
-    return LinearScore(after.value - before.value, after.influence - before.influence)
+    return ScoreWithInfluence(after.value - before.value, after.influence - before.influence)
 
 
-def _linear_score(score: Score, values: Floats, gold: Floats | None, weight: Floats) -> LinearScore:
+def _linearise_score(score: Score, values: Floats, gold: Floats | None, weight: Floats) -> ScoreWithInfluence:
     if score == "mean":
-        return linear_mean(values, weight)
+        return mean_with_influence(values, weight)
     if gold is None:
         raise UsageError(f"The {score} of similarities needs gold values.", mend="Give gold.")
     if score == "spearman":
-        return linear_spearman(values, gold, weight)
-    return linear_average_precision(gold, values, weight)
+        return spearman_with_influence(values, gold, weight)
+    return average_precision_with_influence(gold, values, weight)

@@ -9,14 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
-from embassay.protocols.pteb.conclusions import VALUES, item_values
+from embassay.protocols.kernel.tables import ColumnTable, make_number_column, make_whole_number_column, text
+from embassay.protocols.pteb.conclusions import VALUES, read_item_values
 from embassay.protocols.pteb.drops import SCORES, Score
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.pteb.validity.change import METHOD, RatedItems, RunUnits, ValidChange, valid_change
+from embassay.protocols.pteb.validity.change import (
+    METHOD,
+    RatedUnits,
+    RunUnitValues,
+    ValidChange,
+    estimate_valid_change,
+)
 from embassay.protocols.pteb.validity.sheet import Drawn, RatingGroup, RatingUnit, SheetRatings
 from embassay.protocols.wordings.scores import ORIGINAL
-from embassay.protocols.wordings.tables import signed_points
+from embassay.protocols.wordings.tables import make_signed_points_field
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.stats import Estimate
@@ -34,7 +40,7 @@ Changes = Mapping[tuple[str, str, str, str, str], float | None]
 """(task, dataset, language, paraphraser's label, system) -> the run's change."""
 
 
-class ValidLine(NamedTuple):
+class ValidChangeRow(NamedTuple):
     """What the ratings of a group say of a system. `change` is the run's own, on all paraphrases."""
 
     group: RatingGroup
@@ -67,7 +73,7 @@ class RatedRun:
     drawn: Mapping[RatingGroup, Drawn]
     ratings: Mapping[RatingGroup, SheetRatings]
 
-    def lines(self, rows: Sequence[Result]) -> list[ValidLine]:
+    def lines(self, rows: Sequence[Result]) -> list[ValidChangeRow]:
         """One for each rated group and system, after the means over datasets; `rows` are those of the run, for its
         changes. Baselines that ignore the text are left out."""
         changes = {
@@ -76,10 +82,10 @@ class RatedRun:
             if row.measure == "delta"
         }
         systems = [system.name for system in self.plan.systems if system.kind != "reference"]
-        lines = list(self._lines(changes, systems))
-        return [*_average_datasets(lines), *lines]
+        lines = list(self._list_group_changes(changes, systems))
+        return [*_average_over_datasets(lines), *lines]
 
-    def _lines(self, changes: Changes, systems: Sequence[str]) -> Iterator[ValidLine]:
+    def _list_group_changes(self, changes: Changes, systems: Sequence[str]) -> Iterator[ValidChangeRow]:
         done = {(cell.task, cell.dataset, cell.system, cell.variant) for cell in self.records if cell.done}
         counted = [source for source in self.sources if not source.is_control]
         for group, ratings in self.ratings.items():
@@ -91,35 +97,35 @@ class RatedRun:
                 where = (group.task, group.dataset, system)
                 if all((*where, variant) in done for variant in (ORIGINAL, *variants.values())):
                     change = changes.get((group.task, group.dataset, group.lang, label, system))
-                    yield self._line(group, system, label, change, ratings, variants)
+                    yield self._make_valid_change_row(group, system, label, change, ratings, variants)
 
-    def _line(
+    def _make_valid_change_row(
         self, group: RatingGroup, system: str, label: str, change: float | None, ratings: SheetRatings,
         variants: Mapping[int, str],
-    ) -> ValidLine:  # fmt: skip
-        order, units = self._units(group, system, variants)
+    ) -> ValidChangeRow:  # fmt: skip
+        order, units = self._read_unit_values(group, system, variants)
         place = {unit: row for row, unit in enumerate(order)}
         rated = [unit for unit in ratings.valid if unit in place]
         said = [ratings.valid[unit] for unit in rated]
         values = np.array([np.nan if answer is None else answer for answer in said], dtype=np.float64)
-        result = valid_change(
+        result = estimate_valid_change(
             SCORES[group.task],
             units,
-            RatedItems(np.array([place[unit] for unit in rated], dtype=np.int64), values),
+            RatedUnits(np.array([place[unit] for unit in rated], dtype=np.int64), values),
         )
-        return ValidLine(
-            group, system, label, change, _shift_change(result, change, SCORES[group.task]), ratings
+        return ValidChangeRow(
+            group, system, label, change, _anchor_to_run_change(result, change, SCORES[group.task]), ratings
         )
 
-    def _units(
+    def _read_unit_values(
         self, group: RatingGroup, system: str, variants: Mapping[int, str]
-    ) -> tuple[list[RatingUnit], RunUnits]:
+    ) -> tuple[list[RatingUnit], RunUnitValues]:
         """The units with a value on both sides, and their values."""
         measure, gold = VALUES[group.task]
         where = (group.task, group.dataset, system)
-        original = item_values(self.folder, where, ORIGINAL, measure)
-        golds = item_values(self.folder, where, ORIGINAL, gold) if gold else {}
-        runs = {seed: item_values(self.folder, where, name, measure) for seed, name in variants.items()}
+        original = read_item_values(self.folder, where, ORIGINAL, measure)
+        golds = read_item_values(self.folder, where, ORIGINAL, gold) if gold else {}
+        runs = {seed: read_item_values(self.folder, where, name, measure) for seed, name in variants.items()}
         table: list[tuple[RatingUnit, float, float, float]] = []
         for unit in self.drawn[group]:
             key = (group.lang, unit.item)
@@ -130,12 +136,12 @@ class RatedRun:
         columns = np.array([row[1:] for row in table], dtype=np.float64).reshape(-1, 3).T
         items = {item: number for number, item in enumerate(dict.fromkeys(row[0].item for row in table))}
         numbers = np.array([items[row[0].item] for row in table], dtype=np.int64)
-        return [row[0] for row in table], RunUnits(
+        return [row[0] for row in table], RunUnitValues(
             numbers, columns[0], columns[1], columns[2] if gold else None
         )
 
 
-def _shift_change(result: ValidChange, change: float | None, score: Score) -> ValidChange:
+def _anchor_to_run_change(result: ValidChange, change: float | None, score: Score) -> ValidChange:
     """With the run's own change, the mean over its runs, less what invalid paraphrases add; ends are cut at what a
     change can be."""
     if result.invalid is None or change is None:
@@ -149,9 +155,9 @@ def _shift_change(result: ValidChange, change: float | None, score: Score) -> Va
     return replace(result, valid=Estimate(value, low, high, n, METHOD), invalid=added)
 
 
-def _average_datasets(lines: Sequence[ValidLine]) -> Iterator[ValidLine]:
+def _average_over_datasets(lines: Sequence[ValidChangeRow]) -> Iterator[ValidChangeRow]:
     """Of several datasets of a task the mean of each system, where all have a value: one dataset's ratings are few."""
-    of_task: dict[tuple[str, str, str, str], list[ValidLine]] = {}
+    of_task: dict[tuple[str, str, str, str], list[ValidChangeRow]] = {}
     for line in lines:
         group = line.group
         of_task.setdefault((group.task, group.lang, group.source, line.system), []).append(line)
@@ -183,10 +189,12 @@ def _average_datasets(lines: Sequence[ValidLine]) -> Iterator[ValidLine]:
             all(part.ratings.is_drawn for part in parts),
         )
         group = RatingGroup(task, "", lang, source)
-        yield ValidLine(group, system, parts[0].variant, fmean(changes), average, ratings)
+        yield ValidChangeRow(group, system, parts[0].variant, fmean(changes), average, ratings)
 
 
-def valid_rows(lines: Sequence[ValidLine], langs: Mapping[str, str], seed: int) -> Iterator[Result]:
+def make_valid_change_rows(
+    lines: Sequence[ValidChangeRow], langs: Mapping[str, str], seed: int
+) -> Iterator[Result]:
     """The measures of each line; `langs` are the datasets' languages."""
     for line in lines:
         group, result = line.group, line.valid
@@ -210,17 +218,20 @@ def valid_rows(lines: Sequence[ValidLine], langs: Mapping[str, str], seed: int) 
         )
 
 
-def valid_table(lines: Sequence[ValidLine]) -> ColumnTable:
+def make_valid_change_table(lines: Sequence[ValidChangeRow]) -> ColumnTable:
     """`pteb_valid`."""
     return ColumnTable.of(
         "pteb_valid", "Change on valid paraphrases only, x 100, with 95% intervals", lines,
         text("task", "group.task"), text("dataset", "group.dataset"), text("language", "group.lang"),
-        text("paraphraser", "group.source"), text("system"), signed_points("change"),
-        *(signed_points(name, f"valid.valid.{end}") for name, end in VALID_ENDS),
-        *(signed_points(name, f"valid.invalid.{end}") for name, end in INVALID_ENDS),
-        number("share_valid", "valid.share.value", 3), number("share_low", "valid.share.low", 3),
-        number("share_high", "valid.share.high", 3), whole("rated", "valid.rated"), whole("in_doubt", "valid.refused"),
-        whole("left_blank", "ratings.skipped"), whole("items", "valid.units"), text("notes", _join_notes),
+        text("paraphraser", "group.source"), text("system"), make_signed_points_field("change"),
+        *(make_signed_points_field(name, f"valid.valid.{end}") for name, end in VALID_ENDS),
+        *(make_signed_points_field(name, f"valid.invalid.{end}") for name, end in INVALID_ENDS),
+        make_number_column("share_valid", "valid.share.value", 3),
+        make_number_column("share_low", "valid.share.low", 3),
+        make_number_column("share_high", "valid.share.high", 3),
+        make_whole_number_column("rated", "valid.rated"), make_whole_number_column("in_doubt", "valid.refused"),
+        make_whole_number_column("left_blank", "ratings.skipped"),
+        make_whole_number_column("items", "valid.units"), text("notes", _join_notes),
         note="Change: the run's change, on all paraphrases. Added: what invalid paraphrases add to it (the change "
             "minus the change on valid ones). The columns rated, in doubt and items count an item once per run. In "
             "doubt: nobody could say, or the item was left blank before others; the intervals cover both extremes, "
@@ -228,5 +239,5 @@ def valid_table(lines: Sequence[ValidLine]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _join_notes(line: ValidLine) -> str:
+def _join_notes(line: ValidChangeRow) -> str:
     return "; ".join(line.notes)

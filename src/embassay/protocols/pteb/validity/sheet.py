@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from embassay.data.rows import Row, make_missing_column_error, unescape_formula
 from embassay.errors import DataError
-from embassay.protocols.kernel.tables import ColumnTable, make_printable, text
-from embassay.protocols.pteb.conclusions import scored_cells
+from embassay.protocols.kernel.tables import ColumnTable, replace_control_characters, text
+from embassay.protocols.pteb.conclusions import list_tasks_scored_per_text
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.wordings.pairs import open_rating_table, read_cell
-from embassay.protocols.wordings.protocol import PlannedDataset, Seeds
+from embassay.protocols.wordings.protocol import PlannedWordedDataset, Seeds
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_task as task_named
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 
 TABLE = "pteb_to_rate"
 COLUMNS = ("task", "dataset", "language", "paraphraser", "run", "item", "part", "text", "paraphrase", "valid")
@@ -72,58 +72,60 @@ Drawn = Mapping[RatingUnit, Sequence[RatedText]]
 """The units of one group in the order in which they are drawn, with their texts."""
 
 
-def draw_units(
+def draw_rating_units(
     plan: PtebPlan, paraphrases: ParaphraseSet, sources: Sequence[ParaphraseSource], seeds: Seeds
 ) -> dict[RatingGroup, Drawn]:
     """All units of every group whose texts all have a usable paraphrase, in random order. Controls, which nobody would
     call paraphrases, are left out."""
     drawn: dict[RatingGroup, Drawn] = {}
-    for task, dataset in scored_cells(plan):
-        for lang, items in _texts_by_item(plan, task, dataset).items():
+    for task, dataset in list_tasks_scored_per_text(plan):
+        for lang, items in _group_texts_by_item(plan, task, dataset).items():
             for source in sources:
                 group = RatingGroup(task, dataset.name, lang, source.name)
                 units: dict[RatingUnit, list[RatedText]] = {}
                 for seed in () if source.is_control else seeds[source.name, dataset.name]:
-                    if paraphrases.has(source.name, dataset.name, seed):
-                        units |= _run_units(paraphrases, group, seed, items)
+                    if paraphrases.has_run(source.name, dataset.name, seed):
+                        units |= _list_units_of_run(paraphrases, group, seed, items)
                 if units:
-                    order = sorted(units, key=lambda unit: _draw_order(plan.request.seed, unit))
+                    order = sorted(units, key=lambda unit: _hash_draw_order(plan.request.seed, unit))
                     drawn[group] = {unit: units[unit] for unit in order}
     return drawn
 
 
-def _draw_order(seed: int, unit: RatingUnit) -> bytes:
-    return random_bytes(8, seed, "to rate", *unit.group, str(unit.seed), unit.item)
+def _hash_draw_order(seed: int, unit: RatingUnit) -> bytes:
+    return draw_random_bytes(8, seed, "to rate", *unit.group, str(unit.seed), unit.item)
 
 
-class _Part(NamedTuple):
+class _PlacedText(NamedTuple):
     part: str
     text: str
     place: str
 
 
-def _texts_by_item(plan: PtebPlan, task: str, dataset: PlannedDataset) -> dict[str, dict[str, list[_Part]]]:
+def _group_texts_by_item(
+    plan: PtebPlan, task: str, dataset: PlannedWordedDataset
+) -> dict[str, dict[str, list[_PlacedText]]]:
     """Language (empty where there is one) -> item -> the texts that its score is made of."""
     parts, kinds = plan.parts(dataset, task), PARTS[task]
     kept = task_named(task).unworded(plan.request.options)
-    by_lang: dict[str, dict[str, list[_Part]]] = {}
+    by_lang: dict[str, dict[str, list[_PlacedText]]] = {}
     for part in parts:
         items = by_lang.setdefault(part.lang if len(parts) > 1 else "", {})
-        shared: dict[str, list[_Part]] = {}
+        shared: dict[str, list[_PlacedText]] = {}
         for place, written in task_named(task).texts(part.data):
             kind, _, key = place.partition(":")
             if kind not in kinds or place.startswith(kept):
                 continue
             if kinds[kind] == "item":
-                items.setdefault(key, []).append(_Part(kind, written, place))
+                items.setdefault(key, []).append(_PlacedText(kind, written, place))
             else:
                 owner, _, number = key.rpartition(":")
-                shared.setdefault(owner, []).append(_Part(f"{kind} {int(number) + 1}", written, place))
-        _share_parts(items, shared)
+                shared.setdefault(owner, []).append(_PlacedText(f"{kind} {int(number) + 1}", written, place))
+        _add_group_texts(items, shared)
     return by_lang
 
 
-def _share_parts(items: dict[str, list[_Part]], shared: Mapping[str, list[_Part]]) -> None:
+def _add_group_texts(items: dict[str, list[_PlacedText]], shared: Mapping[str, list[_PlacedText]]) -> None:
     """Give each item what its group has; where texts are of groups alone, a group is an item."""
     if not items:
         items.update(shared)
@@ -132,18 +134,18 @@ def _share_parts(items: dict[str, list[_Part]], shared: Mapping[str, list[_Part]
         parts += shared.get(item.rpartition(":")[0], ())
 
 
-def _run_units(
-    paraphrases: ParaphraseSet, group: RatingGroup, seed: int, items: Mapping[str, Sequence[_Part]]
+def _list_units_of_run(
+    paraphrases: ParaphraseSet, group: RatingGroup, seed: int, items: Mapping[str, Sequence[_PlacedText]]
 ) -> dict[RatingUnit, list[RatedText]]:
     rows = paraphrases.rows(group.source, group.dataset, seed)
     usable = {(row.text, row.place): row.wording for row in rows if row.usable}
 
-    def wording(part: _Part) -> str | None:
+    def find_wording(part: _PlacedText) -> str | None:
         return usable.get((part.text, "")) or usable.get((part.text, f"{group.task}:{part.place}"))
 
     units = {}
     for item, parts in items.items():
-        written = [wording(part) for part in parts]
+        written = [find_wording(part) for part in parts]
         if all(written):
             units[RatingUnit(group, seed, item)] = [
                 RatedText(part.part, part.text, again or "")
@@ -152,9 +154,9 @@ def _run_units(
     return units
 
 
-def rating_table(drawn: Mapping[RatingGroup, Drawn], items: int) -> ColumnTable:
+def make_rating_table(drawn: Mapping[RatingGroup, Drawn], items: int) -> ColumnTable:
     """The first `items` units of each group, a line for each text, for people to fill in."""
-    rows = list(_sheet_rows(drawn, items))
+    rows = list(_make_sheet_rows(drawn, items))
     columns = (text(name, itemgetter(place)) for place, name in enumerate(COLUMNS))
     return ColumnTable.of(
         TABLE, "Which paraphrases are valid?", rows, *columns,
@@ -164,23 +166,23 @@ def rating_table(drawn: Mapping[RatingGroup, Drawn], items: int) -> ColumnTable:
     )  # fmt: skip
 
 
-def _sheet_rows(drawn: Mapping[RatingGroup, Drawn], items: int) -> Iterator[tuple[str, ...]]:
+def _make_sheet_rows(drawn: Mapping[RatingGroup, Drawn], items: int) -> Iterator[tuple[str, ...]]:
     columns = (list(units.items())[:items] for units in drawn.values())
     for same_turn in zip_longest(*columns):
         for entry in filter(None, same_turn):
             unit, texts = entry
             for rated in texts:
                 where = (*unit.group, str(unit.seed), unit.item, rated.part)
-                yield (*where, _join_lines(rated.text), _join_lines(rated.paraphrase), "")
+                yield (*where, _clean_sheet_text(rated.text), _clean_sheet_text(rated.paraphrase), "")
 
 
-def _join_lines(written: str) -> str:
+def _clean_sheet_text(written: str) -> str:
     """As the sheet has it: blanks are one, and what steers a terminal is replaced."""
-    return " ".join(make_printable(" ".join(written.split())).split())
+    return " ".join(replace_control_characters(" ".join(written.split())).split())
 
 
 @dataclass(frozen=True)
-class RatedLine:
+class RatingSheetLine:
     """A line of a filled-in sheet: what it is of, what the rater saw, and the answer, None where they could not say.
     `blank` where nothing is filled in."""
 
@@ -193,7 +195,7 @@ class RatedLine:
     line: int
 
 
-def read_sheet(path: Path) -> list[RatedLine]:
+def read_rating_sheet(path: Path) -> list[RatingSheetLine]:
     """The lines of one rater's sheet, blank ones included. DataError with file and line for a column that is missing,
     a run that is no number, and an answer that is none."""
     source = open_rating_table(path)
@@ -201,11 +203,13 @@ def read_sheet(path: Path) -> list[RatedLine]:
         if column not in source.columns():
             raise make_missing_column_error(source, column)
     return [
-        _read_line(row) for row in source.rows(COLUMNS) if any(read_cell(row, column) for column in COLUMNS)
+        _parse_sheet_line(row)
+        for row in source.rows(COLUMNS)
+        if any(read_cell(row, column) for column in COLUMNS)
     ]
 
 
-def _read_line(row: Row) -> RatedLine:
+def _parse_sheet_line(row: Row) -> RatingSheetLine:
     words = {column: unescape_formula(read_cell(row, column)) for column in COLUMNS}
     if not words["run"].isdigit():
         raise DataError(
@@ -220,7 +224,7 @@ def _read_line(row: Row) -> RatedLine:
             found=repr(words["valid"]), mend="Ask the rater, or leave it blank: it then counts as unrated."
         )  # fmt: skip
     texts = words["text"], words["paraphrase"]
-    return RatedLine(unit, words["part"], texts, ANSWERS.get(answer), not answer, row.path, row.line)
+    return RatingSheetLine(unit, words["part"], texts, ANSWERS.get(answer), not answer, row.path, row.line)
 
 
 @dataclass(frozen=True)
@@ -237,14 +241,14 @@ class SheetRatings:
     is_drawn: bool
 
 
-def collect_ratings(
-    lines: Iterable[RatedLine], drawn: Mapping[RatingGroup, Drawn]
+def collect_sheet_ratings(
+    lines: Iterable[RatingSheetLine], drawn: Mapping[RatingGroup, Drawn]
 ) -> dict[RatingGroup, SheetRatings]:
     """What the lines of all sheets, one a rater, say of each group. DataError with file and line for a unit or text
     that the run does not have, and for a text that one sheet has twice."""
     by_text: dict[RatingGroup, dict[tuple[RatingUnit, str], dict[Path, float | None]]] = {}
     for line in lines:
-        _check_line(line, drawn)
+        _check_sheet_line(line, drawn)
         answers = by_text.setdefault(line.unit.group, {}).setdefault((line.unit, line.part), {})
         if line.path in answers:
             raise DataError(
@@ -253,10 +257,10 @@ def collect_ratings(
             )  # fmt: skip
         if not line.blank:
             answers[line.path] = line.answer
-    return {group: _rate_group(drawn[group], answers) for group, answers in by_text.items()}
+    return {group: _summarise_group_ratings(drawn[group], answers) for group, answers in by_text.items()}
 
 
-def _check_line(line: RatedLine, drawn: Mapping[RatingGroup, Drawn]) -> None:
+def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[RatingGroup, Drawn]) -> None:
     texts = drawn.get(line.unit.group, {}).get(line.unit)
     ours = next((rated for rated in texts or () if rated.part == line.part), None)
     if ours is None:
@@ -265,30 +269,34 @@ def _check_line(line: RatedLine, drawn: Mapping[RatingGroup, Drawn]) -> None:
             f"({line.unit.group.task}) with a paraphrase in run {line.unit.seed}",
             path=line.path, line=line.line, mend=f"Give a copy of this run's own tables/{TABLE}.csv."
         )  # fmt: skip
-    if tuple(map(_join_lines, (ours.text, ours.paraphrase))) != tuple(map(_join_lines, line.texts)):
+    if tuple(map(_clean_sheet_text, (ours.text, ours.paraphrase))) != tuple(
+        map(_clean_sheet_text, line.texts)
+    ):
         raise DataError(
             f"the texts differ from those of the run ({line.part} of the item {line.unit.item})", path=line.path,
             line=line.line, mend="Rows were moved, texts edited, or the sheet belongs to another run."
         )  # fmt: skip
 
 
-def _rate_group(
+def _summarise_group_ratings(
     units: Drawn, answers: Mapping[tuple[RatingUnit, str], Mapping[Path, float | None]]
 ) -> SheetRatings:
     said_whole = {
-        unit: answer for unit, texts in units.items() if (answer := _whole_answers(unit, texts, answers))
+        unit: answer
+        for unit, texts in units.items()
+        if (answer := _collect_complete_answers(unit, texts, answers))
     }
     order = list(units)
     last = max((place for place, unit in enumerate(order) if unit in said_whole), default=-1) + 1
     listed = {unit for unit, _ in answers}
     skipped = [unit for unit in order[:last] if unit in listed and unit not in said_whole]
-    valid = {unit: _share_valid(said_whole.get(unit, ())) for unit in order[:last] if unit in listed}
+    valid = {unit: _compute_valid_share(said_whole.get(unit, ())) for unit in order[:last] if unit in listed}
     several = [list(said.values()) for said in answers.values() if len(said) > 1]
     agreed = sum(len(set(said)) == 1 for said in several)
     return SheetRatings(valid, len(skipped), len(several), agreed, len(valid) == last)
 
 
-def _whole_answers(
+def _collect_complete_answers(
     unit: RatingUnit,
     texts: Sequence[RatedText],
     answers: Mapping[tuple[RatingUnit, str], Mapping[Path, float | None]],
@@ -299,7 +307,7 @@ def _whole_answers(
     return [[said[rater] for said in of_texts] for rater in raters if all(rater in said for said in of_texts)]
 
 
-def _share_valid(by_rater: Sequence[Sequence[float | None]]) -> float | None:
+def _compute_valid_share(by_rater: Sequence[Sequence[float | None]]) -> float | None:
     """The share of raters who call all texts valid, of those who call any invalid or all valid."""
     said = []
     for answers in by_rater:

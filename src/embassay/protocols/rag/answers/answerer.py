@@ -10,15 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.contracts import ChatModel, Completion, Message, Sampling
-from embassay.errors import Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt, fence_text, mark_of, read_prompt
+from embassay.contracts import ChatModel, Completion, Message, SamplingSettings
+from embassay.errors import UnansweredPrompt, UsageError, Why
+from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
 from embassay.protocols.rag.judges import Question, make_unreadable_error
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
-from embassay.systems.chat import fit_context, open_chat_as
-from embassay.systems.chat.answers import Unfit, find_json, without_fence
+from embassay.systems.chat import fit_context, open_chat_with_options
+from embassay.systems.chat.answers import UnfitAnswer, find_json, strip_code_fence
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
@@ -33,28 +33,28 @@ _CONTEXT = 16_384
 
 
 @cache
-def answer_prompt(kind: Kind) -> Prompt:
+def load_answer_prompt(kind: Kind) -> Prompt:
     """The instructions for answering, or for grading an answer."""
     return Prompt(kind, VERSION, read_prompt("embassay.protocols.rag.answers", kind))
 
 
-def answer_messages(question: Question, passages: Sequence[str], more: str = "") -> list[Message]:
+def build_answer_messages(question: Question, passages: Sequence[str], more: str = "") -> list[Message]:
     """What is sent for an answer: the instructions, then the passages best first, then the question."""
-    mark = mark_of([question.text, *passages])
+    mark = compute_fence_mark([question.text, *passages])
     shown = [fence_text(f"passage {number}", mark, text) for number, text in enumerate(passages, start=1)]
     shown += [fence_text("question", mark, question.text), *([more] if more else [])]
-    return [Message("system", answer_prompt("answer").text), Message("user", "\n\n".join(shown))]
+    return [Message("system", load_answer_prompt("answer").text), Message("user", "\n\n".join(shown))]
 
 
-def correct_messages(question: Question, reference: Sequence[str], answer: str) -> list[Message]:
+def build_answer_grade_messages(question: Question, reference: Sequence[str], answer: str) -> list[Message]:
     """What is sent for the grade of an answer."""
-    mark = mark_of([question.text, answer, *reference])
+    mark = compute_fence_mark([question.text, answer, *reference])
     shown = [
         fence_text("question", mark, question.text),
         *(fence_text("reference", mark, text) for text in reference),
     ]
     return [
-        Message("system", answer_prompt("correct").text),
+        Message("system", load_answer_prompt("correct").text),
         Message("user", "\n\n".join([*shown, fence_text("answer", mark, answer)])),
     ]
 
@@ -68,11 +68,12 @@ def is_abstaining(text: str) -> bool:
     return _ABSTAINED.fullmatch(text) is not None
 
 
-def is_void(text: str) -> bool:
+def is_contentless_answer(text: str) -> bool:
     """Whether an answer speaks of an answer and gives none, as small models do that abstain: graders call such an
     answer right once and wrong once.
 
-    >>> is_void("YES ANSWER"), is_void("Answer:"), is_void("Yes."), is_void("The answer is 42.")
+    >>> (is_contentless_answer("YES ANSWER"), is_contentless_answer("Answer:"), is_contentless_answer("Yes."),
+    ... is_contentless_answer("The answer is 42."))
     (True, True, False, False)
     """
     return not is_abstaining(text) and _VOID.fullmatch(text) is not None
@@ -82,19 +83,19 @@ class MalformedGrade(ValueError):
     """What a grader said that is no grade, and why."""
 
 
-def parse_grade(text: str) -> bool:
+def parse_answer_grade(text: str) -> bool:
     """Whether an answer is right by what its grader said: one JSON object with `right` alone, also among words.
     MalformedGrade otherwise.
 
-    >>> parse_grade('{"right": false}'), parse_grade('It agrees: {"right": true}.')
+    >>> parse_answer_grade('{"right": false}'), parse_answer_grade('It agrees: {"right": true}.')
     (False, True)
     """
-    text = without_fence(text)
+    text = strip_code_fence(text)
     try:
         # The last words too: an answer that gives two grades gives none.
         said = find_json(text)
         graded = json.loads(said) if "{" not in text.replace(said, "", 1) else None
-    except (Unfit, ValueError, RecursionError):
+    except (UnfitAnswer, ValueError, RecursionError):
         raise MalformedGrade("no JSON object" if text else "empty") from None
     if not isinstance(graded, dict) or set(graded) != {RIGHT} or not isinstance(graded[RIGHT], bool):
         raise MalformedGrade(f"not an object with {RIGHT!r}, true or false, alone")
@@ -132,14 +133,14 @@ class ModelAnswer:
     tokens: int
 
     @property
-    def abstained(self) -> bool:
+    def is_abstention(self) -> bool:
         """Whether it says that the passages hold no answer."""
         return is_abstaining(self.text)
 
     @property
-    def is_void(self) -> bool:
+    def is_contentless(self) -> bool:
         """Whether it speaks of an answer and gives none."""
-        return is_void(self.text)
+        return is_contentless_answer(self.text)
 
 
 class Answerer:
@@ -154,7 +155,9 @@ class Answerer:
     def identity(self, kind: Kind) -> str:
         """Everything that its answers, or its grades, depend on."""
         knobs = " ".join(f"{key}={value:g}" for key, value in asdict(self.options).items())
-        return f"answers/1:{self._chat.identity} {answer_prompt(kind).identity} {knobs} seed={self._seed}"
+        return (
+            f"answers/1:{self._chat.identity} {load_answer_prompt(kind).identity} {knobs} seed={self._seed}"
+        )
 
     @property
     def model(self) -> ChatModel:
@@ -172,46 +175,48 @@ class Answerer:
 
     async def answer(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
         """An answer from the passages. Unanswered where every attempt brought none."""
-        return await self._answered(answer_messages(question, passages))
+        return await self._ask_until_answered(build_answer_messages(question, passages))
 
-    async def first_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
+    async def answer_with_one_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
         """One word after reading the same: its time is that to a first token, but for the word itself."""
-        return await self._answered(answer_messages(question, passages, READY))
+        return await self._ask_until_answered(build_answer_messages(question, passages, READY))
 
     async def is_right(self, question: Question, reference: Sequence[str], answer: str) -> bool:
         """Whether the answer is right by the reference. Unanswered where no attempt brought a grade."""
-        messages, rejected = correct_messages(question, reference, answer), []
+        messages, rejected = build_answer_grade_messages(question, reference, answer), []
         why: Why = "empty"
         for attempt in range(self.options.attempts):
             try:
-                return parse_grade((await self._complete(messages, attempt)).text)
+                return parse_answer_grade((await self._complete_chat(messages, attempt)).text)
             except MalformedGrade as error:
                 rejected.append(str(error))
-            except Unanswered as error:
+            except UnansweredPrompt as error:
                 why = error.why
                 rejected.append(f"{error.why}: {error.message}")
         raise make_unreadable_error(self.name, rejected, why)
 
-    async def _answered(self, messages: Sequence[Message]) -> ModelAnswer:
-        failure: Unanswered | None = None
+    async def _ask_until_answered(self, messages: Sequence[Message]) -> ModelAnswer:
+        failure: UnansweredPrompt | None = None
         for attempt in range(self.options.attempts):
             try:
-                completion = await self._complete(messages, attempt)
+                completion = await self._complete_chat(messages, attempt)
                 return ModelAnswer(completion.text, completion.usage.seconds, completion.usage.output_tokens)
-            except Unanswered as error:
+            except UnansweredPrompt as error:
                 failure = error
         assert failure is not None
         raise failure
 
-    async def _complete(self, messages: Sequence[Message], attempt: int) -> Completion:
-        return await self._chat.complete(messages, sampling=self.sampling(attempt), attempt=attempt)
+    async def _complete_chat(self, messages: Sequence[Message], attempt: int) -> Completion:
+        return await self._chat.complete(
+            messages, sampling=self.build_sampling_for_attempt(attempt), attempt=attempt
+        )
 
-    def sampling(self, attempt: int) -> Sampling:
+    def build_sampling_for_attempt(self, attempt: int) -> SamplingSettings:
         """How the draw of an attempt is asked for."""
         # 31 bits, which is what servers take.
-        seed = int.from_bytes(random_bytes(4, self._seed, "answer", str(attempt))) >> 1
+        seed = int.from_bytes(draw_random_bytes(4, self._seed, "answer", str(attempt))) >> 1
         options = self.options
-        return Sampling(options.temperature, options.top_p, seed, options.output_tokens)
+        return SamplingSettings(options.temperature, options.top_p, seed, options.output_tokens)
 
     def about(self) -> Mapping[str, Any]:
         """What a manifest says."""
@@ -231,7 +236,7 @@ def open_answerer(
     `AnswerOptions` say how, the others belong to the model; `longest` is `output_tokens` where it names none."""
     if longest is not None and "output_tokens" not in target:
         parameters["output_tokens"] = longest
-    chat, options, name = open_chat_as(target, AnswerOptions, parameters, ledger=ledger)
+    chat, options, name = open_chat_with_options(target, AnswerOptions, parameters, ledger=ledger)
     chat = fit_context(chat, _CONTEXT)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
     return Answerer(CachedChat(chat, answers), options, seed=seed, name=name)

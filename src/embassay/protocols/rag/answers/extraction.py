@@ -27,13 +27,13 @@ ABSTENTION = "NO ANSWER"
 
 
 @dataclass(frozen=True)
-class NoModel:
+class FreeOfChargeModel:
     """What stands where a reader has no language model: it costs nothing."""
 
     price: Price = field(default_factory=lambda: Price(0.0, 0.0))
 
 
-class Extractor:
+class SentenceExtractor:
     """Quotes the sentence that a system finds nearest to the question, the first of equals; abstains where none is
     like it at all. As a grader it finds right what stands in a reference, or holds one whole.
 
@@ -42,7 +42,7 @@ class Extractor:
     """
 
     options = AnswerOptions()
-    model = NoModel()
+    model = FreeOfChargeModel()
 
     def __init__(self, target: str, *, seed: int = 1337) -> None:
         self.name = target
@@ -62,17 +62,17 @@ class Extractor:
         """The nearest sentence."""
         begun = time.perf_counter()
         sentences = [sentence for passage in passages for sentence in split_sentences(passage)]
-        text = self._nearest(question.text, sentences) if sentences else ABSTENTION
+        text = self._find_nearest_sentence(question.text, sentences) if sentences else ABSTENTION
         return ModelAnswer(text, time.perf_counter() - begun, len(text.split()))
 
-    async def first_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
+    async def answer_with_one_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
         """The same: it has its words at once."""
         return await self.answer(question, passages)
 
     async def is_right(self, question: Question, reference: Sequence[str], answer: str) -> bool:
         """Whether the answer stands in one of the references, or holds one; letters' case and blanks do not count."""
         del question
-        said, known = _normalize_text(answer), list(map(_normalize_text, reference))
+        said, known = _fold_case_and_blanks(answer), list(map(_fold_case_and_blanks, reference))
         return any(said in text or (text and text in said) for text in known)
 
     def about(self) -> Mapping[str, Any]:
@@ -82,20 +82,20 @@ class Extractor:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _nearest(self, question: str, sentences: Sequence[str]) -> str:
-        similar = self._similarities(question, sentences)
+    def _find_nearest_sentence(self, question: str, sentences: Sequence[str]) -> str:
+        similar = self._compare_question_to_sentences(question, sentences)
         best = int(np.argmax(similar))
         return sentences[best] if similar[best] > 0 else ABSTENTION
 
-    def _similarities(self, question: str, sentences: Sequence[str]) -> NDArray[np.float64]:
+    def _compare_question_to_sentences(self, question: str, sentences: Sequence[str]) -> NDArray[np.float64]:
         """Of the question with each sentence, (n,)."""
         if not hasattr(self.system, "vectors"):
             return np.asarray(self.system.pairs([question] * len(sentences), sentences), dtype=np.float64)
-        asked = self._encode([question], "query")
-        stored = self._encode(sentences, "document")
+        asked = self._encode_normalized([question], "query")
+        stored = self._encode_normalized(sentences, "document")
         return np.asarray(stored @ asked[0], dtype=np.float64)
 
-    def _encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+    def _encode_normalized(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Vectors of length 1; passages come again with every planting, so they are kept."""
         new = [text for text in dict.fromkeys(texts) if f"{role}:{text}" not in self._vectors]
         if new:
@@ -105,15 +105,15 @@ class Extractor:
         return np.stack([self._vectors[f"{role}:{text}"] for text in texts])
 
 
-def _normalize_text(text: str) -> str:
+def _fold_case_and_blanks(text: str) -> str:
     """Without the case of letters, and with single blanks."""
     return " ".join(text.casefold().split())
 
 
-def is_extractor(target: str) -> bool:
+def is_extractor_spec(target: str) -> bool:
     """Whether a generator or grader is named that needs no language model.
 
-    >>> is_extractor("extract:minilm"), is_extractor("extract"), is_extractor("openai:extract")
+    >>> is_extractor_spec("extract:minilm"), is_extractor_spec("extract"), is_extractor_spec("openai:extract")
     (True, True, False)
     """
     return target.partition(":")[0] == NAME

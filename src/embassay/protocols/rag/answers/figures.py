@@ -13,10 +13,10 @@ from embassay.protocols.kernel.groups import Labels, describe_bootstrap
 from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.answers.prompts import HARMFUL, USEFUL, PromptedQuestion
-from embassay.protocols.rag.sweep.collection import Collection
+from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.randomness import make_generator
-from embassay.records import RetrievalSet, Score, Skipped, TaskOutcome
-from embassay.runs.execution import Failure
+from embassay.records import RetrievalSet, Score, SkippedItems, TaskOutcome
+from embassay.runs.execution import CallFailure
 from embassay.stats.resampling import effective_units, resample_defined_means
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class GradedAnswer:
     right: bool
 
 
-Outcomes = Mapping[str, Sequence[GradedAnswer | Failure]]
+Outcomes = Mapping[str, Sequence[GradedAnswer | CallFailure]]
 """The answers to the questions of each kind of prompt, in their order."""
 
 
@@ -57,7 +57,7 @@ class AnswerFigure:
 
 
 @dataclass(frozen=True)
-class AnswerLevels:
+class AnswerOutcomes:
     """Of one kind of prompt, for every question, (q,), NaN where there is none: whether the answer is right, or an
     abstention; whether all useful passages are shown; the share of useless ones; and how many were planted."""
 
@@ -68,28 +68,28 @@ class AnswerLevels:
     planted: Floats
 
     @property
-    def right_with_hit(self) -> Floats:
+    def right_where_all_evidence_shown(self) -> Floats:
         """The same where all useful passages are shown."""
         return np.asarray(np.where(self.hit == 1, self.right, np.nan))
 
-    def as_figures(self, k: int, variant: str) -> Iterator[AnswerFigure]:
+    def list_answer_figures(self, k: int, variant: str) -> Iterator[AnswerFigure]:
         """As measures of prompts of `k` passages."""
         yield AnswerFigure(HEADLINE, variant, self.right)
         yield AnswerFigure("abstained", variant, self.abstained)
         yield AnswerFigure(f"Hit@{k}", variant, self.hit)
         yield AnswerFigure(f"Harm@{k}", variant, self.harm)
-        yield AnswerFigure(f"Acc|Hit@{k}", variant, self.right_with_hit)
+        yield AnswerFigure(f"Acc|Hit@{k}", variant, self.right_where_all_evidence_shown)
 
 
-def measure_levels(
-    collection: Collection,
+def collect_answer_outcomes(
+    collection: SweepCollection,
     prompts: Sequence[PromptedQuestion],
-    outcomes: Sequence[GradedAnswer | Failure],
+    outcomes: Sequence[GradedAnswer | CallFailure],
     k: int,
-) -> AnswerLevels:
+) -> AnswerOutcomes:
     """What the answers to one kind of prompt are, over all questions of the collection."""
     n = len(collection.query_ids)
-    levels = AnswerLevels(*(np.full(n, np.nan) for _ in range(5)))
+    levels = AnswerOutcomes(*(np.full(n, np.nan) for _ in range(5)))
     for prompt, outcome in zip(prompts, outcomes, strict=True):
         grades, row = collection.grades[prompt.row], prompt.row
         useful = {place for place, grade in grades.items() if grade >= USEFUL}
@@ -97,30 +97,30 @@ def measure_levels(
         # Only grades of 1 and 2 harm: a passage without a grade does not.
         levels.harm[row] = sum(grades.get(place, 0) in (1, HARMFUL) for place in prompt.places) / k
         levels.planted[row] = prompt.planted
-        if not isinstance(outcome, Failure):
+        if not isinstance(outcome, CallFailure):
             levels.right[row] = outcome.right
-            levels.abstained[row] = outcome.answer.abstained
+            levels.abstained[row] = outcome.answer.is_abstention
     return levels
 
 
 def cell_outcome(
     request: AnswerRequest,
-    collection: Collection,
+    collection: SweepCollection,
     kinds: Mapping[str, Sequence[PromptedQuestion]],
     outcomes: Outcomes,
     calls: Mapping[str, int],
 ) -> TaskOutcome:
     """The outcome of the answers from a run; of the `kinds` of prompt the one without a name is the run's own."""
     levels = {
-        kind: measure_levels(collection, prompts, outcomes[kind], request.k)
+        kind: collect_answer_outcomes(collection, prompts, outcomes[kind], request.k)
         for kind, prompts in kinds.items()
     }
-    figures = [figure for kind, own in levels.items() for figure in own.as_figures(request.k, kind)]
-    figures += measure_effects(request, levels)
+    figures = [figure for kind, own in levels.items() for figure in own.list_answer_figures(request.k, kind)]
+    figures += measure_distractor_effects(request, levels)
     items, scores, components = Items(), [], {}
     for figure in figures:
         estimate = _estimate_figure(figure, request, collection.groups)
-        scores.append(_figure_score(figure, estimate))
+        scores.append(_score_answer_figure(figure, estimate))
         if figure.name == HEADLINE:
             components[HEADLINE] = estimate.component()
         # A slope is of all questions together: none has one of its own.
@@ -128,11 +128,13 @@ def cell_outcome(
             items.add(list(collection.query_ids), figure.values, figure.name)
     return TaskOutcome(
         tuple(scores), components, items.columns, _skipped_questions(collection, kinds[""], outcomes),
-        counts={**calls, "questions": len(kinds[""]), **_count_voids(outcomes)}
+        counts={**calls, "questions": len(kinds[""]), **_count_contentless_answers(outcomes)}
     )  # fmt: skip
 
 
-def measure_effects(request: AnswerRequest, levels: Mapping[str, AnswerLevels]) -> Iterator[AnswerFigure]:
+def measure_distractor_effects(
+    request: AnswerRequest, levels: Mapping[str, AnswerOutcomes]
+) -> Iterator[AnswerFigure]:
     """What distractors change, each against the same question without them: by planting, per distractor of each
     nearness, by nearness for the same number, and per share of useless passages."""
     plain = levels[""]
@@ -142,7 +144,9 @@ def measure_effects(request: AnswerRequest, levels: Mapping[str, AnswerLevels]) 
             variant = "" if kind == DISTRACTED else kind
             yield AnswerFigure(CHANGE, variant, own.right - plain.right)
             yield AnswerFigure(
-                f"Acc|Hit@{request.k} {CHANGE}", variant, own.right_with_hit - plain.right_with_hit
+                f"Acc|Hit@{request.k} {CHANGE}",
+                variant,
+                own.right_where_all_evidence_shown - plain.right_where_all_evidence_shown,
             )
     if request.plants_once or not request.plantings:
         return
@@ -150,20 +154,26 @@ def measure_effects(request: AnswerRequest, levels: Mapping[str, AnswerLevels]) 
         alike = [levels[planting.name] for planting in request.plantings if planting.nearness == nearness]
         series = [plain, *alike]
         planted = np.stack([own.planted for own in series])
-        yield AnswerFigure(PER_DISTRACTOR, nearness, _slopes_within(planted, _share_right(series)))
-    for near, drawn in _list_contrasts(request):
+        yield AnswerFigure(
+            PER_DISTRACTOR, nearness, _split_slopes_within_questions(planted, _average_right_answers(series))
+        )
+    for near, drawn in _list_distractor_contrasts(request):
         difference = levels[near].right - levels[drawn].right
         yield AnswerFigure("change by nearness", f"{near} against random", difference)
     every = list(levels.values())
     harm = np.stack([own.harm for own in every])
-    yield AnswerFigure(f"accuracy per Harm@{request.k}", "", _slopes_within(harm, _share_right(every)))
+    yield AnswerFigure(
+        f"accuracy per Harm@{request.k}",
+        "",
+        _split_slopes_within_questions(harm, _average_right_answers(every)),
+    )
 
 
-def _share_right(series: Sequence[AnswerLevels]) -> Floats:
+def _average_right_answers(series: Sequence[AnswerOutcomes]) -> Floats:
     return np.stack([own.right for own in series])
 
 
-def _list_contrasts(request: AnswerRequest) -> Iterator[tuple[str, str]]:
+def _list_distractor_contrasts(request: AnswerRequest) -> Iterator[tuple[str, str]]:
     """The plantings that share words with the question, each with the random one of the same number."""
     names = {planting.name for planting in request.plantings}
     for planting in request.plantings:
@@ -172,7 +182,7 @@ def _list_contrasts(request: AnswerRequest) -> Iterator[tuple[str, str]]:
             yield planting.name, drawn
 
 
-def _slopes_within(x: Floats, y: Floats) -> Floats:
+def _split_slopes_within_questions(x: Floats, y: Floats) -> Floats:
     """The parts of a slope within questions, (q, 2): how x and y (kinds, q) vary together around the question's own
     means, and how x varies. NaN for a question that lacks a value anywhere."""
     apart = x - x.mean(axis=0)
@@ -200,7 +210,7 @@ def _estimate_figure(figure: AnswerFigure, request: AnswerRequest, groups: Label
     return Estimate(float(slope), n, slopes, method, units=units)
 
 
-def _figure_score(figure: AnswerFigure, estimate: Estimate) -> Score:
+def _score_answer_figure(figure: AnswerFigure, estimate: Estimate) -> Score:
     """As a row of results; a slope has none where its x never varies."""
     if figure.values.ndim > 1 and estimate.n and estimate.reason:
         return make_undefined_score(
@@ -209,10 +219,10 @@ def _figure_score(figure: AnswerFigure, estimate: Estimate) -> Score:
     return estimate.score(figure.measure, variant=figure.variant)
 
 
-def _count_voids(outcomes: Outcomes) -> dict[str, int]:
+def _count_contentless_answers(outcomes: Outcomes) -> dict[str, int]:
     """How many answers speak of an answer and give none; nothing where all give one."""
     void = sum(
-        not isinstance(graded, Failure) and graded.answer.is_void
+        not isinstance(graded, CallFailure) and graded.answer.is_contentless
         for every in outcomes.values()
         for graded in every
     )
@@ -220,14 +230,14 @@ def _count_voids(outcomes: Outcomes) -> dict[str, int]:
 
 
 def _skipped_questions(
-    collection: Collection, asked: Sequence[PromptedQuestion], outcomes: Outcomes
-) -> tuple[Skipped, ...]:
+    collection: SweepCollection, asked: Sequence[PromptedQuestion], outcomes: Outcomes
+) -> tuple[SkippedItems, ...]:
     """Questions without a reference, and those that a model failed, by reason."""
     rows = {prompt.row for prompt in asked}
     without = [key for row, key in enumerate(collection.query_ids) if row not in rows]
     reasons: dict[str, list[str]] = {UNKNOWN: without} if without else {}
     for kind, of_kind in outcomes.items():
         for prompt, outcome in zip(asked, of_kind, strict=True):
-            if isinstance(outcome, Failure):
+            if isinstance(outcome, CallFailure):
                 reasons.setdefault(f"{kind or 'plain'}: {outcome.reason}", []).append(prompt.question.id)
-    return tuple(Skipped(reason, len(ids), tuple(ids[:3])) for reason, ids in reasons.items())
+    return tuple(SkippedItems(reason, len(ids), tuple(ids[:3])) for reason, ids in reasons.items())

@@ -14,7 +14,7 @@ from embassay.protocols.kernel.request import (
     as_lists,
     option,
     parse_column_pairs,
-    repeat_option,
+    redeclare_option,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 
@@ -23,7 +23,7 @@ Nearness = Literal["near", "middle", "random"]
 
 
 @dataclass(frozen=True)
-class Planting:
+class DistractorPlanting:
     """So many distractors of one nearness in the prompt."""
 
     number: int
@@ -33,7 +33,7 @@ class Planting:
     def name(self) -> str:
         """How rows of results call it.
 
-        >>> Planting(3, "random").name
+        >>> DistractorPlanting(3, "random").name
         '3 random'
         """
         return f"{self.number} {self.nearness}"
@@ -52,7 +52,7 @@ class AnswerRequest:
     dataset: str = option(
         MISSING, "A retrieval set with its judgements.", name="--dataset -d", value="DATA", group=DATA
     )
-    runs: tuple[str, ...] = repeat_option(ScoreRequest, "runs", default=MISSING)
+    runs: tuple[str, ...] = redeclare_option(ScoreRequest, "runs", default=MISSING)
     generator: tuple[str, ...] = option(
         MISSING, "A chat model that answers, or extract:SYSTEM, which quotes the nearest sentence without a model.",
         name="--generator -g", group=SYSTEMS
@@ -74,15 +74,15 @@ class AnswerRequest:
         "Questions to ask one at a time first, to measure time to first token and tokens per second.",
         least=0,
     )
-    grades: str | None = repeat_option(
+    grades: str | None = redeclare_option(
         ScoreRequest, "grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."
     )
-    mapping: tuple[tuple[str, str], ...] = repeat_option(
+    mapping: tuple[tuple[str, str], ...] = redeclare_option(
         RunRequest, "mapping", default=(), read=parse_column_pairs
     )
-    split: str | None = repeat_option(RunRequest, "split")
-    limit: int | None = repeat_option(RunRequest, "limit")
-    seed: int = repeat_option(RunRequest, "seed")
+    split: str | None = redeclare_option(RunRequest, "split")
+    limit: int | None = redeclare_option(RunRequest, "limit")
+    seed: int = redeclare_option(RunRequest, "seed")
     resamples: int = 10_000
     tokenizer: str = ""
     nearness: tuple[Nearness, ...] = option(
@@ -112,10 +112,10 @@ class AnswerRequest:
             raise UsageError(f"resamples is {self.resamples}.", mend="Use a positive whole number.")
 
     @property
-    def plantings(self) -> tuple[Planting, ...]:
+    def plantings(self) -> tuple[DistractorPlanting, ...]:
         """What is planted: each number of each nearness."""
         pairs = product(dict.fromkeys(sorted(self.distractors)), dict.fromkeys(self.nearness))
-        return tuple(Planting(number, nearness) for number, nearness in pairs)
+        return tuple(DistractorPlanting(number, nearness) for number, nearness in pairs)
 
     @property
     def plants_once(self) -> bool:

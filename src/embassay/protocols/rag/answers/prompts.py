@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 
-from embassay.protocols.rag.answers.options import Planting
+from embassay.protocols.rag.answers.options import DistractorPlanting
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.sweep.collection import Collection
-from embassay.randomness import random_bytes
+from embassay.protocols.rag.sweep.collection import SweepCollection
+from embassay.randomness import draw_random_bytes
 from embassay.search.bm25 import BM25Index
 
 USEFUL, HARMFUL = 4, 2
@@ -31,8 +31,11 @@ class PromptedQuestion:
     planted: int = 0
 
 
-def prompt_questions(
-    collection: Collection, run: Mapping[str, Sequence[str]], k: int, references: Mapping[str, Sequence[str]]
+def build_prompts_from_run(
+    collection: SweepCollection,
+    run: Mapping[str, Sequence[str]],
+    k: int,
+    references: Mapping[str, Sequence[str]],
 ) -> Iterator[PromptedQuestion]:
     """The questions with passages of the run that the corpus has, and a reference; others are left to be counted."""
     place = {key: position for position, key in enumerate(collection.ids)}
@@ -52,45 +55,49 @@ class DistractorPlanter:
     """Puts passages that are of no use before those of a run: graded 1 or 2, or judged by nobody, and not among the
     run's own. Of two numbers of one nearness the smaller is a part of the larger."""
 
-    collection: Collection
+    collection: SweepCollection
     index: BM25Index
     seed: int
 
-    def plant_in(self, prompt: PromptedQuestion, planting: Planting) -> PromptedQuestion:
+    def plant_distractors(self, prompt: PromptedQuestion, planting: DistractorPlanting) -> PromptedQuestion:
         """The prompt with distractors before the run's passages, in the place of its last ones. There are fewer where
         too few passages share a word with the question."""
-        places = {"near": self._near, "middle": self._middle, "random": self._random}[planting.nearness]
+        places = {
+            "near": self._pick_near_distractors,
+            "middle": self._pick_middling_distractors,
+            "random": self._draw_random_distractors,
+        }[planting.nearness]
         planted = tuple(islice(places(prompt, planting.number), planting.number))
         own = prompt.places[: max(0, len(prompt.places) - len(planted))]
         return replace(prompt, places=(*planted, *own), planted=len(planted))
 
-    def _near(self, prompt: PromptedQuestion, number: int) -> list[int]:
+    def _pick_near_distractors(self, prompt: PromptedQuestion, number: int) -> list[int]:
         """Those that share most with the question in words of what was judged of no use, then of what nobody
         judged."""
         grades = self.collection.grades[prompt.row]
-        free = self._free(prompt, 10 * number)
+        free = self._list_plantable_passages(prompt, 10 * number)
         # Stable: in each part by words in common.
         return sorted(free, key=lambda place: place not in grades)
 
-    def _middle(self, prompt: PromptedQuestion, number: int) -> list[int]:
-        return self._free(prompt, 10 * number + SKIPPED)[SKIPPED:]
+    def _pick_middling_distractors(self, prompt: PromptedQuestion, number: int) -> list[int]:
+        return self._list_plantable_passages(prompt, 10 * number + SKIPPED)[SKIPPED:]
 
-    def _free(self, prompt: PromptedQuestion, depth: int) -> list[int]:
+    def _list_plantable_passages(self, prompt: PromptedQuestion, depth: int) -> list[int]:
         """What may be planted among the passages that share words with the question, most words first."""
         known = len(prompt.places) + len(self.collection.grades[prompt.row])
         hits = self.index.search(prompt.question.text, depth + known)
-        return [place for hit in hits if self._is_free(prompt, place := self.index.place(hit.id))]
+        return [place for hit in hits if self._is_plantable(prompt, place := self.index.place(hit.id))]
 
-    def _random(self, prompt: PromptedQuestion, _: int) -> Iterator[int]:
+    def _draw_random_distractors(self, prompt: PromptedQuestion, _: int) -> Iterator[int]:
         """Passages of the whole collection in an order drawn from the seed, each once."""
         size, seen = len(self.collection.ids), set[int]()
         for draw in islice(count(), 100 * size):
             stream = ("distractor", prompt.question.id, str(draw))
-            place = int.from_bytes(random_bytes(8, self.seed, *stream), "big") % size
-            if place not in seen and self._is_free(prompt, place):
+            place = int.from_bytes(draw_random_bytes(8, self.seed, *stream), "big") % size
+            if place not in seen and self._is_plantable(prompt, place):
                 seen.add(place)
                 yield place
 
-    def _is_free(self, prompt: PromptedQuestion, place: int) -> bool:
+    def _is_plantable(self, prompt: PromptedQuestion, place: int) -> bool:
         grade = self.collection.grades[prompt.row].get(place, 0)
         return place not in prompt.places and grade <= HARMFUL

@@ -15,27 +15,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Spread
+from embassay.contracts import CellPartExecutor
 from embassay.data.judged_runs import CorpusTexts, read_run
-from embassay.data.rows import make_missing_column_error, read_key
+from embassay.data.rows import make_missing_column_error, read_row_id
 from embassay.data.tables import open_table
-from embassay.errors import Unanswered
+from embassay.errors import UnansweredPrompt
 from embassay.protocols.kernel import plan as planning
-from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, Headline, compare_headlines
+from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, SystemHeadline, compare_headlines
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_names
+from embassay.protocols.kernel.plan import (
+    PlannedDataset,
+    PlannedSystem,
+    PlannedTask,
+    check_unique_dataset_names,
+)
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import Conclusion, SilentListener, make_unknown_price_error
-from embassay.protocols.kernel.tables import ColumnTable, format_csv, number, text, whole
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    format_csv,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.protocols.rag.answers.answerer import (
     Answerer,
-    answer_messages,
-    correct_messages,
+    build_answer_grade_messages,
+    build_answer_messages,
     open_answerer,
 )
-from embassay.protocols.rag.answers.extraction import Extractor, is_extractor
+from embassay.protocols.rag.answers.extraction import SentenceExtractor, is_extractor_spec
 from embassay.protocols.rag.answers.figures import (
     DISTRACTED,
     HEADLINE,
@@ -45,21 +56,21 @@ from embassay.protocols.rag.answers.figures import (
     cell_outcome,
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.answers.prompts import DistractorPlanter, PromptedQuestion, prompt_questions
+from embassay.protocols.rag.answers.prompts import DistractorPlanter, PromptedQuestion, build_prompts_from_run
 from embassay.protocols.rag.scoring.inputs import hash_entries, parse_named_path
-from embassay.protocols.rag.sweep.collection import Collection, read_collection
+from embassay.protocols.rag.sweep.collection import SweepCollection, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.records import Result, TaskOutcome
-from embassay.runs.execution import HERE, Failure, run_jobs
-from embassay.runs.folder import Cell, CellRecord, digest_json, slugify_name, write_atomic
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.runs.execution import HERE, CallFailure, run_jobs
+from embassay.runs.folder import CellRecord, RunCell, digest_json, slugify_name, write_atomic
+from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
 from embassay.search.bm25 import BM25Index
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.calls import wait_for
+from embassay.systems.remote.calls import wait_in_remote_loop
 from embassay.systems.remote.ledger import estimate_tokens
 
 Floats = NDArray[np.float64]
-Reader = Answerer | Extractor
+Reader = Answerer | SentenceExtractor
 """Who answers, or grades."""
 VERSION = 3
 """Raised when the same request would give other numbers; part of every cell's key."""
@@ -79,7 +90,7 @@ class AnswerJob:
 
 
 @lru_cache(maxsize=2)
-def load_collection(request: AnswerRequest) -> Collection:
+def load_collection(request: AnswerRequest) -> SweepCollection:
     """The retrieval set with its grades; the last two stay in memory."""
     entry = DatasetEntry(request.dataset, dict(request.mapping), request.split, request.grades)
     # A sweep always draws some queries; this is more than any set has.
@@ -87,7 +98,7 @@ def load_collection(request: AnswerRequest) -> Collection:
     return read_collection(entry, SweepRequest((entry,), (), queries=size, seed=request.seed))
 
 
-def read_references(request: AnswerRequest) -> dict[str, list[str]]:
+def read_reference_answers(request: AnswerRequest) -> dict[str, list[str]]:
     """People's answers by question, several where the file has several lines of one; empty without a file."""
     if request.references is None:
         return {}
@@ -97,11 +108,11 @@ def read_references(request: AnswerRequest) -> dict[str, list[str]]:
             raise make_missing_column_error(source, column)
     answers: dict[str, list[str]] = {}
     for row in source.rows(("query_id", "answer")):
-        answers.setdefault(read_key(row, "query_id"), []).append(read_key(row, "answer"))
+        answers.setdefault(read_row_id(row, "query_id"), []).append(read_row_id(row, "answer"))
     return answers
 
 
-def read_ranking(given: str, collection: Collection) -> dict[str, list[str]]:
+def read_run_ranking(given: str, collection: SweepCollection) -> dict[str, list[str]]:
     """Documents of the collection by question, best first: highest score first, equal scores by document id, last first
     (trec_eval)."""
     known = CorpusTexts(
@@ -116,31 +127,41 @@ def read_ranking(given: str, collection: Collection) -> dict[str, list[str]]:
     return ranking
 
 
-def evaluate_cell(
-    job: AnswerJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+def answer_and_grade_run(
+    job: AnswerJob,
+    advance: Callable[[int], None],
+    *,
+    ledger: Ledger | None = None,
+    spread: CellPartExecutor = HERE,
 ) -> TaskOutcome:
     """Answer and grade all questions of a run. Servers do the work: there is nothing to spread."""
     del spread
     request, collection = job.request, load_collection(job.request)
     questions = list(
-        prompt_questions(collection, read_ranking(job.run, collection), request.k, read_references(request))
+        build_prompts_from_run(
+            collection, read_run_ranking(job.run, collection), request.k, read_reference_answers(request)
+        )
     )
-    kinds = make_prompts(request, collection, questions)
-    outcomes: dict[str, list[GradedAnswer | Failure]] = {}
+    kinds = build_prompt_variants(request, collection, questions)
+    outcomes: dict[str, list[GradedAnswer | CallFailure]] = {}
     with (
-        open_readers(request, job.generator, job.cache, ledger) as readers,
+        open_generator_and_grader(request, job.generator, job.cache, ledger) as readers,
         charge_calls(ledger, job.name) as calls,
     ):
         # First, while nothing else is in flight; the answers are then kept.
-        times = wait_for(partial(_time_generator, readers[0], collection, questions[: request.timed]))
+        times = wait_in_remote_loop(
+            partial(_time_token_generation, readers[0], collection, questions[: request.timed])
+        )
         for kind, prompts in kinds.items():
-            outcomes[kind] = wait_for(partial(_grade_answers, readers, collection, prompts, advance))
-    _write_answers(job, collection, kinds, outcomes)
+            outcomes[kind] = wait_in_remote_loop(
+                partial(_answer_and_grade_prompts, readers, collection, prompts, advance)
+            )
+    _write_answer_lines(job, collection, kinds, outcomes)
     return cell_outcome(request, collection, kinds, outcomes, {**calls, **times})
 
 
-def make_prompts(
-    request: AnswerRequest, collection: Collection, questions: Sequence[PromptedQuestion]
+def build_prompt_variants(
+    request: AnswerRequest, collection: SweepCollection, questions: Sequence[PromptedQuestion]
 ) -> dict[str, Sequence[PromptedQuestion]]:
     """The questions as the run has them, under no name, and with each planting of distractors, under its own; one
     planting alone is called `distracted`."""
@@ -150,12 +171,12 @@ def make_prompts(
         planter = DistractorPlanter(collection, index, request.seed)
         for planting in request.plantings:
             name = DISTRACTED if request.plants_once else planting.name
-            kinds[name] = [planter.plant_in(question, planting) for question in questions]
+            kinds[name] = [planter.plant_distractors(question, planting) for question in questions]
     return kinds
 
 
 @contextmanager
-def open_readers(
+def open_generator_and_grader(
     request: AnswerRequest, generator: str, cache: Path | None = None, ledger: Ledger | None = None
 ) -> Iterator[tuple[Reader, Reader]]:
     """One of the generators and the grader, closed at the end."""
@@ -168,8 +189,8 @@ def open_readers(
 
 
 def _open_reader(target: str, request: AnswerRequest, cache: Path | None, ledger: Ledger | None) -> Reader:
-    if is_extractor(target):
-        return Extractor(target, seed=request.seed)
+    if is_extractor_spec(target):
+        return SentenceExtractor(target, seed=request.seed)
     return open_answerer(target, ledger=ledger, cache=cache, seed=request.seed)
 
 
@@ -178,8 +199,8 @@ FIRST_MS, RATE, TIMED = "first_token_ms", "tokens_per_second", "timed"
 questions."""
 
 
-async def _time_generator(
-    generating: Reader, collection: Collection, asked: Sequence[PromptedQuestion]
+async def _time_token_generation(
+    generating: Reader, collection: SweepCollection, asked: Sequence[PromptedQuestion]
 ) -> dict[str, int]:
     """The time of a first token, and the tokens per second after it, of questions that are answered one after another;
     nothing where none is timed or the server says too little."""
@@ -187,9 +208,9 @@ async def _time_generator(
     for prompt in asked:
         texts = [collection.texts[place] for place in prompt.places]
         try:
-            word = await generating.first_word(prompt.question, texts)
+            word = await generating.answer_with_one_word(prompt.question, texts)
             answer = await generating.answer(prompt.question, texts)
-        except Unanswered:
+        except UnansweredPrompt:
             continue
         first.append(word.seconds)
         # From the first token on: what comes before it is reading the prompt.
@@ -201,23 +222,25 @@ async def _time_generator(
     return {TIMED: len(first), FIRST_MS: round(1000 * median(first)), **rate}
 
 
-async def _grade_answers(
+async def _answer_and_grade_prompts(
     readers: tuple[Reader, Reader],
-    collection: Collection,
+    collection: SweepCollection,
     asked: Sequence[PromptedQuestion],
     advance: Callable[[int], None],
-) -> list[GradedAnswer | Failure]:
+) -> list[GradedAnswer | CallFailure]:
     generating, judging = readers
 
-    async def one(prompt: PromptedQuestion) -> GradedAnswer:
+    async def answer_and_grade_prompt(prompt: PromptedQuestion) -> GradedAnswer:
         texts = [collection.texts[place] for place in prompt.places]
         answer = await generating.answer(prompt.question, texts)
-        if answer.abstained or answer.is_void:
+        if answer.is_abstention or answer.is_contentless:
             return GradedAnswer(answer, False)
         return GradedAnswer(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
 
-    outcomes: dict[int, GradedAnswer | Failure] = {}
-    async for position, outcome in run_jobs([partial(one, prompt) for prompt in asked], progress=advance):
+    outcomes: dict[int, GradedAnswer | CallFailure] = {}
+    async for position, outcome in run_jobs(
+        [partial(answer_and_grade_prompt, prompt) for prompt in asked], progress=advance
+    ):
         outcomes[position] = outcome
     # Answers come in any order; rows stand in that of the questions.
     return [outcomes[position] for position in range(len(asked))]
@@ -228,19 +251,19 @@ def answers_path(folder: str | Path, name: str) -> Path:
     return Path(folder) / "answers" / f"{slugify_name(name)}.jsonl"
 
 
-def _write_answers(
+def _write_answer_lines(
     job: AnswerJob,
-    collection: Collection,
+    collection: SweepCollection,
     kinds: Mapping[str, Sequence[PromptedQuestion]],
-    outcomes: Mapping[str, Sequence[GradedAnswer | Failure]],
+    outcomes: Mapping[str, Sequence[GradedAnswer | CallFailure]],
 ) -> None:
     lines = [
         json.dumps({
             "query_id": prompt.question.id, "kind": kind or "plain", "question": prompt.question.text,
             "passages": [collection.ids[place] for place in prompt.places],
-            **({"failed": outcome.reason} if isinstance(outcome, Failure) else {
-                "answer": outcome.answer.text, "correct": int(outcome.right), "abstained": outcome.answer.abstained,
-                **({"void": True} if outcome.answer.is_void else {})}),
+            **({"failed": outcome.reason} if isinstance(outcome, CallFailure) else {
+                "answer": outcome.answer.text, "correct": int(outcome.right), "abstained": outcome.answer.is_abstention,
+                **({"void": True} if outcome.answer.is_contentless else {})}),
         }, ensure_ascii=False)
         for kind, prompts in kinds.items()
         for prompt, outcome in zip(prompts, outcomes[kind], strict=True)
@@ -260,13 +283,15 @@ class AnswerPlan(planning.Plan):
 
 def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: Ledger | None) -> AnswerPlan:
     """Read the data and the runs, and open the models. UsageError and DataError for what is wrong in them."""
-    collection, references = load_collection(request), read_references(request)
+    collection, references = load_collection(request), read_reference_answers(request)
     pairs = list(product(request.runs, dict.fromkeys(request.generator)))
-    names = [_cell_name(request, run, generator) for run, generator in pairs]
-    check_names(names)
-    identities, settings, prices = _describe_readers(request, cache, ledger)
+    names = [_name_answer_cell(request, run, generator) for run, generator in pairs]
+    check_unique_dataset_names(names)
+    identities, settings, prices = _describe_answering_models(request, cache, ledger)
     asked = list(
-        prompt_questions(collection, read_ranking(request.runs[0], collection), request.k, references)
+        build_prompts_from_run(
+            collection, read_run_ranking(request.runs[0], collection), request.k, references
+        )
     )
     people = {"references": fingerprint_references(references)} if references else {}
     drawn = {} if collection.groups is None else {"drawn": "groups"}
@@ -284,7 +309,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
         })  # fmt: skip
         job = AnswerJob(request, run, generator, name, str(folder), cache)
         units = len(asked) * (1 + len(request.plantings))
-        cells.append(Cell(TASK, collection.name, name, key, units, job, remote=True))
+        cells.append(RunCell(TASK, collection.name, name, key, units, job, remote=True))
     task = PlannedTask(TASK, len(asked), len(asked), collection.skipped, collection.warnings)
     dataset = PlannedDataset(
         request.dataset, collection.name, collection.lang, collection.fingerprint, (task,)
@@ -295,13 +320,13 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
     )  # fmt: skip
 
 
-def _cell_name(request: AnswerRequest, run: str, generator: str) -> str:
+def _name_answer_cell(request: AnswerRequest, run: str, generator: str) -> str:
     """The run, and who answers where there are several."""
     name = parse_named_path(run)[0]
     return name if len(set(request.generator)) == 1 else f"{name}, {generator}"
 
 
-def _describe_readers(
+def _describe_answering_models(
     request: AnswerRequest, cache: Path | None, ledger: Ledger | None
 ) -> tuple[Mapping[str, list[str]], Mapping[str, Any], Mapping[str, Any]]:
     """By generator what its answers and their grades depend on; what the manifest says of all; and their prices."""
@@ -310,7 +335,7 @@ def _describe_readers(
     prices: dict[str, Any] = {}
     judge: dict[str, Any] = {}
     for generator in dict.fromkeys(request.generator):
-        with open_readers(request, generator, cache, ledger) as (generating, judging):
+        with open_generator_and_grader(request, generator, cache, ledger) as (generating, judging):
             identities[generator] = [generating.identity("answer"), judging.identity("correct")]
             about.append(dict(generating.about()))
             judge = dict(judging.about())
@@ -324,13 +349,13 @@ def fingerprint_references(references: Mapping[str, Sequence[str]]) -> str:
     return digest_json({key: list(answers) for key, answers in references.items()})
 
 
-def _warn_of_own_judge(plan: AnswerPlan) -> Iterator[str]:
+def _warn_of_self_grading(plan: AnswerPlan) -> Iterator[str]:
     """A warning where one model answers and grades."""
     judge = plan.settings["judge"].get("model")
     generators = plan.settings.get("generators") or [plan.settings["generator"]]
     for generator in (about.get("model") for about in generators):
         # What is quoted from a passage, or is not, no grader can favour.
-        if generator != judge or is_extractor(str(judge)):
+        if generator != judge or is_extractor_spec(str(judge)):
             continue
         yield f"{generator} grades its own answers: models tend to favour them. Let another one grade (-j)."
 
@@ -358,37 +383,39 @@ class AnswerAttempt(Protocol):
 
     name = "rag"
     reads_folder = True
-    evaluate = staticmethod(evaluate_cell)
+    evaluate = staticmethod(answer_and_grade_run)
 
-    def plan(
+    def plan_run(
         self, request: AnswerRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> AnswerPlan:
         """A cell per run."""
         return make_plan(request, self.folder.path, cache, ledger)
 
-    def forecast(self, plan: AnswerPlan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: AnswerPlan, *, measure: bool = True) -> RunForecast:
         """The calls of both models; what they answered before is not asked, and not known here."""
         del measure
         request: AnswerRequest = plan.request
-        collection, references = load_collection(request), read_references(request)
+        collection, references = load_collection(request), read_reference_answers(request)
         cells = []
         for cell in plan.cells:
             prompts = list(
-                prompt_questions(collection, read_ranking(cell.job.run, collection), request.k, references)
+                build_prompts_from_run(
+                    collection, read_run_ranking(cell.job.run, collection), request.k, references
+                )
             )
-            cells.append(_forecast_cell(cell, prompts, collection.texts, request))
-        return Forecasts(tuple(cells))
+            cells.append(_forecast_answer_calls(cell, prompts, collection.texts, request))
+        return RunForecast(tuple(cells))
 
     def headline(self, plan: AnswerPlan, record: CellRecord) -> str:
         """The share of right answers."""
         del plan, record
         return HEADLINE
 
-    def call(self, request: AnswerRequest, out: Path) -> str:
+    def format_python_call(self, request: AnswerRequest, out: Path) -> str:
         """With `embassay.rag.answer`."""
         return f"embassay.rag.answer({request.dataset!r}, {list(request.runs)!r}, ..., out={str(out)!r})"
 
-    def check_prices(self, plan: AnswerPlan, max_usd: float | None) -> None:
+    def check_prices_known(self, plan: AnswerPlan, max_usd: float | None) -> None:
         """UsageError for a model without a price where the cost is limited."""
         for name, price in plan.prices.items() if max_usd is not None else ():
             if price is None:
@@ -398,21 +425,24 @@ class AnswerAttempt(Protocol):
         """Who answers and who grades."""
         return {"kind": TASK, **plan.settings}
 
-    def conclude(self, plan: AnswerPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: AnswerPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """Which runs can be told apart by their answers; and the grades as `rag score --answers` takes them."""
         done = [record for record in records if record.done]
         headlines = [
-            Headline.of(cell.system, cell.components[HEADLINE], "bootstrap over questions") for cell in done
+            SystemHeadline.of(cell.system, cell.components[HEADLINE], "bootstrap over questions")
+            for cell in done
         ]
         comparisons = {
             "alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": {TASK: compare_headlines(headlines)}
         }  # fmt: skip
         for record in done:
-            self._write_correct(record)
-        warnings = (*_warn_of_own_judge(plan), *_ungraded_notes(done))
+            self._write_answer_grades(record)
+        warnings = (*_warn_of_self_grading(plan), *_ungraded_notes(done))
         return Conclusion((), comparisons, tuple(_answer_tables(rows, done)), warnings=warnings)
 
-    def _write_correct(self, record: CellRecord) -> None:
+    def _write_answer_grades(self, record: CellRecord) -> None:
         import polars as pl
 
         from embassay.parquet import read_parquet
@@ -426,42 +456,42 @@ class AnswerAttempt(Protocol):
         write_atomic(self.folder.path / "answers" / name, format_csv(lines))
 
 
-def _forecast_cell(
-    cell: Cell, asked: Sequence[PromptedQuestion], texts: Sequence[str], request: AnswerRequest
-) -> Forecast:
+def _forecast_answer_calls(
+    cell: RunCell, asked: Sequence[PromptedQuestion], texts: Sequence[str], request: AnswerRequest
+) -> CellForecast:
     """The calls of the language models among generator and grader."""
     n = (1 + len(request.plantings)) * len(asked)
     usd: float | None = 0.0
     seconds, tokens, requests = 0.0, 0, 0
-    with open_readers(request, cell.job.generator) as (generating, judging):
+    with open_generator_and_grader(request, cell.job.generator) as (generating, judging):
         written = generating.options.output_tokens
-        read = _mean_tokens(asked[:50], texts, written)
+        read = _estimate_prompt_tokens(asked[:50], texts, written)
         for reader, size, out in ((generating, read[0], written), (judging, read[1], 8)):
-            if isinstance(reader, Extractor):
+            if isinstance(reader, SentenceExtractor):
                 continue
             price = getattr(reader.model, "price", None)
             usd = None if price is None or usd is None else usd + price.usd(round(n * size), n * out)
             seconds += remote_seconds(reader.model, n, round(n * (size + out)), n * out)  # type: ignore[arg-type]
             tokens += round(n * (size + out))
             requests += n
-    head = Forecast(cell.task, cell.dataset, cell.system, len(asked), 0, tokens)
+    head = CellForecast(cell.task, cell.dataset, cell.system, len(asked), 0, tokens)
     return replace(head, requests=requests, usd=usd, seconds=seconds, assumed=True)
 
 
-def _mean_tokens(
+def _estimate_prompt_tokens(
     asked: Sequence[PromptedQuestion], texts: Sequence[str], written: int
 ) -> tuple[float, float]:
     """What a generator and a grader read for a question, about, where answers have so many tokens."""
     lengths = []
     for ask in asked:
-        shown = answer_messages(ask.question, [texts[place] for place in ask.places])
-        graded = correct_messages(ask.question, ask.reference, "x" * 4 * written)
+        shown = build_answer_messages(ask.question, [texts[place] for place in ask.places])
+        graded = build_answer_grade_messages(ask.question, ask.reference, "x" * 4 * written)
         lengths.append([estimate_tokens([m.content for m in messages]) for messages in (shown, graded)])
     means = np.mean(lengths, axis=0) if lengths else np.zeros(2)
     return float(means[0]), float(means[1])
 
 
-def _timing_words(records: Sequence[CellRecord]) -> str:
+def _describe_generation_timing(records: Sequence[CellRecord]) -> str:
     """What was timed, in words: of the run with the most."""
     counts = max((record.counts for record in records), key=lambda counts: counts.get(TIMED, 0), default={})
     if not counts.get(TIMED):
@@ -474,14 +504,15 @@ def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Ite
     """`rag_answers`: every figure of every run, and how fast the generator was."""
     yield ColumnTable.of(
         "rag_answers", "Answers from the passages of each run", rows, text("Run", "system"), text("Measure", "measure"),
-        text("Prompt", _prompt_words), number("Value", "value", 3),
-        number("95% low", "ci_low", 3), number("95% high", "ci_high", 3), whole("n"),
+        text("Prompt", _describe_prompt_variant), make_number_column("Value", "value", 3),
+        make_number_column("95% low", "ci_low", 3), make_number_column("95% high", "ci_high", 3),
+        make_whole_number_column("n"),
         note="An abstention counts as wrong. Acc|Hit is accuracy on questions where all useful passages were shown. "
-        + _timing_words(records)
+        + _describe_generation_timing(records)
     )  # fmt: skip
 
 
-def _prompt_words(row: Result) -> str:
+def _describe_prompt_variant(row: Result) -> str:
     return row.variant or "the run's passages"
 
 

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures.judgements import GRADES, UNJUDGED
-from embassay.protocols.rag.decision.population import Floats, Ints, Key, Labels, Population
+from embassay.protocols.rag.decision.population import Floats, Ints, ItemPopulation, Key, Labels
 from embassay.protocols.rag.scoring.options import DecisionRequest
 from embassay.randomness import make_generator
 from embassay.stats.sequences import (
-    Draws,
     RemainingPopulation,
+    SequentialDraws,
+    build_block_draws,
     decide_totals,
     draw_block_order,
     join_draws,
-    make_block,
 )
 
 BANDS = np.array([1, 2, 4, 6, 11])
@@ -35,46 +35,50 @@ LEAST_SPREAD = 0.2
 
 
 @dataclass(frozen=True)
-class Forecast:
+class ItemForecast:
     """What is foretold of the items that are left: `values` (n, k), and `weight` (n,), what chances are like."""
 
     values: Floats
     weight: Floats
 
 
-class ItemChooser:
+class LabelItemChooser:
     """Foretells from ranks, from the grades of a judge (`guide`) where there are some, and from labels so far."""
 
-    def __init__(self, population: Population, guide: Labels) -> None:
+    def __init__(self, population: ItemPopulation, guide: Labels) -> None:
         self._population = population
         self._guide = guide
         self._judged = np.array([guide.get(key, UNJUDGED) for key in population.keys], dtype=np.int64)
-        band = np.searchsorted(BANDS, population.best_rank, side="right")
+        band = np.searchsorted(BANDS, population.best_passage_ranks, side="right")
         shared = np.minimum((population.ranks > 0).sum(axis=1), 2)
         first = np.where(population.ranks > 0, population.ranks, population.asked.cutoff + 1).argmin(axis=1)
         cell = ((first * (len(BANDS) + 1) + band) * 3 + shared) * (len(GRADES) + 1) + self._judged
         self._cell = np.unique(cell, return_inverse=True)[1]
-        self._query_guess = self._of_judge() if population.asked.linear is None else None
+        self._query_guess = self._value_queries_by_judge() if population.asked.linear is None else None
 
-    def guess(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Forecast:
+    def forecast_unlabelled_items(
+        self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
+    ) -> ItemForecast:
         """From `labelled` items (places) with their `labels`, for the comparisons that are still `active` (k,)."""
         if self._population.asked.linear is not None:
-            return self._passages(labelled, labels, active)
-        return self._queries(labelled, labels, active)
+            return self._forecast_passages(labelled, labels, active)
+        return self._forecast_queries(labelled, labels, active)
 
-    def _passages(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Forecast:
+    def _forecast_passages(
+        self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
+    ) -> ItemForecast:
         population = self._population
         assert population.asked.linear is not None
-        members = np.array([places[0] for places in population.members], dtype=np.int64)
+        members = np.array([places[0] for places in population.passages_by_item], dtype=np.int64)
         labelled_at = members[list(labelled)]
         gain = population.asked.linear.gain[[labels[population.keys[place]] for place in labelled_at]]
-        likely = self._gains(labelled_at, gain)[members]
+        likely = self._estimate_passage_gains(labelled_at, gain)[members]
         # The spread of a gain of 0 or 1; a guess near either is less sure than it looks.
         spread = np.maximum(np.sqrt(likely * (1 - likely)), LEAST_SPREAD)
         reach = np.abs(population.coefficients[:, active]).max(axis=1, initial=0.0)
-        return Forecast(population.coefficients * likely[:, None], reach * spread)
+        return ItemForecast(population.coefficients * likely[:, None], reach * spread)
 
-    def _gains(self, labelled: Ints, gain: Floats) -> Floats:
+    def _estimate_passage_gains(self, labelled: Ints, gain: Floats) -> Floats:
         """The expected gain of every passage: each cell leans on the judge's grade, and that on all labels."""
         assert self._population.asked.linear is not None
         overall = (gain.sum() + _FIRST_GUESS * _STRENGTH) / (len(gain) + _STRENGTH)
@@ -83,7 +87,9 @@ class ItemChooser:
         wider = _smooth_gain(self._judged, labelled, gain, by_grade[self._judged])
         return _smooth_gain(self._cell, labelled, gain, wider)
 
-    def _queries(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Forecast:
+    def _forecast_queries(
+        self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
+    ) -> ItemForecast:
         population = self._population
         values = np.zeros_like(population.low)
         if self._query_guess is not None and self._guide:
@@ -91,21 +97,21 @@ class ItemChooser:
             y = population.values(labelled, labels)
             x = foretold[list(labelled)]
             # Least squares through 0, pulled towards a slope of one half by the weight of the prior.
-            slope = ((x * y).sum() + _SHY * _prior_weight(foretold)) / (
-                (x**2).sum() + _prior_weight(foretold)
+            slope = ((x * y).sum() + _SHY * _compute_prior_weight(foretold)) / (
+                (x**2).sum() + _compute_prior_weight(foretold)
             )
             values = np.clip(foretold * np.clip(slope, 0.0, 1.0), population.low, population.high)
         width = (population.high - population.low)[:, active].max(axis=1, initial=0.0) / 4
         reach = np.sqrt(width**2 + (values[:, active] ** 2).max(axis=1, initial=0.0))
-        return Forecast(values, reach / np.sqrt(population.cost))
+        return ItemForecast(values, reach / np.sqrt(population.cost))
 
-    def _of_judge(self) -> Floats:
+    def _value_queries_by_judge(self) -> Floats:
         """What the judge's grades say of every query."""
         every = {key: int(grade) for key, grade in zip(self._population.keys, self._judged, strict=True)}
         return self._population.values(range(len(self._population.low)), every)
 
 
-def _prior_weight(foretold: Floats) -> float:
+def _compute_prior_weight(foretold: Floats) -> float:
     """As much as five queries weigh."""
     return float(_STRENGTH * (foretold**2).mean()) + 1e-12
 
@@ -124,7 +130,7 @@ AHEAD = 2
 
 
 @dataclass(frozen=True)
-class DecisionTerms:
+class DecisionSettings:
     """How sure a decision is to be, the seed, the labels of a block, and a judge's grades that guide the choice."""
 
     alpha: float = DecisionRequest.alpha
@@ -135,7 +141,7 @@ class DecisionTerms:
 
 
 @dataclass(frozen=True)
-class DecidedComparisons:
+class ComparisonVerdicts:
     """What each comparison came to: 1 where it is above its bar, -1 below, 0 open; `at` is after how many draws.
 
     `best` is the run that every other one is worse than, None where there is none; for a bar, None. `done` says that
@@ -152,16 +158,16 @@ class DecidedComparisons:
 
 
 @dataclass(frozen=True)
-class StudyCourse:
+class LabellingCourse:
     """Where a study stands. `drawn` are the items of `draws`, in order; `waiting` passages that shall be labelled now,
     in order; `asked` are all that ever were, `counted` those whose blocks are whole. `used` is how many labels stand
     behind the decision, `given` how many there are, `unasked` those that nobody asked for.
     """
 
-    population: Population
-    draws: Draws
+    population: ItemPopulation
+    draws: SequentialDraws
     drawn: tuple[int, ...]
-    decided: DecidedComparisons
+    decided: ComparisonVerdicts
     waiting: tuple[Key, ...]
     asked: tuple[Key, ...]
     counted: tuple[Key, ...]
@@ -170,39 +176,39 @@ class StudyCourse:
     unasked: int
 
     @property
-    def needed(self) -> int:
+    def max_labels_needed(self) -> int:
         """The labels that there are to ask for at most."""
         return int(self.population.cost.sum())
 
 
-def follow_study(population: Population, labels: Labels, terms: DecisionTerms) -> StudyCourse:
+def replay_study(population: ItemPopulation, labels: Labels, terms: DecisionSettings) -> LabellingCourse:
     """Replay a study up to the labels that there are."""
-    return _Replay(population, labels, terms).course()
+    return _StudyReplay(population, labels, terms).replay_to_course()
 
 
-class _Replay:
-    def __init__(self, population: Population, labels: Labels, terms: DecisionTerms) -> None:
+class _StudyReplay:
+    def __init__(self, population: ItemPopulation, labels: Labels, terms: DecisionSettings) -> None:
         self.population, self.labels, self.terms = population, labels, terms
-        self.chooser = ItemChooser(population, terms.guide)
+        self.chooser = LabelItemChooser(population, terms.guide)
         self.left = np.ones(len(population.low), dtype=bool)
         self.blocks: list[list[int]] = []
-        self.parts: list[Draws] = [_make_empty_draws(len(population.comparisons))]
+        self.parts: list[SequentialDraws] = [_make_empty_draws(len(population.comparisons))]
         self.drawn: list[int] = []
         self.decisions = [decide_comparisons(population, self.parts[0], terms.alpha)]
         self.counted: list[int] = []
 
-    def course(self) -> StudyCourse:
+    def replay_to_course(self) -> LabellingCourse:
         """Block after block, until one is not labelled whole or nothing is left to decide."""
         ahead: list[list[int]] = []
         for order, left, names in self._draw_blocks():
-            whole = not ahead and self._take(order, left, names)
+            whole = not ahead and self._add_labelled_items(order, left, names)
             if self.decisions[-1].done:
-                return self._course_so_far([])
+                return self._build_course_so_far([])
             if not whole:
                 ahead.append(names)
                 if len(ahead) == AHEAD:
                     break
-        return self._course_so_far([item for names in ahead for item in names])
+        return self._build_course_so_far([item for names in ahead for item in names])
 
     def _draw_blocks(self) -> Iterator[tuple[Ints, RemainingPopulation, list[int]]]:
         """The next block: places in what is left, what that is, and the items."""
@@ -211,32 +217,32 @@ class _Replay:
             places = np.flatnonzero(self.left)
             # Labels of blocks that are still being labelled must not decide what is drawn next.
             before = [item for names in self.blocks[: max(number - AHEAD + 1, 0)] for item in names]
-            active = self._active(max(number - AHEAD + 1, 0))
-            guess = self.chooser.guess(before, self.labels, active)
+            active = self._find_open_comparisons(max(number - AHEAD + 1, 0))
+            guess = self.chooser.forecast_unlabelled_items(before, self.labels, active)
             # No weight is 0: every passage that is left can be drawn.
             weight = np.maximum(guess.weight[places], guess.weight.max() * 1e-9 + 1e-300)
             left = RemainingPopulation(
                 self.population.low[places], self.population.high[places], guess.values[places], weight
             )
             order = draw_block_order(weight, make_generator(self.terms.seed, "until decided", str(number)))
-            order = order[: self._size(order, places)]
+            order = order[: self._count_items_in_block(order, places)]
             names = places[order].tolist()
             self.left[names] = False
             self.blocks.append(names)
             yield order, left, names
 
-    def _size(self, order: Ints, places: Ints) -> int:
+    def _count_items_in_block(self, order: Ints, places: Ints) -> int:
         """As many items as have a block's labels, one at least."""
         labels = sum(int(self.population.cost[names].sum()) for names in self.blocks)
         room = max(self.terms.block, labels // 8)
         return max(1, int(np.searchsorted(np.cumsum(self.population.cost[places[order]]), room, "right")))
 
-    def _active(self, blocks: int) -> NDArray[np.bool_]:
+    def _find_open_comparisons(self, blocks: int) -> NDArray[np.bool_]:
         """The comparisons that the first `blocks` left open."""
         decided = self.decisions[min(blocks, len(self.decisions) - 1)]
-        return open_comparisons(self.population, decided)
+        return mark_relevant_comparisons(self.population, decided)
 
-    def _take(self, order: Ints, left: RemainingPopulation, names: list[int]) -> bool:
+    def _add_labelled_items(self, order: Ints, left: RemainingPopulation, names: list[int]) -> bool:
         """Add what is labelled of a block, up to the first item that is not; whether that is all of it."""
         ready = 0
         while ready < len(names) and self.population.is_labelled(names[ready], self.labels):
@@ -245,7 +251,7 @@ class _Replay:
         if ready:
             values = self.population.values(names[:ready], self.labels)
             # The chances are those of the whole block, whatever of it is labelled.
-            self.parts.append(make_block(left, order[:ready], values, drawn_sum))
+            self.parts.append(build_block_draws(left, order[:ready], values, drawn_sum))
             self.drawn += names[:ready]
             self.decisions.append(
                 decide_comparisons(self.population, join_draws(self.parts), self.terms.alpha)
@@ -254,56 +260,62 @@ class _Replay:
             self.counted += names[:ready]
         return ready == len(names)
 
-    def _course_so_far(self, ahead: Sequence[int]) -> StudyCourse:
+    def _build_course_so_far(self, ahead: Sequence[int]) -> LabellingCourse:
         population, decided = self.population, self.decisions[-1]
         used = self.drawn[: decided.since] if decided.done else self.drawn
         asked = [
-            population.keys[place] for item in [*self.drawn, *ahead] for place in population.members[item]
+            population.keys[place]
+            for item in [*self.drawn, *ahead]
+            for place in population.passages_by_item[item]
         ]
         asked = list(dict.fromkeys(asked))
         waiting = [] if decided.done else [key for key in asked if key not in self.labels]
-        counted = [population.keys[place] for item in self.counted for place in population.members[item]]
+        counted = [
+            population.keys[place] for item in self.counted for place in population.passages_by_item[item]
+        ]
         keys = set(population.keys)
         labelled = sum(key in keys for key in self.labels)
         unasked = labelled - sum(key in self.labels for key in asked)
-        return StudyCourse(
+        return LabellingCourse(
             population, join_draws(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
             tuple(counted),
             int(population.cost[used].sum()), labelled, unasked
         )  # fmt: skip
 
 
-def _make_empty_draws(k: int) -> Draws:
-    return Draws(*(np.zeros((0, k)) for _ in range(7)))
+def _make_empty_draws(k: int) -> SequentialDraws:
+    return SequentialDraws(*(np.zeros((0, k)) for _ in range(7)))
 
 
-def decide_comparisons(population: Population, draws: Draws, alpha: float) -> DecidedComparisons:
+def decide_comparisons(
+    population: ItemPopulation, draws: SequentialDraws, alpha: float
+) -> ComparisonVerdicts:
     """What the draws decide. All comparisons together are wrong in at most `alpha` of studies."""
     k = len(population.comparisons)
     if len(draws) == 0 and not len(population.low):
-        return DecidedComparisons(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
+        return ComparisonVerdicts(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
     # Bonferroni: all comparisons together keep alpha.
     verdict = decide_totals(draws, population.bars, alpha / max(k, 1))
     sign = np.where(verdict.above >= 0, 1, np.where(verdict.below >= 0, -1, 0))
     at = np.where(sign > 0, verdict.above, verdict.below)
     exhausted = len(draws) == len(population.low)
-    best, since = _find_best(population, sign, at)
+    best, since = _find_unbeaten_run(population, sign, at)
     if population.bar is not None:
         # Against a bar every run has its own answer, and it is over when the last of them is there.
         best, since = None, int(at.max()) if (sign != 0).all() else -1
     done = since >= 0 or exhausted
     certain = exhausted or bool((verdict.certain | (sign == 0)).all() and done)
-    return DecidedComparisons(sign, at, best, done, since if since >= 0 else len(draws), certain)
+    return ComparisonVerdicts(sign, at, best, done, since if since >= 0 else len(draws), certain)
 
 
-def _find_best(population: Population, sign: Ints, at: Ints) -> tuple[int | None, int]:
+def _find_unbeaten_run(population: ItemPopulation, sign: Ints, at: Ints) -> tuple[int | None, int]:
     """The one run that none is known to beat, and after how many draws it is the only one; (None, -1) with several."""
     beaten = _find_beaten(population, sign, at)
     left = [run for run in range(len(population.runs)) if run not in beaten]
     return (left[0], max(beaten.values())) if len(left) == 1 and beaten else (None, -1)
 
 
-def _find_beaten(population: Population, sign: Ints, at: Ints) -> dict[int, int]:
+def _find_beaten(population: ItemPopulation, sign: Ints, at: Ints) -> dict[int, int]:
     """The runs that another one is known to be better than, and after how many draws that was known first."""
     better = 1 if population.asked.higher else -1
     beaten: dict[int, int] = {}
@@ -314,7 +326,7 @@ def _find_beaten(population: Population, sign: Ints, at: Ints) -> dict[int, int]
     return beaten
 
 
-def open_comparisons(population: Population, decided: DecidedComparisons) -> NDArray[np.bool_]:
+def mark_relevant_comparisons(population: ItemPopulation, decided: ComparisonVerdicts) -> NDArray[np.bool_]:
     """Those that can still change which run is best: of two runs that no other is known to beat."""
     beaten = _find_beaten(population, decided.sign, decided.at).keys()
     return np.array([
@@ -323,8 +335,8 @@ def open_comparisons(population: Population, decided: DecidedComparisons) -> NDA
     ])  # fmt: skip
 
 
-def find_open_comparisons(
-    population: Population, decided: DecidedComparisons, values: Sequence[float]
+def list_comparisons_to_decide(
+    population: ItemPopulation, decided: ComparisonVerdicts, values: Sequence[float]
 ) -> list[int]:
     """The comparisons that have to be decided before the study is, by their estimated `values` (k,): those of the run
     that is likely the best with every other one that nothing is known to beat; for a bar, all that are open."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries
+from embassay.data.judged_runs import RunOrQrelsEntries
 from embassay.errors import UsageError
 from embassay.measures import MEASURES, evaluate_graded
 from embassay.measures.judgements import ABSENT, GRADES, RELEVANT, UNJUDGED, Graded
@@ -46,7 +46,7 @@ class RunContrast:
 
 
 @dataclass(frozen=True)
-class LinearMeasure:
+class RankWeightedSum:
     """A measure that is a sum over passages: the weight of each rank, and the gain of a passage of grade 0 (nobody can
     judge it) to 5, from 0 to 1."""
 
@@ -62,7 +62,7 @@ class DecisionMeasure:
     spec: Spec
     cutoff: int
     higher: bool
-    linear: LinearMeasure | None
+    linear: RankWeightedSum | None
 
 
 def parse_measure(measure: str, *, bar: bool) -> DecisionMeasure:
@@ -82,11 +82,15 @@ def parse_measure(measure: str, *, bar: bool) -> DecisionMeasure:
             mend="Use a measure of grades or a ranking, such as Precision4+@10 or nDCG@10.",
         )
     return DecisionMeasure(
-        measure, built.spec, built.spec.cutoff, facts["direction"] == "higher", _as_sum(built.spec, bar=bar)
+        measure,
+        built.spec,
+        built.spec.cutoff,
+        facts["direction"] == "higher",
+        _express_as_rank_weighted_sum(built.spec, bar=bar),
     )
 
 
-def _as_sum(spec: Spec, *, bar: bool) -> LinearMeasure | None:
+def _express_as_rank_weighted_sum(spec: Spec, *, bar: bool) -> RankWeightedSum | None:
     """How a measure is a sum over passages. P and DCG are undefined for a query without a relevant passage: no matter
     where two runs are compared, which have 0 there alike, but a bar is for the mean over the other queries."""
     k = spec.cutoff or 0
@@ -94,18 +98,18 @@ def _as_sum(spec: Spec, *, bar: bool) -> LinearMeasure | None:
     level = int(spec.params.get("rel", HARMFUL if spec.name == "Harm" else RELEVANT))  # type: ignore[arg-type]
     plain = not set(spec.params) - {"rel"}
     if spec.name == "Precision4+" and plain:
-        return LinearMeasure(np.full(k, 1 / k), (grades >= level).astype(float))
+        return RankWeightedSum(np.full(k, 1 / k), (grades >= level).astype(float))
     if spec.name == "Harm" and plain:
-        return LinearMeasure(np.full(k, 1 / k), ((grades >= 1) & (grades <= level)).astype(float))
+        return RankWeightedSum(np.full(k, 1 / k), ((grades >= 1) & (grades <= level)).astype(float))
     if spec.name == "P" and plain and not bar:
-        return LinearMeasure(np.full(k, 1 / k), (grades >= level).astype(float))
+        return RankWeightedSum(np.full(k, 1 / k), (grades >= level).astype(float))
     if spec.name == "DCG" and not spec.params and not bar:
-        return LinearMeasure(4 / np.log2(np.arange(k) + 2), np.maximum(grades - 1, 0) / 4)
+        return RankWeightedSum(4 / np.log2(np.arange(k) + 2), np.maximum(grades - 1, 0) / 4)
     return None
 
 
 @dataclass(frozen=True)
-class Population:
+class ItemPopulation:
     """The items, (n,) of them, and what each can do to the `k` comparisons.
 
     `keys` are all passages that are among the first of a run, `ranks` (passages, runs) where they stand, from 1,
@@ -127,16 +131,16 @@ class Population:
     coefficients: Floats
 
     @cached_property
-    def members(self) -> tuple[tuple[int, ...], ...]:
+    def passages_by_item(self) -> tuple[tuple[int, ...], ...]:
         """The passages of each item, best ranked first."""
         members: list[list[int]] = [[] for _ in range(len(self.low))]
-        for place in np.argsort(self.best_rank, kind="stable").tolist():
+        for place in np.argsort(self.best_passage_ranks, kind="stable").tolist():
             if self.item[place] >= 0:
                 members[self.item[place]].append(place)
         return tuple(map(tuple, members))
 
     @cached_property
-    def best_rank(self) -> Ints:
+    def best_passage_ranks(self) -> Ints:
         """The best rank of each passage in any run."""
         return np.asarray(np.where(self.ranks == NOT_FOUND, self.asked.cutoff + 1, self.ranks).min(axis=1))
 
@@ -153,7 +157,7 @@ class Population:
 
     def is_labelled(self, item: int, labels: Labels) -> bool:
         """Whether all that an item needs is there."""
-        return all(self.keys[place] in labels for place in self.members[item])
+        return all(self.keys[place] in labels for place in self.passages_by_item[item])
 
     def values(self, items: Sequence[int], labels: Labels) -> Floats:
         """What labelled items came to, (t, k)."""
@@ -161,17 +165,17 @@ class Population:
             return np.zeros((0, len(self.comparisons)))
         linear = self.asked.linear
         if linear is not None:
-            grades = np.array([labels[self.keys[self.members[item][0]]] for item in items])
+            grades = np.array([labels[self.keys[self.passages_by_item[item][0]]] for item in items])
             return np.asarray(self.coefficients[list(items)] * linear.gain[grades][:, None])
-        return self._of_queries(items, labels) / len(self.queries)
+        return self._value_labelled_queries(items, labels) / len(self.queries)
 
-    def _of_queries(self, items: Sequence[int], labels: Labels) -> Floats:
+    def _value_labelled_queries(self, items: Sequence[int], labels: Labels) -> Floats:
         """Differences of whole queries: 0 where the measure is undefined."""
         runs, k = len(self.runs), self.asked.cutoff
         top = np.full((runs, len(items), k), np.int8(ABSENT))
         counts = np.zeros((len(items), len(GRADES)), dtype=np.int64)
         for row, item in enumerate(items):
-            for place in self.members[item]:
+            for place in self.passages_by_item[item]:
                 grade = labels[self.keys[place]]
                 if grade != UNJUDGED:
                     counts[row, grade - 1] += 1
@@ -185,7 +189,9 @@ class Population:
         ])  # fmt: skip
 
 
-def make_population(runs: Mapping[str, Entries], measure: str, bar: float | None = None) -> Population:
+def make_population_from_runs(
+    runs: Mapping[str, RunOrQrelsEntries], measure: str, bar: float | None = None
+) -> ItemPopulation:
     """All that may be asked about `runs`, name -> entries: every two of them, or each against the `bar`.
 
     UsageError for one run without a bar, and for a measure that cannot be decided like this.
@@ -201,33 +207,33 @@ def make_population(runs: Mapping[str, Entries], measure: str, bar: float | None
         raise UsageError(
             f"The threshold is {bar:g}.", mend=f"{measure} is from 0 to 1, so no other threshold can be met."
         )
-    keys, ranks, queries = collect_first_passages(runs, asked.cutoff)
-    return build_population(asked, tuple(runs), queries, keys, ranks, bar)
+    keys, ranks, queries = pool_first_passages(runs, asked.cutoff)
+    return build_population_from_ranks(asked, tuple(runs), queries, keys, ranks, bar)
 
 
-def build_population(
+def build_population_from_ranks(
     asked: DecisionMeasure,
     runs: tuple[str, ...],
     queries: tuple[str, ...],
     keys: tuple[Key, ...],
     ranks: Ints,
     bar: float | None,
-) -> Population:
+) -> ItemPopulation:
     """The population of passages `keys`, by query, at these `ranks` (passages, runs) of the runs."""
     number = {query: place for place, query in enumerate(queries)}
     query = np.array([number[key[0]] for key in keys], dtype=np.int64)
     comparisons = tuple(
         RunContrast(a, None) for a in range(len(runs)) if bar is not None
     ) or tuple(RunContrast(a, b) for a, b in combinations(range(len(runs)), 2))  # fmt: skip
-    build = _passage_items if asked.linear is not None else _query_items
+    build = _build_passage_items if asked.linear is not None else _build_query_items
     item, low, high, coefficients = build(asked, comparisons, query, ranks, len(queries))
-    return Population(
+    return ItemPopulation(
         asked, runs, queries, comparisons, bar, keys, query, ranks, item, low, high, coefficients
     )
 
 
-def collect_first_passages(
-    runs: Mapping[str, Entries], k: int
+def pool_first_passages(
+    runs: Mapping[str, RunOrQrelsEntries], k: int
 ) -> tuple[tuple[Key, ...], Ints, tuple[str, ...]]:
     """All passages among the first `k` of any run, by query and id, their ranks (passages, runs), and the queries of
     the runs; ranked as everywhere (`scoring.placement`)."""
@@ -236,7 +242,7 @@ def collect_first_passages(
     columns = [f"run {place}" for place in range(len(runs))]
     every: pl.DataFrame | None = None
     for column, entries in zip(columns, runs.values(), strict=True):
-        first = _first_ranks(entries.frame, k).rename({"rank": column})
+        first = _rank_first_passages(entries.frame, k).rename({"rank": column})
         every = first if every is None else every.join(first, on=["query", "doc"], how="full", coalesce=True)
     assert every is not None
     every = every.fill_null(NOT_FOUND).sort("query", "doc")
@@ -245,7 +251,7 @@ def collect_first_passages(
     return keys, every.select(columns).to_numpy().astype(np.int64), tuple(queries.to_list())
 
 
-def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:
+def _rank_first_passages(frame: pl.DataFrame, k: int) -> pl.DataFrame:
     import polars as pl
 
     ordered = frame.select(
@@ -261,7 +267,7 @@ def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:
 Built = tuple[Ints, Floats, Floats, Floats]
 
 
-def _passage_items(
+def _build_passage_items(
     asked: DecisionMeasure, comparisons: Sequence[RunContrast], query: Ints, ranks: Ints, queries: int
 ) -> Built:
     """A passage is an item where its weight differs: at the same rank in both runs it changes nothing."""
@@ -282,7 +288,7 @@ def _passage_items(
     return item, np.minimum(changing, 0.0), np.maximum(changing, 0.0), changing
 
 
-def _query_items(
+def _build_query_items(
     asked: DecisionMeasure, comparisons: Sequence[RunContrast], query: Ints, ranks: Ints, queries: int
 ) -> Built:
     """A query is an item where the first passages differ; of nDCG how far they can differ is bounded by the ranks."""
@@ -293,7 +299,10 @@ def _query_items(
     low, high, item = [], [], np.full(len(query), -1)
     places = np.split(np.arange(len(query)), np.flatnonzero(np.diff(query)) + 1) if len(query) else []
     for rows in places:
-        bounds = [_item_bounds(asked, weight[rows], comparison, discount[1:]) for comparison in comparisons]
+        bounds = [
+            _bound_query_difference(asked, weight[rows], comparison, discount[1:])
+            for comparison in comparisons
+        ]
         if any(ends != (0.0, 0.0) for ends in bounds):
             item[rows] = len(items)
             items.append(int(query[rows[0]]))
@@ -304,7 +313,7 @@ def _query_items(
     return item, lows, highs, np.zeros(shape)
 
 
-def _item_bounds(
+def _bound_query_difference(
     asked: DecisionMeasure, weight: Floats, comparison: RunContrast, discount: Floats
 ) -> tuple[float, float]:
     """The least and most that a query can bring to a comparison, `weight` (passages, runs) being discounts."""

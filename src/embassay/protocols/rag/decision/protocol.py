@@ -20,39 +20,39 @@ from typing import Any
 import numpy as np
 
 from embassay.data import open_dataset
-from embassay.data.documents import passage_places
+from embassay.data.documents import read_placed_passages
 from embassay.data.judged_runs import CorpusTexts, read_qrels, read_run
 from embassay.data.rows import read_text
 from embassay.data.sources import prefer_own_path
 from embassay.data.tables import open_table
 from embassay.errors import DataError, TextRefused, UsageError
-from embassay.limits import bounded_json, read_bounded
+from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures.judgements import GRADES, UNJUDGED
-from embassay.protocols.kernel.claims import Claim, state_count
+from embassay.protocols.kernel.claims import Claim, claim_count
 from embassay.protocols.kernel.outcome import current_time
-from embassay.protocols.kernel.tables import format_counted
+from embassay.protocols.kernel.tables import format_count_with_noun
 from embassay.protocols.rag.decision.course import (
-    DecisionTerms,
-    StudyCourse,
-    find_open_comparisons,
-    follow_study,
+    DecisionSettings,
+    LabellingCourse,
+    list_comparisons_to_decide,
+    replay_study,
 )
 from embassay.protocols.rag.decision.population import (
+    ItemPopulation,
     Key,
     Labels,
-    Population,
     RunContrast,
-    build_population,
-    make_population,
+    build_population_from_ranks,
+    make_population_from_runs,
     parse_measure,
 )
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
-from embassay.protocols.rag.scoring.inputs import distinct_names, map_grades, parse_named_path
+from embassay.protocols.rag.scoring.inputs import make_run_names_distinct, map_grades, parse_named_path
 from embassay.protocols.rag.scoring.options import DecisionRequest
 from embassay.runs.folder import to_json, write_atomic
-from embassay.runs.spending import Spending
+from embassay.runs.spending import RunSpendingJournal
 from embassay.stats import Estimate
-from embassay.stats.few_labels import NEARER, Outlook, forecast_labels
+from embassay.stats.few_labels import NEARER, MoreLabelsOutlook, forecast_labels
 from embassay.stats.sequences import confidence_interval
 from embassay.systems.remote import Ledger
 
@@ -63,7 +63,7 @@ SLOWER_BY_QUERY = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecisionStanding(Estimate):
+class ComparisonStanding(Estimate):
     """A comparison: run `a` minus run `b`, or minus the bar where `b` is empty, over all queries; its interval holds at
     every look. `sign` is 1 where `a` is surely higher, -1 lower, 0 open."""
 
@@ -85,7 +85,7 @@ class LabelOutlook:
 
 
 @dataclass(frozen=True)
-class Decision:
+class DecisionRecord:
     """Where a study stands. `used` labels stand behind it, `given` are there, `unasked` among them were not asked for,
     `waiting` are asked for now, and `needed` could be asked for at most. `why` says why it stopped, or what it waits
     for: `decided`, `certain`, `equal` or `open`."""
@@ -98,7 +98,7 @@ class Decision:
     seed: int
     why: str
     best: str
-    standings: tuple[DecisionStanding, ...]
+    standings: tuple[ComparisonStanding, ...]
     used: int
     given: int
     unasked: int
@@ -115,7 +115,7 @@ class Decision:
         return self.why == "open"
 
     @property
-    def set_aside(self) -> int:
+    def unused_label_count(self) -> int:
         """Labels that are no part of what is said: nobody asked for them, or they were drawn after the decision."""
         return self.unasked if self.is_open else self.given - self.used
 
@@ -124,17 +124,17 @@ class Decision:
         return asdict(self)
 
 
-def state_decision(decision: Decision) -> Iterator[Claim]:
+def claim_decision(decision: DecisionRecord) -> Iterator[Claim]:
     """What a study says: after how many labels, which comparisons are decided, and which run is best."""
-    yield state_count("labels", decision.used, decision.needed)
-    yield state_count("set aside", decision.set_aside, decision.given)
-    yield from (_state_standing(standing, decision) for standing in decision.standings if standing.sign)
+    yield claim_count("labels", decision.used, decision.needed)
+    yield claim_count("set aside", decision.unused_label_count, decision.given)
+    yield from (_claim_standing(standing, decision) for standing in decision.standings if standing.sign)
     if decision.best:
         others = tuple(run for run in decision.runs if run != decision.best)
         yield Claim(decision.best, "first", decision.measure, others, n=1, of=len(decision.runs))
 
 
-def _state_standing(standing: DecisionStanding, decision: Decision) -> Claim:
+def _claim_standing(standing: ComparisonStanding, decision: DecisionRecord) -> Claim:
     """A threshold is kept or missed, or one run beats the other: by the better minus the worse."""
     is_kept = standing.better == standing.a
     (low, high), other = standing.ends, standing.b if is_kept else standing.a
@@ -146,27 +146,34 @@ def _state_standing(standing: DecisionStanding, decision: Decision) -> Claim:
     return known if is_kept else replace(known, value=-standing.point, low=-high, high=-low)
 
 
-def make_decision(course: StudyCourse, terms: DecisionTerms, price: float | None = None) -> Decision:
+def make_decision_record(
+    course: LabellingCourse, terms: DecisionSettings, price: float | None = None
+) -> DecisionRecord:
     """The record of a course."""
     population = course.population
     standings = tuple(
-        _make_standing(course, place, comparison, terms.alpha)
+        _make_comparison_standing(course, place, comparison, terms.alpha)
         for place, comparison in enumerate(population.comparisons)
     )
     best = "" if course.decided.best is None else population.runs[course.decided.best]
     why = _explain_stop(course)
-    ahead = _forecast_labels(course, standings, terms.alpha, price) if why == "open" else ()
-    decision = Decision(
+    ahead = _forecast_more_labels(course, standings, terms.alpha, price) if why == "open" else ()
+    decision = DecisionRecord(
         population.asked.name, population.runs, len(population.queries), population.bar, terms.alpha, terms.seed,
-        why, best, standings, course.used, course.given, course.unasked, len(course.waiting), course.needed, ahead,
+        why, best, standings, course.used, course.given, course.unasked, len(course.waiting),
+        course.max_labels_needed, ahead,
         "", ()
     )  # fmt: skip
-    return Decision(
-        **{**vars(decision), "verdict": _decision_verdict(decision), "lede": tuple(_decision_lede(decision))}
+    return DecisionRecord(
+        **{
+            **vars(decision),
+            "verdict": _decision_verdict(decision),
+            "lede": tuple(_phrase_decision_lede(decision)),
+        }
     )
 
 
-def _explain_stop(course: StudyCourse) -> str:
+def _explain_stop(course: LabellingCourse) -> str:
     decided = course.decided
     if not decided.done:
         return "open"
@@ -176,9 +183,9 @@ def _explain_stop(course: StudyCourse) -> str:
     return "certain" if decided.certain else "decided"
 
 
-def _make_standing(
-    course: StudyCourse, place: int, comparison: RunContrast, alpha: float
-) -> DecisionStanding:
+def _make_comparison_standing(
+    course: LabellingCourse, place: int, comparison: RunContrast, alpha: float
+) -> ComparisonStanding:
     population = course.population
     offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
@@ -190,17 +197,19 @@ def _make_standing(
     a, b = population.runs[comparison.a], "" if comparison.b is None else population.runs[comparison.b]
     winner = a if (sign > 0) == population.asked.higher else b
     value, low, high = (number - offset for number in (bound.point, *bound.ends))
-    return DecisionStanding(value, low, high, a=a, b=b, sign=sign, better=winner if sign else "")
+    return ComparisonStanding(value, low, high, a=a, b=b, sign=sign, better=winner if sign else "")
 
 
-def _forecast_labels(
-    course: StudyCourse, standings: Sequence[DecisionStanding], alpha: float, price: float | None
+def _forecast_more_labels(
+    course: LabellingCourse, standings: Sequence[ComparisonStanding], alpha: float, price: float | None
 ) -> tuple[LabelOutlook, ...]:
     """What more labels would achieve: the chance that the whole study is decided, and the interval of the comparison
     that
     is likely the last to be."""
     population = course.population
-    lacking = find_open_comparisons(population, course.decided, [standing.point for standing in standings])
+    lacking = list_comparisons_to_decide(
+        population, course.decided, [standing.point for standing in standings]
+    )
     if not lacking or not len(course.draws):
         return ()
     # About as far from its end is a bet that is held at every look, in standard errors (Ville 1939).
@@ -208,35 +217,36 @@ def _forecast_labels(
     rows = [
         forecast_labels(
             abs(standings[place].point), standings[place].width / 2, course.used,
-            course.needed, steps=STEPS, reach=reach, nearer=_measure_selection_bias(population)
+            course.max_labels_needed, steps=STEPS, reach=reach, nearer=_measure_selection_bias(population)
         )
         for place in lacking
     ]  # fmt: skip
     last = min(rows, key=lambda steps: sum(step.chance for step in steps))
     chances = [math.prod(step.chance for step in steps) for steps in zip(*rows, strict=True)]
     return tuple(
-        LabelOutlook(step.more, step.half, chance, _price_of(step, price))
+        LabelOutlook(step.more, step.half, chance, _price_more_labels(step, price))
         for step, chance in zip(last, chances, strict=True)
     )
 
 
-def _measure_selection_bias(population: Population) -> float:
+def _measure_selection_bias(population: ItemPopulation) -> float:
     """By how many standard errors a lead is likely less than it looks, measured on five collections."""
     # The best was picked by its lead; nobody picks a bar by how far a run is from it.
     picked = NEARER if population.bar is None else 0.0
     return picked + (0.0 if population.asked.linear is not None else SLOWER_BY_QUERY)
 
 
-def _price_of(row: Outlook, price: float | None) -> float | None:
+def _price_more_labels(row: MoreLabelsOutlook, price: float | None) -> float | None:
     return None if price is None else row.more * price
 
 
-def _decision_verdict(decision: Decision) -> str:
-    labels = f"after {format_counted(decision.used, 'label')} of {decision.needed:,}"
+def _decision_verdict(decision: DecisionRecord) -> str:
+    used = format_count_with_noun(decision.used, "label")
+    labels = f"after {used} of {decision.needed:,}"
     if decision.why == "open":
         return f"Not decided {labels}"
     if decision.why == "equal":
-        return f"No run is better: every label that could matter is there, {format_counted(decision.used, 'label')}"
+        return f"No run is better: every label that could matter is there, {used}"
     if decision.bar is None:
         return f"{decision.best} is best by {decision.measure}, {labels}"
     met = [standing.a for standing in decision.standings if standing.better == standing.a]
@@ -247,22 +257,23 @@ def _decision_verdict(decision: Decision) -> str:
     )
 
 
-def _decision_lede(decision: Decision) -> list[str]:
+def _phrase_decision_lede(decision: DecisionRecord) -> list[str]:
     sure = f"{1 - decision.alpha:.0%}"
     reasons = {
         "open": (
-            f"{format_counted(decision.waiting, 'passage')} can be graded now. Check as often as you like: at "
+            f"{format_count_with_noun(decision.waiting, 'passage')} can be graded now. Check as often as you like: at "
             f"most {decision.alpha:.0%} of studies decide wrongly."
         ),
         "decided": (
-            f"This is {sure} sure, whenever you stop. It applies to these {format_counted(decision.queries, 'query')}."
+            f"This is {sure} sure, whenever you stop. It applies to these "
+            f"{format_count_with_noun(decision.queries, 'query')}."
         ),
         "certain": "This is certain: no missing grade could change it.",
         "equal": "Every grade that could matter is there.",
     }
     lines = [reasons[decision.why]]
-    if aside := decision.set_aside:
-        text = f"{format_counted(aside, 'label')} {'is' if aside == 1 else 'are'}"
+    if aside := decision.unused_label_count:
+        text = f"{format_count_with_noun(aside, 'label')} {'is' if aside == 1 else 'are'}"
         lines.append(
             f"{text} set aside because they were not drawn, or were drawn after the decision: only drawn labels are "
             "unbiased."
@@ -270,10 +281,10 @@ def _decision_lede(decision: Decision) -> list[str]:
     return lines
 
 
-def format_difference(one: DecisionStanding) -> str:
+def format_difference(one: ComparisonStanding) -> str:
     """A difference with its interval.
 
-    >>> format_difference(DecisionStanding(0.031, 0.002, 0.06, a="a", b="b", sign=1, better="a"))
+    >>> format_difference(ComparisonStanding(0.031, 0.002, 0.06, a="a", b="b", sign=1, better="a"))
     '+0.031 (+0.002 to +0.060)'
     """
     low, high = one.ends
@@ -298,41 +309,41 @@ class StudyTexts:
 class DecisionStudy:
     """A population with its terms, and the texts of its passages where they are known."""
 
-    population: Population
-    terms: DecisionTerms
+    population: ItemPopulation
+    terms: DecisionSettings
     texts: StudyTexts | None = None
 
-    def follow(self, labels: Labels) -> StudyCourse:
+    def replay_labels(self, labels: Labels) -> LabellingCourse:
         """Where it stands with these labels."""
-        return follow_study(self.population, labels, self.terms)
+        return replay_study(self.population, labels, self.terms)
 
 
 def run_decision(
     request: DecisionRequest, out: Path | None = None, *, max_usd: float | None = None
-) -> Decision:
+) -> DecisionRecord:
     """Where the study of a request stands, with the judge asked until it is decided if there is one; into `out`.
 
     Raises DataError for files that are not what they should be, UsageError where `out` holds another study,
     BudgetExceeded at the limit of cost: the grades that were bought are in the file of labels.
     """
-    study = _make_study(request)
+    study = _make_decision_study(request)
     if out is not None:
         save_study(out, study)
     labels = read_labels(Path(request.labels), request.grades, request.mapping)
     if request.judge is not None:
         labels = _judge_until_decided(study, labels, request, out, max_usd)
-    course = study.follow(labels)
-    decision = make_decision(course, study.terms, request.price)
+    course = study.replay_labels(labels)
+    decision = make_decision_record(course, study.terms, request.price)
     if out is not None:
-        write_standing(out, study, course, decision)
+        write_study_standing(out, study, course, decision)
     return decision
 
 
-def _make_study(request: DecisionRequest) -> DecisionStudy:
-    named = distinct_names([parse_named_path(given) for given in request.runs])
+def _make_decision_study(request: DecisionRequest) -> DecisionStudy:
+    named = make_run_names_distinct([parse_named_path(given) for given in request.runs])
     known = _known_texts(request)
     runs = {name: read_run(path, request.mapping, known) for name, path in named}
-    population = make_population(runs, request.measure, request.bar)
+    population = make_population_from_runs(runs, request.measure, request.bar)
     guide = {} if request.guide is None else read_labels(Path(request.guide), request.grades, request.mapping)
     if request.guide is not None and not set(guide) & set(population.keys):
         raise DataError(
@@ -342,8 +353,8 @@ def _make_study(request: DecisionRequest) -> DecisionStudy:
         )  # fmt: skip
     return DecisionStudy(
         population,
-        DecisionTerms(request.alpha, request.seed, request.block, guide),
-        _study_texts(request, population, known),
+        DecisionSettings(request.alpha, request.seed, request.block, guide),
+        _collect_study_texts(request, population, known),
     )
 
 
@@ -351,7 +362,7 @@ def _known_texts(request: DecisionRequest) -> CorpusTexts | None:
     """The corpus and its questions, which runs of texts are matched with; None where they are not named."""
     if request.corpus is None or request.queries is None:
         return None
-    queries = _read_texts(Path(request.queries).expanduser(), request.mapping)
+    queries = _read_text_table(Path(request.queries).expanduser(), request.mapping)
     return CorpusTexts(_read_corpus(request), queries)
 
 
@@ -359,15 +370,15 @@ def _read_corpus(request: DecisionRequest) -> dict[str, str]:
     """The documents of a table, or the passages of a folder of documents."""
     path = Path(request.corpus or "").expanduser()
     if path.is_file():
-        return _read_texts(path, request.mapping)
+        return _read_text_table(path, request.mapping)
     return {
         passage.id: passage.body
-        for passage in passage_places(open_dataset(prefer_own_path(request.corpus or "")))
+        for passage in read_placed_passages(open_dataset(prefer_own_path(request.corpus or "")))
     }
 
 
-def _study_texts(
-    request: DecisionRequest, population: Population, known: CorpusTexts | None
+def _collect_study_texts(
+    request: DecisionRequest, population: ItemPopulation, known: CorpusTexts | None
 ) -> StudyTexts | None:
     if known is None:
         return None
@@ -387,7 +398,7 @@ def _study_texts(
     )
 
 
-def _read_texts(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
+def _read_text_table(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
     source = open_table(path)
     columns = source.columns()
     identity = next(
@@ -418,13 +429,13 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
     for row, (query, doc, value) in enumerate(entries.frame.select("query", "doc", "value").iter_rows()):
         key = str(query), str(doc)
         if value not in (UNJUDGED, *GRADES):
-            raise entries.fault(
+            raise entries.make_entry_error(
                 row, "the grade cannot be used",
                 expected="1, 2, 3, 4 or 5, or 0 for a passage that cannot be judged", found=f"{value:g}",
                 mend="Give --grades, such as binary, if the file has other values."
             )  # fmt: skip
         if labels.setdefault(key, int(value)) != value:
-            raise entries.fault(
+            raise entries.make_entry_error(
                 row, f"query {query!r} and document {doc!r} have two grades", expected=f"{labels[key]}, as before",
                 found=f"{value:g}", mend="Keep one."
             )  # fmt: skip
@@ -439,7 +450,7 @@ def save_study(out: Path, study: DecisionStudy) -> None:
         "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block
     }  # fmt: skip
     head = to_json(facts, indent=1) + "\n"
-    rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _pool_rows(study))
+    rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _list_pool_rows(study))
     for name, text in ((TERMS, head), (POOL, rows)):
         path = out / name
         if path.exists() and path.read_text("utf-8") != text:
@@ -452,7 +463,7 @@ def save_study(out: Path, study: DecisionStudy) -> None:
     write_atomic(out / TERMS, head)
 
 
-def _pool_rows(study: DecisionStudy) -> Iterable[dict[str, Any]]:
+def _list_pool_rows(study: DecisionStudy) -> Iterable[dict[str, Any]]:
     for place, (query, doc) in enumerate(study.population.keys):
         row: dict[str, Any] = {
             "query_id": query,
@@ -470,14 +481,16 @@ def open_study(path: Path) -> DecisionStudy:
     """The study in a folder. DataError for one that holds none."""
     mend = "Make it: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
-        head = bounded_json(read_bounded(path / TERMS))
-        rows = [bounded_json(line) for line in read_bounded(path / POOL).decode("utf-8").splitlines()]
+        head = parse_bounded_json(read_bounded_file(path / TERMS))
+        rows = [
+            parse_bounded_json(line) for line in read_bounded_file(path / POOL).decode("utf-8").splitlines()
+        ]
         if head["schema"] != SAVED:
             raise ValueError(f"schema {head['schema']}")
         asked = parse_measure(head["measure"], bar=head["bar"] is not None)
         keys = tuple((row["query_id"], row["doc_id"]) for row in rows)
         ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(head["runs"]))
-        population = build_population(
+        population = build_population_from_ranks(
             asked, tuple(head["runs"]), tuple(head["queries"]), keys, ranks, head["bar"]
         )
         guide = {key: row["guide"] for key, row in zip(keys, rows, strict=True) if "guide" in row}
@@ -487,7 +500,7 @@ def open_study(path: Path) -> DecisionStudy:
                 {r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows}
             )
         return DecisionStudy(
-            population, DecisionTerms(head["alpha"], head["seed"], head["block"], guide), texts
+            population, DecisionSettings(head["alpha"], head["seed"], head["block"], guide), texts
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         said = f"no {Path(error.filename).name}" if isinstance(error, FileNotFoundError) else str(error)
@@ -496,7 +509,9 @@ def open_study(path: Path) -> DecisionStudy:
         ) from error
 
 
-def write_standing(out: Path, study: DecisionStudy, course: StudyCourse, decision: Decision) -> None:
+def write_study_standing(
+    out: Path, study: DecisionStudy, course: LabellingCourse, decision: DecisionRecord
+) -> None:
     """Write what is asked next, and what is decided."""
     rows = []
     for query, doc in course.waiting:
@@ -537,21 +552,21 @@ def _judge_until_decided(
     folder = path.parent if out is None else out
     grades = dict(labels)
 
-    def keep(label: tuple[Key, int]) -> None:
+    def keep_label(label: tuple[Key, int]) -> None:
         append_labels(path, [label])
         grades.update([label])
 
-    with closing(Spending(folder / "spending.jsonl", current_time("milliseconds"))) as spending:
+    with closing(RunSpendingJournal(folder / "spending.jsonl", current_time("milliseconds"))) as spending:
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
         judge = open_judge(
-            request.judge or "", ledger=ledger, seed=request.seed, longest=_longest_pair(study)
+            request.judge or "", ledger=ledger, seed=request.seed, longest=_measure_longest_pair(study)
         )
-        while waiting := study.follow(grades).waiting:
-            asyncio.run(_grade_passages(judge, study, waiting, keep))
+        while waiting := study.replay_labels(grades).waiting:
+            asyncio.run(_grade_passages(judge, study, waiting, keep_label))
     return grades
 
 
-def _longest_pair(study: DecisionStudy) -> int:
+def _measure_longest_pair(study: DecisionStudy) -> int:
     assert study.texts is not None
     longest = (
         max(map(_count_bytes, texts.values()), default=0)
@@ -575,7 +590,7 @@ async def _grade_passages(
     texts, room = study.texts, asyncio.Semaphore(_AT_ONCE)
     refused: dict[Key, TextRefused] = {}
 
-    async def one(key: Key) -> None:
+    async def grade_one_passage(key: Key) -> None:
         async with room:
             try:
                 verdict = await judge.grade(
@@ -586,7 +601,7 @@ async def _grade_passages(
                 refused[key] = error
 
     # An error must not cancel the others: their answers are on their way, and paid for.
-    done = await asyncio.gather(*map(one, waiting), return_exceptions=True)
+    done = await asyncio.gather(*map(grade_one_passage, waiting), return_exceptions=True)
     for error in done:
         if isinstance(error, BaseException):
             raise error

@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import Any
 
 
-class _Golden(ModuleType):
+class _GoldenModule(ModuleType):
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         from embassay.protocols.rag.golden.protocol import golden
 
         return golden(*arguments, **named)
 
 
-sys.modules[__name__].__class__ = _Golden
+sys.modules[__name__].__class__ = _GoldenModule

@@ -13,32 +13,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError
-from embassay.protocols.rag.golden.corpus import SHARD, GoldenWork, search_memory
+from embassay.protocols.rag.golden.corpus import SHARD, GoldenWork, estimate_search_memory
 from embassay.protocols.rag.golden.stages import (
     Done,
     RunQuery,
     StageInput,
     StageProduct,
     as_jsonl,
-    make_input,
-    read_rows,
+    make_stage_input,
+    read_json_line_rows,
 )
 from embassay.protocols.rag.judges import Question
-from embassay.runs.execution import Failure, run_jobs
+from embassay.runs.execution import CallFailure, run_jobs
 from embassay.runs.folder import to_json
-from embassay.runs.memory import check_memory
+from embassay.runs.memory import check_memory_fits
 from embassay.search import exact_search, merge
 from embassay.search.bm25 import BM25Index
-from embassay.search.exact import cut_blocks
+from embassay.search.exact import cut_range_into_blocks
 from embassay.search.fusion import fuse_by_reciprocal_rank
 from embassay.systems.cosine import scale_rows
-from embassay.systems.remote.calls import wait_for
+from embassay.systems.remote.calls import wait_in_remote_loop
 
 VERSION = 1
 
 
 @dataclass
-class Rewriting:
+class RewritingStage:
     """S1 for all questions of a run: their vectors must not depend on which of them are still to be done."""
 
     work: GoldenWork
@@ -59,29 +59,29 @@ class Rewriting:
         return self.work.read.files["queries"]
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
-        rewrites, failed = self._rewrites(waiting)
-        vectors = self._vectors(rewrites)
-        cut = {text: self.work.encoder.cuts(text) for text in rewrites.values()}
+        rewrites, failed = self._collect_rewrites(waiting)
+        vectors = self._embed_rewrites(rewrites)
+        cut = {text: self.work.encoder.is_text_truncated(text) for text in rewrites.values()}
         for asked in (query for query in waiting if query.id in rewrites):
             rewrite = rewrites[asked.id]
             vector = vectors[asked.id]
-            if why := self._unfit(rewrite, vector):
+            if why := self._explain_unfit_vector(rewrite, vector):
                 failed[asked.id] = why
             else:
-                done(asked, self._product(asked, rewrite, vector, cut[rewrite]))
+                done(asked, self._build_rewrite_product(asked, rewrite, vector, cut[rewrite]))
         return failed
 
-    def _rewrites(self, waiting: Sequence[RunQuery]) -> tuple[dict[str, str], dict[str, str]]:
+    def _collect_rewrites(self, waiting: Sequence[RunQuery]) -> tuple[dict[str, str], dict[str, str]]:
         """Id -> rewriting for all questions of the run, done before or now; id -> why there is none."""
         rewrites: dict[str, str] = {}
         asked_for: list[RunQuery] = []
         now = {query.id for query in waiting}
         for asked in self.work.queries:
-            rewrite = self.work.posed[asked.id].rewrite
+            rewrite = self.work.questions_by_id[asked.id].rewrite
             if asked.id not in now:
                 rewrites[asked.id] = read_rewrite(asked)["text_rewrite"]
             elif rewrite is not None:
-                rewrites[asked.id] = self._composed(rewrite)
+                rewrites[asked.id] = self._normalize_rewrite(rewrite)
             else:
                 asked_for.append(asked)
         failed = self._ask_rewrites(asked_for, rewrites)
@@ -94,29 +94,29 @@ class Rewriting:
         work, failed = self.work, dict[str, str]()
         work.listener.stage(f"S1 rewrites by {work.rewriter.name}", len(asked_for), "questions")
 
-        async def all_rewritten() -> None:
+        async def rewrite_all_questions() -> None:
             jobs = [partial(work.rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
             async for position, outcome in run_jobs(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
-                if isinstance(outcome, Failure):
+                if isinstance(outcome, CallFailure):
                     failed[key] = f"no rewriting: {outcome.reason}"
                 else:
-                    rewrites[key] = self._composed(outcome)
+                    rewrites[key] = self._normalize_rewrite(outcome)
 
-        with work.charged("S1", work.rewriter.name):
-            wait_for(all_rewritten)
+        with work.charge_calls_to("S1", work.rewriter.name):
+            wait_in_remote_loop(rewrite_all_questions)
         return failed
 
-    def _vectors(self, rewrites: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
+    def _embed_rewrites(self, rewrites: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
         encoder, texts = self.work.encoder, list(rewrites.values())
         if not texts:
             return {}
         self.work.listener.stage(f"S1 vectors by {encoder.name}", len(set(texts)), "questions")
-        with self.work.charged("S1", encoder.name):
+        with self.work.charge_calls_to("S1", encoder.name):
             vectors = encoder.vectors(texts, "query")
         return dict(zip(rewrites, vectors, strict=True))
 
-    def _unfit(self, rewrite: str, vector: NDArray[np.float32]) -> str:
+    def _explain_unfit_vector(self, rewrite: str, vector: NDArray[np.float32]) -> str:
         """Why a vector cannot be used; empty where it can."""
         encoder, dim = self.work.encoder, self.work.encoder.about["dim"]
         if rewrite in encoder.failures:
@@ -125,8 +125,10 @@ class Rewriting:
             return f"its vector has {len(vector)} dimensions, expected {dim}"
         return "" if np.isfinite(vector).all() else "its vector has values that are not finite"
 
-    def _product(self, asked: RunQuery, rewrite: str, vector: NDArray[np.float32], cut: bool) -> StageProduct:
-        posed = self.work.posed[asked.id]
+    def _build_rewrite_product(
+        self, asked: RunQuery, rewrite: str, vector: NDArray[np.float32], cut: bool
+    ) -> StageProduct:
+        posed = self.work.questions_by_id[asked.id]
         row = {
             "qid": asked.id,
             "text": asked.text,
@@ -138,17 +140,17 @@ class Rewriting:
             "input_type": "query",
             "output_dimension": len(vector),
             "truncation": cut,
-            "bm25_query": self._composed(posed.bm25_query) if posed.bm25_query else rewrite,
+            "bm25_query": self._normalize_rewrite(posed.bm25_query) if posed.bm25_query else rewrite,
         }
-        return StageProduct({asked.folder.rewrite: to_json(row) + "\n"}, {"dimensions": len(vector)})
+        return StageProduct({asked.folder.rewrite_path: to_json(row) + "\n"}, {"dimensions": len(vector)})
 
-    def _composed(self, text: str) -> str:
+    def _normalize_rewrite(self, text: str) -> str:
         return unicodedata.normalize("NFC", text) if self.work.request.options.nfc else text
 
 
 def read_rewrite(asked: RunQuery) -> dict[str, Any]:
     """What S1 made of a query."""
-    row: dict[str, Any] = json.loads(asked.folder.rewrite.read_text("utf-8"))
+    row: dict[str, Any] = json.loads(asked.folder.rewrite_path.read_text("utf-8"))
     return row
 
 
@@ -156,7 +158,7 @@ Row = dict[str, Any]
 
 
 @dataclass
-class Retrieval:
+class RetrievalStage:
     """S2 for many questions: the corpus is encoded and indexed once."""
 
     work: GoldenWork
@@ -178,36 +180,38 @@ class Retrieval:
         }
 
     def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
-        return (make_input(asked.folder.rewrite, self.work.run), *self.work.read.files["corpus"])
+        return (make_stage_input(asked.folder.rewrite_path, self.work.run), *self.work.read.files["corpus"])
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         rewrites = [read_rewrite(asked) for asked in waiting]
         asked_words, options = [row["bm25_query"] for row in rewrites], self.work.request.options
-        check_memory(
-            search_memory(self.work.encoder.system, self.work.passages.texts, asked_words, options.depth)
+        check_memory_fits(
+            estimate_search_memory(
+                self.work.encoder.system, self.work.passages.texts, asked_words, options.depth
+            )
         )
-        dense = self._dense(np.array([row["embedding"] for row in rewrites], dtype=np.float32))
-        sparse, depth = self._sparse(asked_words), options.depth
+        dense = self._search_by_vectors(np.array([row["embedding"] for row in rewrites], dtype=np.float32))
+        sparse, depth = self._search_by_words(asked_words), options.depth
         for asked, by_vectors, by_words, rewrite in zip(waiting, dense, sparse, rewrites, strict=True):
             head = {"qid": asked.id, "question": asked.text, "query_rewrite": rewrite["text_rewrite"]}
             for row in by_words:
                 row["bm25_query"] = rewrite["bm25_query"]
             files = {
-                asked.folder.dense(depth): as_jsonl({**head, **row} for row in by_vectors),
-                asked.folder.sparse(depth): as_jsonl({**head, **row} for row in by_words),
+                asked.folder.dense_hits_path(depth): as_jsonl({**head, **row} for row in by_vectors),
+                asked.folder.sparse_hits_path(depth): as_jsonl({**head, **row} for row in by_words),
             }
             done(asked, StageProduct(files, {"dense": len(by_vectors), "sparse": len(by_words)}))
         return {}
 
-    def _dense(self, queries: NDArray[np.float32]) -> list[list[Row]]:
+    def _search_by_vectors(self, queries: NDArray[np.float32]) -> list[list[Row]]:
         """The best of each query by cosine."""
         passages, depth = self.work.passages, self.work.request.options.depth
-        shards = list(cut_blocks(len(passages), SHARD))
+        shards = list(cut_range_into_blocks(len(passages), SHARD))
         self.work.listener.stage(
             f"S2 vectors by {self.work.encoder.name}", len(set(passages.texts)), "passages"
         )
         rankings = []
-        with self.work.charged("S2", self.work.encoder.name):
+        with self.work.charge_calls_to("S2", self.work.encoder.name):
             for part in shards:
                 vectors = scale_rows(self.work.encoder.vectors(list(passages.texts[part]), "document"))
                 # A passage that cannot be encoded has NaN, which would stand anywhere; words may still find it.
@@ -217,19 +221,19 @@ class Retrieval:
                 ranked = exact_search(scale_rows(queries), vectors[usable], min(depth, len(usable)))
                 places = np.where(ranked.indices < 0, -1, usable[ranked.indices])
                 rankings.append(type(ranked)(places, ranked.scores))
-        self._warn_of_failures()
-        self.work.warnings += self.work.encoder.other_similarities()
+        self._warn_of_unencoded_passages()
+        self.work.warnings += self.work.encoder.describe_similarity_mismatch()
         best = merge(rankings, [part.start for part in shards], depth)
         return [
             [
-                {**self._passage(place), "rank_dense": rank, "score_cos": score, "score_raw": score}
+                {**self._passage_as_row(place), "rank_dense": rank, "score_cos": score, "score_raw": score}
                 for rank, (place, score) in enumerate(zip(places, scores, strict=True), start=1)
                 if place >= 0
             ]
             for places, scores in zip(best.indices.tolist(), best.scores.tolist(), strict=True)
         ]
 
-    def _warn_of_failures(self) -> None:
+    def _warn_of_unencoded_passages(self) -> None:
         """Note the passages that only the search by words can find."""
         failures = self.work.encoder.failures
         lost = [
@@ -243,7 +247,7 @@ class Retrieval:
                 f"({', '.join(lost[:3])})"
             )
 
-    def _sparse(self, queries: Sequence[str]) -> list[list[Row]]:
+    def _search_by_words(self, queries: Sequence[str]) -> list[list[Row]]:
         """The best of each query by BM25."""
         passages, options = self.work.passages, self.work.request.options
         # Words that no question has are not indexed: the scores are the same, the memory is not.
@@ -254,14 +258,18 @@ class Retrieval:
             hits = index.search(query, options.depth)
             rankings.append(
                 [
-                    {**self._passage(index.place(hit.id)), "rank_sparse": rank, "score_bm25": hit.score}
+                    {
+                        **self._passage_as_row(index.place(hit.id)),
+                        "rank_sparse": rank,
+                        "score_bm25": hit.score,
+                    }
                     for rank, hit in enumerate(hits, start=1)
                 ]
             )
             self.work.listener.advanced_by(1)
         return rankings
 
-    def _passage(self, place: int) -> Row:
+    def _passage_as_row(self, place: int) -> Row:
         passages = self.work.passages
         return {
             "doc_id": passages.ids[place],
@@ -275,7 +283,7 @@ _SOURCES = {(True, False): "dense", (False, True): "sparse", (True, True): "both
 
 
 @dataclass
-class Fusion:
+class FusionStage:
     """S3 for many questions."""
 
     work: GoldenWork
@@ -293,19 +301,20 @@ class Fusion:
 
     def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
         depth = self.work.request.options.depth
-        paths = [asked.folder.dense(depth), asked.folder.sparse(depth)]
-        paths += [asked.folder.added] if asked.folder.added.exists() else []
-        return tuple(make_input(path, self.work.run) for path in paths)
+        paths = [asked.folder.dense_hits_path(depth), asked.folder.sparse_hits_path(depth)]
+        paths += [asked.folder.added_by_runs_path] if asked.folder.added_by_runs_path.exists() else []
+        return tuple(make_stage_input(path, self.work.run) for path in paths)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         depth, failed = self.work.request.options.depth, dict[str, str]()
         for asked in waiting:
             dense, sparse = (
-                read_rows(path) for path in (asked.folder.dense(depth), asked.folder.sparse(depth))
+                read_json_line_rows(path)
+                for path in (asked.folder.dense_hits_path(depth), asked.folder.sparse_hits_path(depth))
             )
-            fused = merge_lists(dense, sparse, self.work.request.options.rrf_c)
-            added = list(self._added(asked, fused))
-            rows = self._with_tokens([*fused, *added])
+            fused = fuse_dense_and_sparse(dense, sparse, self.work.request.options.rrf_c)
+            added = list(self._list_passages_added_by_runs(asked, fused))
+            rows = self._add_token_counts([*fused, *added])
             if not rows:
                 failed[asked.id] = "no passage was found"
                 continue
@@ -319,17 +328,21 @@ class Fusion:
                 counts["added"] = len(added)
             done(
                 asked,
-                StageProduct({asked.folder.merged: as_jsonl(rows)}, {"candidates": len(rows), **counts}),
+                StageProduct(
+                    {asked.folder.fused_list_path: as_jsonl(rows)}, {"candidates": len(rows), **counts}
+                ),
             )
         return failed
 
-    def _added(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+    def _list_passages_added_by_runs(
+        self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]
+    ) -> Iterator[Row]:
         """The passages that runs brought and no search of ours found, after those, in the order of their ranks."""
-        if not asked.folder.added.exists():
+        if not asked.folder.added_by_runs_path.exists():
             return
         ids = {row["doc_id"] for row in rows}
         rewrite = read_rewrite(asked)
-        for row in read_rows(asked.folder.added):
+        for row in read_json_line_rows(asked.folder.added_by_runs_path):
             if row["doc_id"] in ids or (place := self.work.places.get(row["doc_id"])) is None:
                 continue
             ids.add(row["doc_id"])
@@ -340,7 +353,7 @@ class Fusion:
                 **dict.fromkeys(_OWN), "source": f"run {row['run']}", "rrf_score": 0.0, "rank_rrf": len(ids)
             }  # fmt: skip
 
-    def _with_tokens(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _add_token_counts(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows with the tokens of question and passage together: `T_cand` of spec rag 3.1."""
         if not rows:
             return []
@@ -350,7 +363,7 @@ class Fusion:
         return [{**row, "tokens": question + length} for row, length in zip(rows, lengths, strict=True)]
 
 
-def merge_lists(
+def fuse_dense_and_sparse(
     dense: Sequence[Mapping[str, Any]], sparse: Sequence[Mapping[str, Any]], c: float
 ) -> list[dict[str, Any]]:
     """The union of two lists of S2 in the order of their fused score, with both ranks and scores; a text or metadata

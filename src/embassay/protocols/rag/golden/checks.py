@@ -14,38 +14,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json, read_bounded
+from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures.judgements import GRADES, RELEVANT
 from embassay.measures.sets import HARMFUL
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.kernel.quantities import JudgeBias, Quantity, estimate_quantity, measure_biases
-from embassay.protocols.rag.golden.conclusions import GatheredQuery
+from embassay.protocols.kernel.quantities import (
+    JudgeAssistedMean,
+    JudgeBias,
+    estimate_judge_assisted_mean,
+    measure_biases,
+)
+from embassay.protocols.rag.golden.conclusions import QueryProgress
 from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.final_lists import (
     EditedPassage,
     FinalList,
     ListedPassage,
-    read_check,
     read_final_lists,
-    write_check,
+    read_human_check,
+    write_human_check,
 )
-from embassay.protocols.rag.golden.grades import Key, Pair, grade_all
-from embassay.protocols.rag.golden.options import Sampling
+from embassay.protocols.rag.golden.grades import Key, Pair, grade_all_pairs
+from embassay.protocols.rag.golden.options import HumanCheckSampling
 from embassay.protocols.rag.golden.summary import (
     HumanCheck,
-    Remark,
-    Repeated,
-    read_golden,
-    write_golden,
+    HumanRemark,
+    JudgeRepeatability,
+    read_golden_record,
+    write_golden_record,
 )
-from embassay.protocols.rag.golden.trust import share_of_pairs
+from embassay.protocols.rag.golden.trust import estimate_share_of_pairs
 from embassay.protocols.rag.judges import Judge, Passage, Question
 from embassay.randomness import make_generator
-from embassay.runs.execution import Failure, run_jobs
-from embassay.runs.folder import digest_json, make_record, slugify_name, to_json, write_atomic
+from embassay.runs.execution import CallFailure, run_jobs
+from embassay.runs.folder import build_dataclass, digest_json, slugify_name, to_json, write_atomic
 from embassay.stats import Estimate, bootstrap_ci, kendall_tau
 from embassay.stats.resampling import percentile_interval, resample_means
-from embassay.systems.remote.calls import wait_for
+from embassay.systems.remote.calls import wait_in_remote_loop
 
 AGAIN, ORDER_AGAIN = 1, 1_000
 """The draws of the second judgement; a ranking may have used the first thousand for orders itself."""
@@ -58,7 +63,7 @@ Statistic = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
-class FirstOrder:
+class ListwiseOrder:
     """A list that was ordered once: the passages as they were shown, and their positions best first."""
 
     question: Question
@@ -67,7 +72,7 @@ class FirstOrder:
 
 
 @dataclass(frozen=True)
-class SecondJudging:
+class RepeatedJudgements:
     """What the second time brought: grades by question and passage, orders (None where there was no answer), and how
     many of both kinds there was no answer for."""
 
@@ -76,7 +81,7 @@ class SecondJudging:
     failed: int
 
 
-def spread_keys(keys: Sequence[Key], n: int, seed: int) -> list[Key]:
+def sample_keys_across_questions(keys: Sequence[Key], n: int, seed: int) -> list[Key]:
     """`n` of the keys, as many of each question as there are to spare, which ones by chance; in their given order."""
     by_query: dict[str, list[Key]] = {}
     for key in dict.fromkeys(keys):
@@ -95,29 +100,33 @@ def spread_keys(keys: Sequence[Key], n: int, seed: int) -> list[Key]:
     return [key for key in dict.fromkeys(keys) if key in chosen]
 
 
-async def judge_again(
+async def repeat_judge_calls(
     judge: Judge,
     graded: Sequence[Pair],
-    ordered: Sequence[FirstOrder],
+    ordered: Sequence[ListwiseOrder],
     *,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
-) -> SecondJudging:
+) -> RepeatedJudgements:
     """Have the same judged once more; a judge that cannot be had is raised, a single failure counted."""
-    graded_again = await grade_all(
+    graded_again = await grade_all_pairs(
         judge, graded, {}, lambda *_: None, draw=AGAIN, at_once=at_once, progress=progress
     )
     orders: list[tuple[int, ...] | None] = [None] * len(ordered)
     jobs = (partial(judge.order, order.question, order.passages, draw=ORDER_AGAIN) for order in ordered)
     async for position, outcome in run_jobs(jobs, at_once=at_once, progress=progress):
-        orders[position] = None if isinstance(outcome, Failure) else outcome.order
+        orders[position] = None if isinstance(outcome, CallFailure) else outcome.order
     grades = {key: verdict.grade for key, verdict in graded_again.verdicts.items()}
-    return SecondJudging(grades, orders, len(graded_again.ungraded) + orders.count(None))
+    return RepeatedJudgements(grades, orders, len(graded_again.ungraded) + orders.count(None))
 
 
-def compare_repeated(
-    first: Mapping[Key, int], ordered: Sequence[FirstOrder], second: SecondJudging, *, seed: int = 1337
-) -> Repeated:
+def compare_judgements_with_repeat(
+    first: Mapping[Key, int],
+    ordered: Sequence[ListwiseOrder],
+    second: RepeatedJudgements,
+    *,
+    seed: int = 1337,
+) -> JudgeRepeatability:
     """How far the second judgements are the first ones."""
     keys = [key for key in first if key in second.grades]
     pairs = [
@@ -126,14 +135,14 @@ def compare_repeated(
         if order is not None
     ]
     if not keys and not pairs:
-        return Repeated(failed=second.failed, reason="no item was judged twice")
+        return JudgeRepeatability(failed=second.failed, reason="no item was judged twice")
     queries = sorted({key[0] for key in keys})
     tables = [
-        grade_table([(first[key], second.grades[key]) for key in keys if key[0] == query])
+        count_grade_transitions([(first[key], second.grades[key]) for key in keys if key[0] == query])
         for query in queries
     ]
     agreement = grade_agreement(np.array(tables), seed=seed) if keys else {}
-    return Repeated(
+    return JudgeRepeatability(
         items=len(keys),
         queries=len({key[0] for key in keys} | {order.question.id for order, _ in pairs}),
         table=tuple(tuple(map(int, row)) for row in np.sum(tables, axis=0)) if keys else (),
@@ -147,7 +156,7 @@ def compare_repeated(
     )
 
 
-def grade_table(pairs: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+def count_grade_transitions(pairs: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     """How often grade i + 1 was followed by j + 1, (5, 5)."""
     table = np.zeros((len(GRADES), len(GRADES)), dtype=np.int64)
     for first, second in pairs:
@@ -162,28 +171,31 @@ def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str,
     flat = tables.reshape(len(tables), -1).astype(np.float64)
     if len(flat) == 1:
         flat = np.repeat(np.eye(flat.shape[1]), tables.reshape(-1), axis=0)
-    replicates = _resample_rows(flat, seed, "grades")
+    replicates = _bootstrap_row_means(flat, seed, "grades")
     whole = flat.sum(axis=0)
-    return {name: _make_figure(statistic, whole, replicates, n) for name, statistic in _OF_GRADES.items()}
+    return {
+        name: _estimate_with_interval(statistic, whole, replicates, n)
+        for name, statistic in _OF_GRADES.items()
+    }
 
 
-def pair_discordance(pairs: Sequence[tuple[FirstOrder, tuple[int, ...]]], *, seed: int = 1337) -> Estimate:
+def pair_discordance(pairs: Sequence[tuple[ListwiseOrder, tuple[int, ...]]], *, seed: int = 1337) -> Estimate:
     """The share of pairs of passages that the second order of a list puts the other way, over all lists."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for order, second in pairs:
-        by_query.setdefault(order.question.id, []).append(count_swapped(order.order, second))
+        by_query.setdefault(order.question.id, []).append(count_swapped_pairs(order.order, second))
     rows = [np.sum(swaps, axis=0) for swaps in by_query.values()]
     if len(rows) == 1:
         rows = [np.array(pair) for pair in next(iter(by_query.values()))]
     counts = np.array(rows, dtype=np.float64)
-    replicates = _resample_rows(counts, seed, "orders")
-    return _make_figure(_column_ratio, counts.sum(axis=0), replicates, len(pairs))
+    replicates = _bootstrap_row_means(counts, seed, "orders")
+    return _estimate_with_interval(_divide_first_by_second_column, counts.sum(axis=0), replicates, len(pairs))
 
 
-def count_swapped(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
+def count_swapped_pairs(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
     """Pairs that two orders of the same things put the other way, and all pairs.
 
-    >>> count_swapped((0, 1, 2), (1, 0, 2))
+    >>> count_swapped_pairs((0, 1, 2), (1, 0, 2))
     (1, 3)
     """
     place = {item: at for at, item in enumerate(other)}
@@ -208,41 +220,43 @@ def weighted_kappa(table: Floats) -> Floats:
         )
 
 
-def _as_square(counts: Floats) -> Floats:
+def _reshape_to_grade_table(counts: Floats) -> Floats:
     return counts.reshape(*counts.shape[:-1], len(GRADES), len(GRADES))
 
 
-def _share_near(distance: int) -> Statistic:
+def _share_within_distance(distance: int) -> Statistic:
     grades = np.arange(len(GRADES))
     apart = (np.abs(grades[:, None] - grades) > distance).astype(np.float64).ravel()
     # The share of the others taken from 1: where there are none, resampled means give 1 and not a little more.
     return lambda counts: np.asarray(1 - counts @ apart / counts.sum(axis=-1))
 
 
-def _mean_shift(counts: Floats) -> Floats:
+def _measure_grade_shift(counts: Floats) -> Floats:
     grades = np.arange(len(GRADES), dtype=np.float64)
     return np.asarray(counts @ (grades - grades[:, None]).ravel() / counts.sum(axis=-1))
 
 
-def _column_ratio(counts: Floats) -> Floats:
+def _divide_first_by_second_column(counts: Floats) -> Floats:
     return np.asarray(counts[..., 0] / counts[..., 1])
 
 
 _OF_GRADES: Mapping[str, Statistic] = {
-    "exact": _share_near(0),
-    "within_one": _share_near(1),
-    "kappa": lambda counts: weighted_kappa(_as_square(counts)),
-    "shift": _mean_shift,
+    "exact": _share_within_distance(0),
+    "within_one": _share_within_distance(1),
+    "kappa": lambda counts: weighted_kappa(_reshape_to_grade_table(counts)),
+    "shift": _measure_grade_shift,
 }
 
 
-def _resample_rows(rows: Floats, seed: int, name: str) -> Floats | None:
+def _bootstrap_row_means(rows: Floats, seed: int, name: str) -> Floats | None:
     if len(rows) < 2:
         return None
     return resample_means(rows, n_resamples=RESAMPLES, rng=make_generator(seed, "repeatability", name))
 
 
-def _make_figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> Estimate:
+def _estimate_with_interval(
+    statistic: Statistic, whole: Floats, replicates: Floats | None, n: int
+) -> Estimate:
     value = float(statistic(whole))
     if np.isnan(value):
         return Estimate(None, n=n, reason="all judgements are the same")
@@ -256,11 +270,11 @@ PER_ORDER = 5
 """One listwise call is repeated for so many grades."""
 
 
-def repeat_judgements(work: GoldenWork, queries: Sequence[GatheredQuery], items: int) -> Repeated:
+def judge_sample_again(work: GoldenWork, queries: Sequence[QueryProgress], items: int) -> JudgeRepeatability:
     """Have `items` passages graded and a fifth as many lists ordered once more. BudgetExceeded and ModelError as in the
     stages; what is bought is in the answer cache."""
     if not getattr(work.judge, "repeats", True):
-        return Repeated(reason="this judge gives everything the same answer")
+        return JudgeRepeatability(reason="this judge gives everything the same answer")
     done = {query.state.id: query for query in queries if query.is_done}
     first = {
         (key, row["doc_id"]): row["grade"]
@@ -268,43 +282,45 @@ def repeat_judgements(work: GoldenWork, queries: Sequence[GatheredQuery], items:
         for row in query.rows
         if row["grade"] is not None
     }
-    chosen = set(spread_keys(list(first), items, work.request.seed))
+    chosen = set(sample_keys_across_questions(list(first), items, work.request.seed))
     pairs = [
-        (_judge_question(work, query), Passage(row["doc_id"], row["text"]))
+        (_make_judge_question(work, query), Passage(row["doc_id"], row["text"]))
         for key, query in done.items()
         for row in query.rows
         if (key, row["doc_id"]) in chosen
     ]
-    orders = _first_orders(work, done, max(1, items // PER_ORDER))
+    orders = _sample_listwise_orders(work, done, max(1, items // PER_ORDER))
     work.listener.stage(f"judged again by {work.judge.name}", len(pairs) + len(orders), "items")
-    with work.charged("repeat", work.judge.name):
-        second = wait_for(lambda: judge_again(work.judge, pairs, orders, progress=work.listener.advanced_by))
-    return compare_repeated(
+    with work.charge_calls_to("repeat", work.judge.name):
+        second = wait_in_remote_loop(
+            lambda: repeat_judge_calls(work.judge, pairs, orders, progress=work.listener.advanced_by)
+        )
+    return compare_judgements_with_repeat(
         {key: first[key] for key in first if key in chosen}, orders, second, seed=work.request.seed
     )
 
 
-def _first_orders(work: GoldenWork, done: dict[str, GatheredQuery], n: int) -> list[FirstOrder]:
+def _sample_listwise_orders(work: GoldenWork, done: dict[str, QueryProgress], n: int) -> list[ListwiseOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""
     keys = [(key, str(number)) for key, query in done.items() for number in range(len(query.calls))]
     orders = []
-    for key, number in spread_keys(keys, n, work.request.seed):
+    for key, number in sample_keys_across_questions(keys, n, work.request.seed):
         query = done[key]
         texts = {row["doc_id"]: row["text"] for row in query.rows}
         call = query.calls[int(number)]
         shown = tuple(Passage(doc, texts[doc]) for doc in call["shown"])
         order = tuple(call["shown"].index(doc) for doc in call["order"])
-        orders.append(FirstOrder(_judge_question(work, query), shown, order))
+        orders.append(ListwiseOrder(_make_judge_question(work, query), shown, order))
     return orders
 
 
-def _judge_question(work: GoldenWork, query: GatheredQuery) -> Question:
+def _make_judge_question(work: GoldenWork, query: QueryProgress) -> Question:
     original = work.request.options.judge_question == "original"
     return Question(query.state.id, query.state.text if original else query.rewrite)
 
 
 @dataclass(frozen=True)
-class _Order:
+class _OrderAgreement:
     """A question's passages that the person placed: tau-b against the judge (None for fewer than two, or where the
     person puts all alike), pairs put the other way, pairs that the person tells apart, and how far apart the judge had
     the former."""
@@ -315,10 +331,12 @@ class _Order:
     distances: tuple[int, ...]
 
 
-def draw_questions(ids: Sequence[str], share: float = Sampling.share, seed: int = Sampling.seed) -> list[str]:
+def sample_question_ids(
+    ids: Sequence[str], share: float = HumanCheckSampling.share, seed: int = HumanCheckSampling.seed
+) -> list[str]:
     """A share of the questions, at least one, by chance; in their given order.
 
-    >>> len(draw_questions([str(i) for i in range(50)]))
+    >>> len(sample_question_ids([str(i) for i in range(50)]))
     20
     """
     n = min(len(ids), max(1, round(share * len(ids))))
@@ -326,7 +344,7 @@ def draw_questions(ids: Sequence[str], share: float = Sampling.share, seed: int 
     return [ids[place] for place in sorted(chosen.tolist())]
 
 
-def score_check(
+def score_human_check(
     lists: Sequence[FinalList],
     edited: Sequence[EditedPassage],
     *,
@@ -337,11 +355,11 @@ def score_check(
     """How far a person and the judge agree on the questions that the file is about."""
     edits = {(edit.query_id, edit.doc_id): edit for edit in edited}
     checked = [final for final in lists if any((final.query_id, p.doc_id) in edits for p in final.passages)]
-    pairs = {final.query_id: _pair_passages(final, edits) for final in checked}
-    orders = {query: _compare_order(listed) for query, listed in pairs.items()}
+    pairs = {final.query_id: _pair_passages_with_edits(final, edits) for final in checked}
+    orders = {query: _compare_order_with_judge(listed) for query, listed in pairs.items()}
     every = [pair for listed in pairs.values() for pair in listed]
-    corrected, off = _correct_figures(lists, edits)
-    tables = [grade_table(_grade_pairs(listed)) for listed in pairs.values()]
+    corrected, off = _estimate_human_grade_shares(lists, edits)
+    tables = [count_grade_transitions(_list_grade_pairs(listed)) for listed in pairs.values()]
     filled = np.array([table for table in tables if table.sum()])
     agreement = grade_agreement(filled, seed=seed) if len(filled) else {}
     none = Estimate(None, reason="no grade was given")
@@ -351,25 +369,25 @@ def score_check(
         items=len(every),
         placed=sum(e.place is not None for _, e in every),
         graded=sum(e.grade is not None for _, e in every),
-        moved=_count_moved(pairs.values()),
-        changed=sum(judge != person for judge, person in _grade_pairs(every)),
-        tau=_mean_tau(orders, seed),
-        swapped=_swapped_share(orders, seed),
+        moved=_count_moved_passages(pairs.values()),
+        changed=sum(judge != person for judge, person in _list_grade_pairs(every)),
+        tau=_average_kendall_tau(orders, seed),
+        swapped=_measure_swapped_share(orders, seed),
         exact=agreement.get("exact", none),
         within_one=agreement.get("within_one", none),
         kappa=agreement.get("kappa", none),
-        distance=_median_distance(orders),
+        distance=_median_swapped_distance(orders),
         blind=blind,
         table=tuple(tuple(map(int, row)) for row in filled.sum(axis=0)) if len(filled) else (),
-        remarks=tuple(Remark(e.query_id, e.doc_id, e.remark) for _, e in every if e.remark),
+        remarks=tuple(HumanRemark(e.query_id, e.doc_id, e.remark) for _, e in every if e.remark),
         corrected=corrected,
         off=off,
     )
 
 
-def _correct_figures(
+def _estimate_human_grade_shares(
     lists: Sequence[FinalList], edits: Mapping[tuple[str, str], EditedPassage]
-) -> tuple[tuple[Quantity, ...], tuple[JudgeBias, ...]]:
+) -> tuple[tuple[JudgeAssistedMean, ...], tuple[JudgeBias, ...]]:
     """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
     not independent. What the judge gave no grade is theirs to say."""
     rows = [
@@ -384,53 +402,59 @@ def _correct_figures(
     judge = np.array([np.nan if row[1] is None else row[1] for row in rows], dtype=np.float64)
     checked = np.array([row[2] is not None for row in rows], dtype=bool)
     person = np.array([row[2] for row in rows if row[2] is not None], dtype=np.float64)
-    ranks = [_place_band(row[3]) for row in rows if row[2] is not None]
+    ranks = [_format_place_band(row[3]) for row in rows if row[2] is not None]
 
     refused = np.isnan(judge)
 
-    def of(name: str, value: Callable[[Floats], Floats], bounds: tuple[float, float]) -> Quantity:
+    def estimate_corrected_quantity(
+        name: str, value: Callable[[Floats], Floats], bounds: tuple[float, float]
+    ) -> JudgeAssistedMean:
         said = np.where(refused, np.nan, value(judge))
-        return estimate_quantity(
+        return estimate_judge_assisted_mean(
             name, value(person), said[checked], said, bounds=bounds, groups=group[checked], every_groups=group
         )
 
     shares = (
-        of("share of grade 4 or 5", lambda grade: (grade >= RELEVANT).astype(np.float64), (0.0, 1.0)),
-        of("share of grade 1 or 2", lambda grade: (grade <= HARMFUL).astype(np.float64), (0.0, 1.0)),
-        of("mean grade", lambda grade: grade, (1.0, 5.0)),
+        estimate_corrected_quantity(
+            "share of grade 4 or 5", lambda grade: (grade >= RELEVANT).astype(np.float64), (0.0, 1.0)
+        ),
+        estimate_corrected_quantity(
+            "share of grade 1 or 2", lambda grade: (grade <= HARMFUL).astype(np.float64), (0.0, 1.0)
+        ),
+        estimate_corrected_quantity("mean grade", lambda grade: grade, (1.0, 5.0)),
     )
     both = ~refused[checked]
     seen = [rank for rank, is_known in zip(ranks, both, strict=True) if is_known]
     return shares, measure_biases(person[both], judge[checked][both], seen)
 
 
-def _place_band(place: int) -> str:
+def _format_place_band(place: int) -> str:
     return next((f"at ranks {low} to {high}" for low, high in BANDS if low <= place <= high), "further down")
 
 
 Pairs = Sequence[tuple[ListedPassage, EditedPassage]]
 
 
-def _pair_passages(final: FinalList, edits: Mapping[tuple[str, str], EditedPassage]) -> Pairs:
+def _pair_passages_with_edits(final: FinalList, edits: Mapping[tuple[str, str], EditedPassage]) -> Pairs:
     keys = [(passage, (final.query_id, passage.doc_id)) for passage in final.passages]
     return [(passage, edits[key]) for passage, key in keys if key in edits]
 
 
-def _grade_pairs(pairs: Pairs) -> list[tuple[int, int]]:
+def _list_grade_pairs(pairs: Pairs) -> list[tuple[int, int]]:
     """Grades of the judge and of the person, where there are both."""
     return [(p.grade, e.grade) for p, e in pairs if p.grade is not None and e.grade is not None]
 
 
-def _compare_order(pairs: Pairs) -> _Order:
+def _compare_order_with_judge(pairs: Pairs) -> _OrderAgreement:
     placed = [(listed.place, edited.place) for listed, edited in pairs if edited.place is not None]
     # Passages that the person put at the same place have no order to be wrong about.
     apart = [(a, b) for a, b in combinations(placed, 2) if a[1] != b[1]]
     wrong = [abs(a[0] - b[0]) for a, b in apart if (a[0] < b[0]) != (a[1] < b[1])]
     tau = float(kendall_tau(*np.array(placed, dtype=np.float64).T)) if len(placed) > 1 else float("nan")
-    return _Order(None if np.isnan(tau) else tau, len(wrong), len(apart), tuple(wrong))
+    return _OrderAgreement(None if np.isnan(tau) else tau, len(wrong), len(apart), tuple(wrong))
 
 
-def _count_moved(questions: Iterable[Pairs]) -> int:
+def _count_moved_passages(questions: Iterable[Pairs]) -> int:
     """The fewest passages that have to change places to get from the judge's order to the person's: those outside the
     longest part of it that does not fall."""
     moved = 0
@@ -445,23 +469,23 @@ def _count_moved(questions: Iterable[Pairs]) -> int:
     return moved
 
 
-def _mean_tau(orders: Mapping[str, _Order], seed: int) -> Estimate:
+def _average_kendall_tau(orders: Mapping[str, _OrderAgreement], seed: int) -> Estimate:
     values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
         return Estimate(None, reason="no question has two ranks")
     return bootstrap_ci(values, rng=make_generator(seed, "human check", "tau"))
 
 
-def _swapped_share(orders: Mapping[str, _Order], seed: int) -> Estimate:
+def _measure_swapped_share(orders: Mapping[str, _OrderAgreement], seed: int) -> Estimate:
     counts = np.array(
         [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
     )
     if not len(counts):
         return Estimate(None, reason="all ranks are tied")
-    return share_of_pairs(counts, make_generator(seed, "human check", "swapped"))
+    return estimate_share_of_pairs(counts, make_generator(seed, "human check", "swapped"))
 
 
-def _median_distance(orders: Mapping[str, _Order]) -> float | None:
+def _median_swapped_distance(orders: Mapping[str, _OrderAgreement]) -> float | None:
     distances = [distance for order in orders.values() for distance in order.distances]
     return float(median(distances)) if distances else None
 
@@ -470,29 +494,31 @@ FOLDER = "human"
 """Of what people have said, in the folder of a run."""
 
 
-def sample_check(run: Path, out: Path, sampling: Sampling | None = None) -> list[FinalList]:
+def sample_lists_for_human_check(
+    run: Path, out: Path, sampling: HumanCheckSampling | None = None
+) -> list[FinalList]:
     """Draw questions of a golden run and write their final lists to a file for a person; the lists that went in.
 
     UsageError for a run without final lists, an ending that is not known, or a file that is there already: it may hold
     somebody's work.
     """
-    sampling = sampling or Sampling()
+    sampling = sampling or HumanCheckSampling()
     lists = read_final_lists(run)
-    chosen = set(draw_questions([final.query_id for final in lists], sampling.share, sampling.seed))
+    chosen = set(sample_question_ids([final.query_id for final in lists], sampling.share, sampling.seed))
     drawn = [final for final in lists if final.query_id in chosen]
     if out.exists():
         raise UsageError(f"{out} already exists.", mend="Name another file: this one may have been edited.")
-    write_check(out, drawn, blind=sampling.blind, excerpt=sampling.excerpt, seed=sampling.seed)
+    write_human_check(out, drawn, blind=sampling.blind, excerpt=sampling.excerpt, seed=sampling.seed)
     return drawn
 
 
-def score_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheck:
+def score_edited_check_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheck:
     """What an edited file says of a golden run, and keep it there. DataError with the line for edits that are none."""
     lists = read_final_lists(run)
-    edited, blind = read_check(file, lists)
+    edited, blind = read_human_check(file, lists)
     checked = {edit.query_id for edit in edited}
-    check = score_check(lists, edited, file=file.name, blind=blind, seed=seed)
-    check = replace(check, lists=_seal_lists([final for final in lists if final.query_id in checked]))
+    check = score_human_check(lists, edited, file=file.name, blind=blind, seed=seed)
+    check = replace(check, lists=_fingerprint_lists([final for final in lists if final.query_id in checked]))
     write_atomic(
         run / FOLDER / f"{slugify_name(file.stem)}.json",
         to_json({**asdict(check), "questions": sorted(checked)}) + "\n",
@@ -501,7 +527,7 @@ def score_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheck:
     return check
 
 
-def read_checks(run: Path) -> tuple[HumanCheck, ...]:
+def read_human_checks(run: Path) -> tuple[HumanCheck, ...]:
     """What people have said of the run's final lists, by name of their files; of lists that have changed since, no
     more."""
     files = sorted((run / FOLDER).glob("*.json"))
@@ -509,25 +535,25 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
     checks = []
     for path in files:
         try:
-            plain = bounded_json(read_bounded(path).decode("utf-8"))
+            plain = parse_bounded_json(read_bounded_file(path).decode("utf-8"))
             checked = set(plain.pop("questions"))
-            check = make_record(HumanCheck, plain)
+            check = build_dataclass(HumanCheck, plain)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise DataError(
                 "the human check cannot be read", path=path, found=str(error),
                 mend="Delete it, and score the edited file again."
             ) from error  # fmt: skip
-        if check.lists == _seal_lists([final for final in lists if final.query_id in checked]):
+        if check.lists == _fingerprint_lists([final for final in lists if final.query_id in checked]):
             checks.append(check)
     return tuple(checks)
 
 
 def count_checked_questions(run: Path) -> int:
     """How many questions people have checked."""
-    wanted = {check.lists for check in read_checks(run)}
+    wanted = {check.lists for check in read_human_checks(run)}
     names: set[str] = set()
     for path in (run / FOLDER).glob("*.json"):
-        plain = bounded_json(read_bounded(path).decode("utf-8"))
+        plain = parse_bounded_json(read_bounded_file(path).decode("utf-8"))
         # A check of lists that have changed since says nothing of the present ones.
         names |= set(plain["questions"]) if plain["lists"] in wanted else set()
     return len(names)
@@ -537,12 +563,12 @@ def _write_check_into_record(run: Path) -> None:
     """Put what people say into the run's record, where there is one."""
     path = run / "golden.json"
     if path.exists():
-        golden = read_golden(path)
+        golden = read_golden_record(path)
         labels = {**golden.labels, "n_human_validated": count_checked_questions(run)}
-        write_golden(path, replace(golden, human=read_checks(run), labels=labels))
+        write_golden_record(path, replace(golden, human=read_human_checks(run), labels=labels))
 
 
-def _seal_lists(lists: Sequence[FinalList]) -> str:
+def _fingerprint_lists(lists: Sequence[FinalList]) -> str:
     return digest_json(
         [[final.query_id, [[p.doc_id, p.place, p.grade] for p in final.passages]] for final in lists]
     )

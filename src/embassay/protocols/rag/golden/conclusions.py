@@ -10,18 +10,26 @@ from dataclasses import dataclass, field
 from statistics import mean, median, pstdev
 from typing import TYPE_CHECKING, Any
 
-from embassay.protocols.kernel.claims import Claim, state_count, state_value
-from embassay.protocols.kernel.tables import Column, ColumnTable, Field, format_counted, number, text, whole
+from embassay.protocols.kernel.claims import Claim, claim_count, claim_value
+from embassay.protocols.kernel.tables import (
+    Column,
+    ColumnTable,
+    ComputedColumn,
+    format_count_with_noun,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_rewrite
 from embassay.protocols.rag.golden.corpus import GoldenWork
-from embassay.protocols.rag.golden.grades import count_query_labels, label_summary
+from embassay.protocols.rag.golden.grades import count_query_labels, summarise_label_counts
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.stages import STAGES, QueryState, States, read_rows
-from embassay.protocols.rag.golden.summary import Golden
+from embassay.protocols.rag.golden.stages import STAGES, QueryState, States, read_json_line_rows
+from embassay.protocols.rag.golden.summary import GoldenRecord
 from embassay.protocols.rag.golden.trust import note_passages_addressing_judge
 from embassay.protocols.rag.judges import describe_judge
-from embassay.protocols.rag.ranking import Call, Candidate
+from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -32,7 +40,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class GatheredQuery:
+class QueryProgress:
     """A query as far as it has come: `rows` are its graded passages (S4) with what S6 says of those it ordered, `calls`
     the answers that S6 is made from, `tokens` of all its candidates (S3)."""
 
@@ -58,61 +66,64 @@ class GatheredQuery:
         return [row["grade"] for row in self.rows if row["grade"] is not None]
 
     @property
-    def ordered(self) -> list[Row]:
+    def ordered_passages(self) -> list[Row]:
         """The passages that S6 ordered, best first."""
         return sorted(
             (row for row in self.rows if "final_rank" in row), key=lambda row: int(row["final_rank"])
         )
 
-    def as_judged(self) -> QueryAnswers:
+    def as_query_answers(self) -> QueryAnswers:
         """Candidates and answers as the reports of rankings take them."""
         from embassay.protocols.rag.ranking.reliability import QueryAnswers
 
-        rows = sorted(self.ordered, key=lambda row: int(row["rank_rrf"]))
+        rows = sorted(self.ordered_passages, key=lambda row: int(row["rank_rrf"]))
         place = {row["doc_id"]: position for position, row in enumerate(rows)}
-        candidates = tuple(Candidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)
+        candidates = tuple(RankedCandidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)
         calls = tuple(
-            Call(tuple(place[key] for key in call["shown"]), tuple(place[key] for key in call["order"]))
+            JudgeOrderAnswer(
+                tuple(place[key] for key in call["shown"]), tuple(place[key] for key in call["order"])
+            )
             for call in self.calls
         )
         return QueryAnswers(candidates, calls)
 
 
-def gather_queries(states: States, options: GoldenOptions) -> list[GatheredQuery]:
+def gather_query_progress(states: States, options: GoldenOptions) -> list[QueryProgress]:
     """All queries, in the order of the run."""
-    return [_gather_query(state, options) for state in states]
+    return [_gather_one_query_progress(state, options) for state in states]
 
 
-def _gather_query(state: QueryState, options: GoldenOptions) -> GatheredQuery:
-    folder, through = state.folder, state.is_through
-    rewrite = read_rewrite_of(state) if through("S1") else ""
+def _gather_one_query_progress(state: QueryState, options: GoldenOptions) -> QueryProgress:
+    folder, through = state.folder, state.is_stage_done
+    rewrite = read_query_rewrite_text(state) if through("S1") else ""
     if not through("S4"):
-        merged = read_rows(folder.merged) if through("S3") else []
-        return GatheredQuery(state, rewrite, tokens=[row["tokens"] for row in merged])
-    scored = read_rows(folder.scores)
+        merged = read_json_line_rows(folder.fused_list_path) if through("S3") else []
+        return QueryProgress(state, rewrite, tokens=[row["tokens"] for row in merged])
+    scored = read_json_line_rows(folder.scores)
     tokens = [row["tokens"] for row in scored]
     if not through("S6"):
-        return GatheredQuery(state, rewrite, scored, tokens=tokens)
-    order = {row["doc_id"]: row for row in read_rows(folder.order)}
+        return QueryProgress(state, rewrite, scored, tokens=tokens)
+    order = {row["doc_id"]: row for row in read_json_line_rows(folder.order)}
     rows = [{**row, **order.get(row["doc_id"], {})} for row in scored]
-    checkpoint = json.loads(folder.checkpoint.read_text("utf-8"))
-    pruned = read_rows(folder.pruned(options.minimum))
-    return GatheredQuery(
-        state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0, list(_logged_calls(state)),
+    checkpoint = json.loads(folder.checkpoint_path.read_text("utf-8"))
+    pruned = read_json_line_rows(folder.pruned_list_path(options.minimum))
+    return QueryProgress(
+        state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0,
+        list(_read_logged_judge_calls(state)),
         checkpoint["stopped"], checkpoint["claims"], checkpoint.get("doubts", ()), tokens
     )  # fmt: skip
 
 
-def read_rewrite_of(state: QueryState) -> str:
+def read_query_rewrite_text(state: QueryState) -> str:
     """The rewriting of a query."""
     from embassay.protocols.rag.golden.stages import RunQuery
 
     return str(read_rewrite(RunQuery(state.id, state.text, state.folder))["text_rewrite"])
 
 
-def _logged_calls(state: QueryState) -> Iterator[Row]:
+def _read_logged_judge_calls(state: QueryState) -> Iterator[Row]:
     """The answers in the log; its first line says what they belong to."""
-    return (row for row in read_rows(state.folder.calls)[1:] if "order" in row)
+    return (row for row in read_json_line_rows(state.folder.calls)[1:] if "order" in row)
 
 
 TITLES: Mapping[str, str] = {
@@ -129,7 +140,7 @@ _NOISE_QUERIES = 40
 """Queries from which the judge's noise is estimated: the model is fitted anew to each."""
 
 
-def summarise_settings(work: GoldenWork, profile: str) -> summary.GoldenRunSettings:
+def summarise_golden_settings(work: GoldenWork, profile: str) -> summary.GoldenRunSettings:
     """What was asked for."""
     request, options = work.request, work.request.options
     return summary.GoldenRunSettings(
@@ -138,7 +149,7 @@ def summarise_settings(work: GoldenWork, profile: str) -> summary.GoldenRunSetti
         encoder=work.encoder.name,
         rewriter=work.rewriter.name,
         judge=work.judge.name,
-        ranking=request.engine,
+        ranking=request.ranking_engine_spec,
         seed=request.seed,
         profile=profile,
         top=options.top,
@@ -156,8 +167,8 @@ def summarise_settings(work: GoldenWork, profile: str) -> summary.GoldenRunSetti
 
 
 def summarise_stages(
-    told: Mapping[str, Mapping[str, Any]], queries: Sequence[GatheredQuery]
-) -> tuple[summary.Stage, ...]:
+    told: Mapping[str, Mapping[str, Any]], queries: Sequence[QueryProgress]
+) -> tuple[summary.GoldenStageSummary, ...]:
     """How each stage went, with sums of what it counted."""
     counted = {
         "S1": (), "S2": ("dense", "sparse"), "S3": ("candidates", "both"), "S4": ("graded", "ungraded", "attempts"),
@@ -170,15 +181,17 @@ def summarise_stages(
         row = told[name]
         sums = {key: sum(query.state.counts.get(key, 0) for query in queries) for key in counted[name]}
         stages.append(
-            summary.Stage(name, TITLES[name], row["done"], row["kept"], row["failed"], row["seconds"], sums)
+            summary.GoldenStageSummary(
+                name, TITLES[name], row["done"], row["kept"], row["failed"], row["seconds"], sums
+            )
         )
     return tuple(stages)
 
 
-def summarise_query(one: GatheredQuery) -> summary.Query:
+def summarise_query_progress(one: QueryProgress) -> summary.GoldenQuerySummary:
     """A query in the record."""
     state = one.state
-    return summary.Query(
+    return summary.GoldenQuerySummary(
         query_id=state.id,
         text=state.text,
         folder=state.folder.name,
@@ -197,7 +210,7 @@ def summarise_query(one: GatheredQuery) -> summary.Query:
     )
 
 
-def summarise_tokens(queries: Sequence[GatheredQuery], tokenizer: str) -> summary.CandidateTokens | None:
+def summarise_tokens(queries: Sequence[QueryProgress], tokenizer: str) -> summary.CandidateTokens | None:
     """Tokens per candidate over all pools (spec rag 3.1); None where no pool is there."""
     counts = [count for query in queries for count in query.tokens]
     if not counts:
@@ -209,19 +222,19 @@ def summarise_tokens(queries: Sequence[GatheredQuery], tokenizer: str) -> summar
     )
 
 
-def summarise_labels(queries: Sequence[GatheredQuery], validated: int) -> dict[str, float | None]:
+def summarise_labels(queries: Sequence[QueryProgress], validated: int) -> dict[str, float | None]:
     """The label summary of the queries in the golden set, of which people have checked some."""
     done = [count_query_labels(query.state.id, query.grades) for query in queries if query.is_done]
-    return label_summary(done, validated=validated)
+    return summarise_label_counts(done, validated=validated)
 
 
-def judge_of(
-    work: GoldenWork, queries: Sequence[GatheredQuery], told: Mapping[str, Mapping[str, Any]]
+def summarise_judge(
+    work: GoldenWork, queries: Sequence[QueryProgress], told: Mapping[str, Mapping[str, Any]]
 ) -> summary.JudgeFacts:
     """Who judged, how many attempts it took, and what it cost."""
     facts, counts = describe_judge(work.judge), getattr(work.judge, "counts", None)
     journal: Any = work.ledger.journal
-    spent = journal.by_account().get(work.judge.name) if journal is not None else None
+    spent = journal.sum_by_account().get(work.judge.name) if journal is not None else None
     grades = [row for query in queries for row in query.rows if row["grade"] is not None]
     orders = [call for query in queries for call in query.calls]
     failed = {stage: told.get(stage, {}).get("failed", 0) for stage in ("S4", "S6")}
@@ -255,15 +268,15 @@ def _count_answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) ->
     )
 
 
-def summarise_ranking(engine: str, queries: Sequence[GatheredQuery], seed: int) -> summary.RankingFacts:
+def summarise_ranking(engine: str, queries: Sequence[QueryProgress], seed: int) -> summary.RankingFacts:
     """How the pools were ordered, and what the answers say of the judge."""
-    from embassay.protocols.rag.ranking.reliability import judge_notes
+    from embassay.protocols.rag.ranking.reliability import list_judge_notes
 
     done = [query for query in queries if query.is_done]
     calls = sum(len(query.calls) for query in done)
     names = sorted({name for query in done for name in query.claims})
     claims = {name: mean(query.claims[name] for query in done if name in query.claims) for name in names}
-    judged = [query.as_judged() for query in done]
+    judged = [query.as_query_answers() for query in done]
     return summary.RankingFacts(
         engine=engine,
         calls=calls,
@@ -271,17 +284,20 @@ def summarise_ranking(engine: str, queries: Sequence[GatheredQuery], seed: int) 
         stopped=dict(Counter(query.stopped for query in done).most_common()),
         claims=claims,
         doubts=dict(Counter(doubt for query in done for doubt in query.doubts).most_common()),
-        contradictions=_count_contradictions(judged, seed) if calls else None,
+        contradictions=_estimate_contradictions(judged, seed) if calls else None,
         place_bias=_place_bias(judged, seed) if calls else (),
-        notes=judge_notes(judged, seed=seed),
+        notes=list_judge_notes(judged, seed=seed),
     )
 
 
-def _count_contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
-    from embassay.protocols.rag.ranking.reliability import count_consistency, judge_noise
+def _estimate_contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
+    from embassay.protocols.rag.ranking.reliability import (
+        count_contradictions_and_circles,
+        estimate_judge_noise,
+    )
 
-    pairs = count_consistency(judged, seed=seed)
-    noise = judge_noise(judged[:_NOISE_QUERIES], seed=seed)
+    pairs = count_contradictions_and_circles(judged, seed=seed)
+    noise = estimate_judge_noise(judged[:_NOISE_QUERIES], seed=seed)
     none = Estimate(None, reason="no pair of passages was shown twice")
     return summary.Contradictions(
         pairs.pairs,
@@ -301,7 +317,7 @@ def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ..
     )
 
 
-def list_notes(work: GoldenWork, queries: Sequence[GatheredQuery]) -> tuple[str, ...]:
+def list_golden_notes(work: GoldenWork, queries: Sequence[QueryProgress]) -> tuple[str, ...]:
     """What a reader should know before trusting the set."""
     notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     notes += work.read.warnings
@@ -321,21 +337,21 @@ def list_notes(work: GoldenWork, queries: Sequence[GatheredQuery]) -> tuple[str,
 GOOD = "grade4plus5_count_median"
 
 
-def set_claims(statuses: Sequence[str], labels: Mapping[str, float | None]) -> dict[str, Claim]:
+def claim_golden_set(statuses: Sequence[str], labels: Mapping[str, float | None]) -> dict[str, Claim]:
     """What became of the questions, and what those that are done hold, by kind. `statuses` are theirs."""
     done = sum(status == "done" for status in statuses)
     claims = {
-        "done": state_count("done", done, len(statuses)),
-        "failed": state_count("failed", sum(status == "failed" for status in statuses), len(statuses)),
+        "done": claim_count("done", done, len(statuses)),
+        "failed": claim_count("failed", sum(status == "failed" for status in statuses), len(statuses)),
     }
     if done and labels.get(GOOD) is not None:
-        claims["good"] = state_value("the median question", GOOD, labels[GOOD], kind="good")
+        claims["good"] = claim_value("the median question", GOOD, labels[GOOD], kind="good")
         none = int(labels.get("queries_without_grade4plus5") or 0)
-        claims["without good"] = state_count("without good", none, done)
+        claims["without good"] = claim_count("without good", none, done)
     return claims
 
 
-def _ungraded_notes(queries: Sequence[GatheredQuery]) -> Iterator[str]:
+def _ungraded_notes(queries: Sequence[QueryProgress]) -> Iterator[str]:
     """How many passages of the golden set have no grade, and what that may change."""
     pools = [query.rows for query in queries if query.is_done]
     missing = [sum(row["grade"] is None for row in rows) for rows in pools]
@@ -350,15 +366,15 @@ def _ungraded_notes(queries: Sequence[GatheredQuery]) -> Iterator[str]:
     )
 
 
-def describe_verdict(queries: Sequence[GatheredQuery], labels: Mapping[str, float | None]) -> str:
+def describe_verdict(queries: Sequence[QueryProgress], labels: Mapping[str, float | None]) -> str:
     """What came out, in a sentence or two."""
-    claims = set_claims([query.state.status for query in queries], labels)
+    claims = claim_golden_set([query.state.status for query in queries], labels)
     done = claims["done"]
     if not done.n:
         return "No question has passed all stages yet."
     failed = f" {claims['failed'].n} failed." if claims["failed"].n else ""
     have = "has" if done.of == 1 else "have"
-    said = f"{done.n:,} of {format_counted(done.of, 'question')} {have} graded and ordered passages"
+    said = f"{done.n:,} of {format_count_with_noun(done.of, 'question')} {have} graded and ordered passages"
     if "good" not in claims:
         return f"{said}.{failed}"
     none = claims["without good"].n
@@ -370,7 +386,7 @@ TASK = "golden"
 HEADLINE = GOOD
 
 
-def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
+def result_rows(golden: GoldenRecord, dataset: str, lang: str) -> list[Result]:
     """One row per quantity, the headline first."""
     quantities = dict(_golden_quantities(golden))
     ordered = {HEADLINE: quantities[HEADLINE], **quantities} if HEADLINE in quantities else quantities
@@ -383,7 +399,7 @@ def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
     ]  # fmt: skip
 
 
-def _golden_quantities(golden: Golden) -> Iterator[tuple[str, Estimate]]:
+def _golden_quantities(golden: GoldenRecord) -> Iterator[tuple[str, Estimate]]:
     done = sum(query.status == "done" for query in golden.queries)
     for name, value in golden.labels.items():
         yield name, Estimate(value, n=done)
@@ -402,7 +418,7 @@ def _golden_quantities(golden: Golden) -> Iterator[tuple[str, Estimate]]:
     yield from _judge_quantities(golden)
 
 
-def _judge_quantities(golden: Golden) -> Iterator[tuple[str, Estimate]]:
+def _judge_quantities(golden: GoldenRecord) -> Iterator[tuple[str, Estimate]]:
     if golden.rank_agreement is not None:
         yield "rank_agreement", golden.rank_agreement
     if golden.repeated is not None and not golden.repeated.reason:
@@ -412,7 +428,7 @@ def _judge_quantities(golden: Golden) -> Iterator[tuple[str, Estimate]]:
                 yield f"repeat_{name}", agreement
 
 
-def golden_tables(golden: Golden) -> list[ColumnTable]:
+def golden_tables(golden: GoldenRecord) -> list[ColumnTable]:
     """The label summary, tokens per candidate (the source's table 14), stages, queries, and the judge's repeats."""
     tables = [_labels_table(golden.labels), _stages_table(golden), _queries_table(golden)]
     if golden.tokens is not None:
@@ -428,34 +444,40 @@ def _labels_table(labels: Mapping[str, float | None]) -> ColumnTable:
         "Labels of the golden set",
         labels,
         text("quantity", str),
-        number("value", labels.get),
+        make_number_column("value", labels.get),
     )
 
 
-def _stages_table(golden: Golden) -> ColumnTable:
+def _stages_table(golden: GoldenRecord) -> ColumnTable:
     return ColumnTable.of(
-        "stages", "Stages", golden.stages, text("stage", "name"), text("does", "title"), whole("done"), whole("kept"),
-        whole("failed"), number("seconds", decimals=1), text("counts", lambda stage: _count_words(stage.counts))
+        "stages", "Stages", golden.stages, text("stage", "name"), text("does", "title"),
+        make_whole_number_column("done"), make_whole_number_column("kept"),
+        make_whole_number_column("failed"), make_number_column("seconds", decimals=1),
+        text("counts", lambda stage: _phrase_counts(stage.counts))
     )  # fmt: skip
 
 
-def _queries_table(golden: Golden) -> ColumnTable:
+def _queries_table(golden: GoldenRecord) -> ColumnTable:
     return ColumnTable.of(
-        "queries", "Questions", golden.queries, text("query_id"), text("status"), whole("pool"),
-        *map(_grade_field, (5, 4, 3, 2, 1)), whole("kept"), whole("calls"), text("stopped"), text("reason")
+        "queries", "Questions", golden.queries, text("query_id"), text("status"), make_whole_number_column("pool"),
+        *map(_make_grade_count_field, (5, 4, 3, 2, 1)), make_whole_number_column("kept"),
+        make_whole_number_column("calls"), text("stopped"), text("reason")
     )  # fmt: skip
 
 
-def _grade_field(grade: int) -> Field:
+def _make_grade_count_field(grade: int) -> ComputedColumn:
     """How many passages of a question have the grade; None where none is graded."""
-    return whole(f"grade {grade}", lambda query: query.grades[grade - 1] if query.grades else None)
+    return make_whole_number_column(
+        f"grade {grade}", lambda query: query.grades[grade - 1] if query.grades else None
+    )
 
 
-def _tokens_table(golden: Golden) -> ColumnTable:
+def _tokens_table(golden: GoldenRecord) -> ColumnTable:
     return ColumnTable.of(
         "rag_table14", "Tokens per candidate, question and passage together", [golden.tokens], text("tokenizer"),
-        whole("candidates", "n"), number("mean", decimals=1), number("sd", decimals=1), whole("median"),
-        whole("largest")
+        make_whole_number_column("candidates", "n"), make_number_column("mean", decimals=1),
+        make_number_column("sd", decimals=1), make_whole_number_column("median"),
+        make_whole_number_column("largest")
     )  # fmt: skip
 
 
@@ -468,5 +490,5 @@ def _repeats_table(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
     return ColumnTable("judge_repeats", "The same passages graded twice", columns, rows)
 
 
-def _count_words(counts: Mapping[str, int]) -> str:
+def _phrase_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())

@@ -14,25 +14,25 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents.passages import Folder, WholeDocuments
-from embassay.data.intake import Intake, name_language
-from embassay.data.lines import split_mapping
-from embassay.data.rows import Row, Source, make_missing_column_error, read_text, read_texts
+from embassay.data.documents.passages import DocumentFolder, WholeDocuments
+from embassay.data.intake import RowIntake, name_language
+from embassay.data.lines import split_reading_from_mapping
+from embassay.data.rows import Row, RowSource, make_missing_column_error, read_text, read_texts
 from embassay.data.sources import prefer_own_path
-from embassay.data.tables import FORMATS, table_of
-from embassay.data.views import Draw, FilteredView, RenamedView, TitledView
+from embassay.data.tables import FORMATS, open_one_of_tables
+from embassay.data.views import FilteredView, RenamedView, SeededDraw, TitledView
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.forecast import count_dimensions, sum_memory, vector_bytes
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.golden.stages import QueryFolder, RunQuery, StageInput, make_folder_names
-from embassay.protocols.rag.judges import Judge, Question, is_remote, open_judge
+from embassay.protocols.rag.judges import Judge, Question, is_language_model_spec, open_judge
 from embassay.protocols.rag.rewriters import Rewriter, open_rewriter
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
-from embassay.records import Skipped
+from embassay.records import SkippedItems
 from embassay.runs.folder import digest_json, to_json
-from embassay.runs.memory import Footprint, check_memory
+from embassay.runs.memory import MemoryFootprint, check_memory_fits
 from embassay.systems import SYSTEMS
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -63,13 +63,13 @@ class CorpusDocument:
     metadata: Mapping[str, Any]
 
     @property
-    def whole(self) -> str:
+    def title_and_text(self) -> str:
         """Title and text, as retrieval sets have it (spec sage 8)."""
         return " ".join(filter(None, (self.title, self.text)))
 
 
 @dataclass(frozen=True)
-class ReadCorpus:
+class CorpusWithQuestions:
     """What was read, with what was left out, and the files that it is from."""
 
     questions: tuple[GoldenQuestion, ...]
@@ -79,7 +79,7 @@ class ReadCorpus:
     fingerprint: str
     files: Mapping[str, Sequence[StageInput]]
     """By part: `corpus`, `queries`."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -87,46 +87,49 @@ class ReadCorpus:
 class _CorpusAndQueries:
     """The two tables."""
 
-    corpus: Source
-    queries: Source
+    corpus: RowSource
+    queries: RowSource
     name: str
     lang: str = ""
     notes: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
 
 
-def read_inputs(request: GoldenRequest) -> ReadCorpus:
+def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
     """Read the questions, as many as the request's limit draws, and the whole corpus.
 
     Questions need the columns `id` and `text`, and may have `rewrite`, `bm25_query` and `tags`; documents need `id` and
     `text`, and may have `title`, whatever a breadcrumb is made of, and more. UsageError where the request does not say
     what to read, DataError for what is wrong in the files.
     """
-    tables = _open_tables(request)
-    check_memory(reading_memory(Path(origin.address) for origin in tables.corpus.origins()))
-    intake = Intake()
+    tables = _open_corpus_and_queries(request)
+    check_memory_fits(estimate_corpus_memory(Path(origin.address) for origin in tables.corpus.list_origins()))
+    intake = RowIntake()
     documents = intake.read(
-        tables.corpus, tables.corpus.columns(), lambda row, key: _read_doc(row, key, intake), Draw(None, 0)
+        tables.corpus,
+        tables.corpus.columns(),
+        lambda row, key: _read_doc(row, key, intake),
+        SeededDraw(None, 0),
     )
     questions = intake.read(
         tables.queries,
         tables.queries.columns(),
         lambda row, key: _read_question(row, key, intake),
-        Draw(request.limit, request.seed),
+        SeededDraw(request.limit, request.seed),
     )
-    intake.note_texts(
+    intake.note_odd_texts(
         (document.id for _, document in documents), (document.text for _, document in documents)
     )
-    files = {"corpus": _input_files(tables.corpus), "queries": _input_files(tables.queries)}
+    files = {"corpus": _list_source_files(tables.corpus), "queries": _list_source_files(tables.queries)}
     hashes = [file.sha256 for part in files.values() for file in part]
-    return ReadCorpus(
+    return CorpusWithQuestions(
         tuple(question for _, question in questions), tuple(document for _, document in documents), tables.name,
         name_language(intake.langs, tables.lang), digest_json([hashes, dict(request.mapping), request.split]), files,
         tables.skipped + intake.tally.skipped(), tables.notes + intake.tally.warnings()
     )  # fmt: skip
 
 
-def _open_tables(request: GoldenRequest) -> _CorpusAndQueries:
+def _open_corpus_and_queries(request: GoldenRequest) -> _CorpusAndQueries:
     if request.dataset and (request.corpus or request.queries):
         raise UsageError("Both a dataset and files are named.", mend="Use -d, or --corpus and --queries.")
     if request.dataset:
@@ -138,24 +141,26 @@ def _open_tables(request: GoldenRequest) -> _CorpusAndQueries:
             f"There is nothing to make a golden set from: {lacking} is missing.",
             mend="Name a dataset with -d, or two files with --corpus and --queries.",
         )
-    if request.corpus and has_documents_at(request.corpus):
-        return _open_document_folder(request)
-    corpus = _check_path(request.corpus)
-    return _open_files(corpus, _check_path(request.queries), corpus.name.partition(".")[0], request)
+    if request.corpus and is_document_corpus(request.corpus):
+        return _open_folder_and_questions(request)
+    corpus = _require_existing_path(request.corpus)
+    return _open_corpus_and_query_files(
+        corpus, _require_existing_path(request.queries), corpus.name.partition(".")[0], request
+    )
 
 
-def has_documents_at(corpus: str) -> bool:
+def is_document_corpus(corpus: str) -> bool:
     """Whether a corpus is named that is a folder of documents, or one and how to cut them."""
     return Path(corpus.partition("?")[0]).expanduser().is_dir()
 
 
-def open_documents(corpus: str, options: GoldenOptions) -> tuple[Source, Dataset]:
+def open_document_passages(corpus: str, options: GoldenOptions) -> tuple[RowSource, Dataset]:
     """The passages of a folder of documents, and the dataset that they are; with `options.chunk` the whole documents,
     for the chunks of a golden set."""
     dataset = open_dataset(prefer_own_path(corpus))
     source = dataset.parts.get("corpus")
     inside = source.source if isinstance(source, TitledView) else source
-    if not isinstance(inside, Folder):
+    if not isinstance(inside, DocumentFolder):
         raise UsageError(
             f"{corpus} is a folder of tables, not of documents.",
             mend="Name its corpus file, or the folder with -d.",
@@ -163,20 +168,22 @@ def open_documents(corpus: str, options: GoldenOptions) -> tuple[Source, Dataset
     return (WholeDocuments(inside) if options.chunk is not None else inside), dataset
 
 
-def _open_document_folder(request: GoldenRequest) -> _CorpusAndQueries:
+def _open_folder_and_questions(request: GoldenRequest) -> _CorpusAndQueries:
     """A folder of documents, and a file of questions."""
-    corpus, dataset = open_documents(request.corpus, request.options)
-    queries = _open_files(None, _check_path(request.queries), dataset.name, request).queries
+    corpus, dataset = open_document_passages(request.corpus, request.options)
+    queries = _open_corpus_and_query_files(
+        None, _require_existing_path(request.queries), dataset.name, request
+    ).queries
     return _CorpusAndQueries(corpus, queries, dataset.name, "", dataset.notes, dataset.skipped)
 
 
 def _open_beir_folder(folder: Path, request: GoldenRequest) -> _CorpusAndQueries:
     """A folder in BEIR's layout; it needs no judgements, which are what is to be made."""
-    corpus, queries = _find_part(folder, "corpus"), _find_part(folder, "queries")
-    return _open_files(corpus, queries, folder.resolve().name, request)
+    corpus, queries = _find_beir_file(folder, "corpus"), _find_beir_file(folder, "queries")
+    return _open_corpus_and_query_files(corpus, queries, folder.resolve().name, request)
 
 
-def _find_part(folder: Path, part: str) -> Path:
+def _find_beir_file(folder: Path, part: str) -> Path:
     for path in (folder / f"{part}{suffix}" for suffix in FORMATS):
         if path.is_file():
             return path
@@ -187,10 +194,15 @@ def _find_part(folder: Path, part: str) -> Path:
     )  # fmt: skip
 
 
-def _open_files(corpus: Path | None, queries: Path, name: str, request: GoldenRequest) -> _CorpusAndQueries:
+def _open_corpus_and_query_files(
+    corpus: Path | None, queries: Path, name: str, request: GoldenRequest
+) -> _CorpusAndQueries:
     """Both tables; without a corpus, the questions in its place too."""
-    reading, columns = split_mapping(request.mapping)
-    raw = {"corpus": table_of(corpus or queries, reading), "queries": table_of(queries, reading)}
+    reading, columns = split_reading_from_mapping(request.mapping)
+    raw = {
+        "corpus": open_one_of_tables(corpus or queries, reading),
+        "queries": open_one_of_tables(queries, reading),
+    }
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
             raise make_missing_column_error(raw["corpus"], column, target=target)
@@ -218,14 +230,14 @@ def _open_dataset(request: GoldenRequest) -> _CorpusAndQueries:
     return _CorpusAndQueries(corpus, queries, dataset.name, dataset.declared_lang, dataset.notes)
 
 
-def _check_path(name: str) -> Path:
+def _require_existing_path(name: str) -> Path:
     path = Path(name).expanduser()
     if not path.is_file():
         raise UsageError(f"There is no file {name!r}.", mend="Check its name and folder.")
     return path
 
 
-def _rename_columns(source: Source, mapping: Mapping[str, str]) -> Source:
+def _rename_columns(source: RowSource, mapping: Mapping[str, str]) -> RowSource:
     """The table under our names. DataError where it has no column `text`; its rows are numbered without an `id`."""
     names = {target: column for target, column in mapping.items() if not column or column in source.columns()}
     view = RenamedView(source, names)
@@ -234,23 +246,23 @@ def _rename_columns(source: Source, mapping: Mapping[str, str]) -> Source:
     return view
 
 
-def _read_doc(row: Row, key: str, intake: Intake) -> CorpusDocument | None:
+def _read_doc(row: Row, key: str, intake: RowIntake) -> CorpusDocument | None:
     text = read_text(row, "text")
     if text is None:
-        intake.tally.skip("documents without text", key)
+        intake.tally.count_skipped("documents without text", key)
         return None
     metadata = {
         name: value
         for name, value in row.cells.items()
-        if name not in ("id", "_id", "text") and _is_plain(value)
+        if name not in ("id", "_id", "text") and _is_storable_metadata(value)
     }
     return CorpusDocument(key, _read_title(row), text, metadata)
 
 
-def _read_question(row: Row, key: str, intake: Intake) -> GoldenQuestion | None:
+def _read_question(row: Row, key: str, intake: RowIntake) -> GoldenQuestion | None:
     text = read_text(row, "text")
     if text is None:
-        intake.tally.skip("questions without text", key)
+        intake.tally.count_skipped("questions without text", key)
         return None
     rewrite = next((value for name in _REWRITES if (value := read_text(row, name))), None)
     return GoldenQuestion(key, text, rewrite, read_text(row, "bm25_query"), _read_tags(row))
@@ -267,7 +279,7 @@ def _read_title(row: Row) -> str:
     return (read_text(row, "title") or "").strip()
 
 
-def _is_plain(value: Any) -> bool:
+def _is_storable_metadata(value: Any) -> bool:
     """Whether it is worth keeping beside a passage: short, and something that JSON can hold."""
     try:
         # NaN is not equal to itself, and JSON has no word for it.
@@ -276,12 +288,12 @@ def _is_plain(value: Any) -> bool:
         return False
 
 
-def _input_files(source: Source) -> tuple[StageInput, ...]:
-    return tuple(StageInput(origin.address, origin.digest().hex()) for origin in source.origins())
+def _list_source_files(source: RowSource) -> tuple[StageInput, ...]:
+    return tuple(StageInput(origin.address, origin.digest().hex()) for origin in source.list_origins())
 
 
 @dataclass(frozen=True)
-class Passages:
+class GoldenPassages:
     """Passages in the order of their ids; `metadata` are the other columns of the document, for a chunk also its
     `source` (the id of the document), number and place in the text."""
 
@@ -302,25 +314,25 @@ class _CorpusPassage:
 
 def make_passages(
     documents: Sequence[CorpusDocument], options: GoldenOptions, tokenizer: Tokenizer
-) -> Passages:
+) -> GoldenPassages:
     """The documents as passages; with `options.chunk` as chunks `doc#1`, `doc#2` ... of so many tokens at most."""
     pieces = (
         _cut_chunks(documents, options, tokenizer)
         if options.chunk is not None
-        else map(_whole_passage, documents)
+        else map(_keep_document_whole, documents)
     )
     ordered = sorted(pieces, key=lambda passage: passage.id)
     if not ordered:
         raise DataError("no passage can be made from the corpus", expected="at least one text")
-    return Passages(
+    return GoldenPassages(
         tuple(passage.id for passage in ordered),
         tuple(passage.text for passage in ordered),
         tuple(passage.metadata for passage in ordered),
     )
 
 
-def _whole_passage(document: CorpusDocument) -> _CorpusPassage:
-    return _CorpusPassage(document.id, document.whole, document.metadata)
+def _keep_document_whole(document: CorpusDocument) -> _CorpusPassage:
+    return _CorpusPassage(document.id, document.title_and_text, document.metadata)
 
 
 def _cut_chunks(
@@ -345,7 +357,7 @@ def _make_breadcrumb(document: CorpusDocument) -> Any:
 
     def join_fields(*names: str) -> str:
         values = (document.metadata.get(name) for name in names)
-        return next((text for value in values if (text := _join_value(value))), "")
+        return next((text for value in values if (text := _join_metadata_value(value))), "")
 
     sections = tuple(filter(None, (join_fields("section"), join_fields("subsection"))))
     return Breadcrumb(
@@ -357,7 +369,7 @@ def _make_breadcrumb(document: CorpusDocument) -> Any:
     )
 
 
-def _join_value(value: Any) -> str:
+def _join_metadata_value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(str(item) for item in value if isinstance(item, str | int))
     return "" if value is None or isinstance(value, dict) else str(value).strip()
@@ -373,7 +385,9 @@ _ROW = 3_000
 """Bytes of what is written of a passage that was found, beside its text."""
 
 
-def search_memory(system: Any, passages: Sequence[str], queries: Sequence[str], depth: int) -> Footprint:
+def estimate_search_memory(
+    system: Any, passages: Sequence[str], queries: Sequence[str], depth: int
+) -> MemoryFootprint:
     """S2 on these passages, which are in memory: the vectors of a shard, the index of the words of the queries, and
     the `depth` best of both searches."""
     shard, dim = min(SHARD, len(passages)), count_dimensions(system)
@@ -385,14 +399,14 @@ def search_memory(system: Any, passages: Sequence[str], queries: Sequence[str], 
     return sum_memory(parts, "Judge a smaller corpus, or fewer questions (--limit)")
 
 
-def reading_memory(files: Iterable[Path]) -> Footprint:
+def estimate_corpus_memory(files: Iterable[Path]) -> MemoryFootprint:
     """The corpus in these files, which is held whole from beginning to end; nothing of a table of a hub is known."""
     size = sum(
         file.stat().st_size * (_READ * _PACKED if file.suffix in (".gz", ".parquet") else _READ)
         for file in files
         if file.is_file()
     )
-    return Footprint({"the corpus, which a golden set holds in memory": size}, "Judge a smaller corpus")
+    return MemoryFootprint({"the corpus, which a golden set holds in memory": size}, "Judge a smaller corpus")
 
 
 _MOST_BYTES = 400_000
@@ -404,7 +418,7 @@ class GoldenWork:
     """A run in the making. What costs time to open is opened when it is first asked for."""
 
     request: GoldenRequest
-    read: ReadCorpus
+    read: CorpusWithQuestions
     run: Path
     ledger: Ledger
     listener: SilentListener = field(default_factory=SilentListener)
@@ -418,7 +432,7 @@ class GoldenWork:
         return {key: place for place, key in enumerate(self.passages.ids)}
 
     @cached_property
-    def posed(self) -> dict[str, GoldenQuestion]:
+    def questions_by_id(self) -> dict[str, GoldenQuestion]:
         """The questions by id."""
         return {question.id: question for question in self.read.questions}
 
@@ -437,14 +451,14 @@ class GoldenWork:
         return open_tokenizer(self.request.tokenizer)
 
     @cached_property
-    def passages(self) -> Passages:
+    def passages(self) -> GoldenPassages:
         """What is searched."""
         return make_passages(self.read.documents, self.request.options, self.tokenizer)
 
     @cached_property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> GoldenEncoder:
         """What makes vectors of texts."""
-        return Encoder(self.request, self.ledger, self.listener.advanced_by)
+        return GoldenEncoder(self.request, self.ledger, self.listener.advanced_by)
 
     @cached_property
     def rewriter(self) -> Rewriter:
@@ -454,7 +468,7 @@ class GoldenWork:
     @cached_property
     def judge(self) -> Judge:
         """Who grades and orders."""
-        if not is_remote(self.request.judge):
+        if not is_language_model_spec(self.request.judge):
             return open_judge(self.request.judge, seed=self.request.seed)
         passage = max(len(text.encode()) for text in self.passages.texts)
         question = max(len(posed.text.encode()) for posed in self.read.questions)
@@ -470,7 +484,7 @@ class GoldenWork:
         return Question(asked.id, asked.text if original else rewrite)
 
     @contextmanager
-    def charged(self, stage: str, account: str) -> Iterator[None]:
+    def charge_calls_to(self, stage: str, account: str) -> Iterator[None]:
         """Charge calls to the account, and note what they came to under the stage."""
         calls: dict[str, int] = {}
         try:
@@ -483,11 +497,11 @@ class GoldenWork:
                 noted[name] = noted.get(name, 0) + count
 
 
-class Encoder:
+class GoldenEncoder:
     """The request's encoder behind the cache. UsageError for a system that makes no vectors."""
 
     def __init__(self, request: GoldenRequest, ledger: Ledger, advance: Callable[[int], None]) -> None:
-        SYSTEMS.parse(request.encoder)
+        SYSTEMS.parse_spec(request.encoder)
         system = opening.CachedSystem(
             request.encoder, tokenizer=open_tokenizer("words"), seed=request.seed, cache=None,
             advance=advance, ledger=ledger
@@ -502,7 +516,7 @@ class Encoder:
         self.identity: str = self.system.identity
         self._opened, self._cached = system, system.encoders[0]
 
-    def other_similarities(self) -> tuple[str, ...]:
+    def describe_similarity_mismatch(self) -> tuple[str, ...]:
         """What is to be said of a model that was made for another similarity than the cosine of the protocol; once its
         vectors are there."""
         return self._opened.other_similarities()
@@ -517,7 +531,7 @@ class Encoder:
         """What a vector says of where it is from."""
         return {"dim": int(self.system.encoder.dim), "max_tokens": self.system.encoder.max_tokens}
 
-    def cuts(self, text: str) -> bool:
+    def is_text_truncated(self, text: str) -> bool:
         """Whether the text is longer than it reads."""
         return self._cached.max_tokens is not None and bool(self._cached.count_truncated([text]))
 

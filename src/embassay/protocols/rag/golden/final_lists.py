@@ -22,12 +22,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from embassay.data.lines import DelimitedTable, text_lines
+from embassay.data.lines import DelimitedTable, read_text_lines
 from embassay.data.rows import Row, escape_formula, make_missing_column_error
-from embassay.data.tables import known_suffix
+from embassay.data.tables import find_known_suffix
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.tables import format_csv_sheet
-from embassay.protocols.rag.golden.stages import QueryFolder, read_rows
+from embassay.protocols.rag.golden.stages import QueryFolder, read_json_line_rows
 from embassay.randomness import make_generator
 from embassay.runs.folder import RunFolder, digest_json, to_json, write_atomic
 
@@ -70,12 +70,12 @@ class EditedPassage:
     remark: str
 
 
-def name_item(query_id: str, doc_id: str) -> str:
+def make_passage_key(query_id: str, doc_id: str) -> str:
     """The name of a passage in the file: it says nothing of its place, and no spreadsheet takes it for a number."""
     return f"i{digest_json([query_id, doc_id])[:10]}"
 
 
-def write_check(
+def write_human_check(
     path: Path, lists: Sequence[FinalList], *, blind: bool = False, excerpt: int = 800, seed: int = 1337
 ) -> None:
     """Write the file. Places and grades are the judge's, to be changed where they are wrong; or in a `blind` one they
@@ -83,61 +83,67 @@ def write_check(
 
     UsageError for an ending that is not known.
     """
-    columns = _check_columns(blind)
+    columns = _list_check_columns(blind)
     rows: list[Iterable[Any]] = [columns]
     for final in lists:
         for passage in _shuffle_list(final, seed) if blind else final.passages:
-            row = _check_row(final, passage, excerpt, blind)
+            row = _make_check_row(final, passage, excerpt, blind)
             rows.append([row[column] for column in columns])
     # Spreadsheets take a file without the mark for one in an old code page.
     write_atomic(path, format_csv_sheet(rows, _detect_delimiter(path)).encode("utf-8-sig"))
 
 
-def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[EditedPassage], bool]:
+def read_human_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[EditedPassage], bool]:
     """What stands in an edited file of these lists, and whether it was a blind one.
 
     Rows may be in any order, separators commas, semicolons or tabs, and 1,5 is 1.5. DataError with file and line for a
     passage that is not in the lists or stands twice, one that is missing, and places and grades that are none.
     """
-    items = {name_item(final.query_id, p.doc_id): (final, p) for final in lists for p in final.passages}
-    source = _open_check(path)
+    items = {
+        make_passage_key(final.query_id, p.doc_id): (final, p) for final in lists for p in final.passages
+    }
+    source = _open_check_table(path)
     for column in NEEDED:
         if column not in source.columns():
             raise make_missing_column_error(source, column)
     edits: dict[str, EditedPassage] = {}
     lines: dict[str, int] = {}
     for row in source.rows(NEEDED):
-        if not any(_read_cell(row, column) for column in NEEDED):
+        if not any(_read_stripped_cell(row, column) for column in NEEDED):
             continue
-        item = _read_cell(row, "item")
+        item = _read_stripped_cell(row, "item")
         if item not in items:
-            raise _row_fault(row, "the passage is not in any final list", "an item from the original file",
+            raise _make_row_error(row, "the passage is not in any final list", "an item from the original file",
                          item, "Restore the column `item`, and score it with the run that the file came "
                              "from.")  # fmt: skip
         if item in edits:
-            raise _row_fault(
+            raise _make_row_error(
                 row, "the passage appears twice", f"the item once; it is already on line {lines[item]}", item,
                 "Delete one of the two rows."
             )  # fmt: skip
         whose, passage = items[item]
         edits[item] = EditedPassage(
-            whose.query_id, passage.doc_id, _edited_place(row), _read_grade(row), _read_cell(row, "remark")
+            whose.query_id,
+            passage.doc_id,
+            _parse_edited_place(row),
+            _parse_edited_grade(row),
+            _read_stripped_cell(row, "remark"),
         )
         lines[item] = row.line
     if not edits:
         raise DataError(
             "the file has no rows", path=path, mend="Write it again with `embassay rag check sample`."
         )
-    _check_whole(path, edits, lines, lists)
+    _require_complete_questions(path, edits, lines, lists)
     return list(edits.values()), "judge_place" not in source.columns()
 
 
-def _check_whole(
+def _require_complete_questions(
     path: Path, edits: Mapping[str, EditedPassage], lines: Mapping[str, int], lists: Sequence[FinalList]
 ) -> None:
     """DataError if a question has rows, but not all of them."""
     for final in lists:
-        wanted = [name_item(final.query_id, passage.doc_id) for passage in final.passages]
+        wanted = [make_passage_key(final.query_id, passage.doc_id) for passage in final.passages]
         present = [item for item in wanted if item in edits]
         if present and len(present) < len(wanted):
             missing = next(item for item in wanted if item not in edits)
@@ -148,7 +154,7 @@ def _check_whole(
             )  # fmt: skip
 
 
-def _check_columns(blind: bool) -> tuple[str, ...]:
+def _list_check_columns(blind: bool) -> tuple[str, ...]:
     judges = () if blind else JUDGES
     return ("item", "query_id", "question", "place", "grade", "remark", *judges, "doc_id", "text")
 
@@ -160,24 +166,24 @@ def _shuffle_list(final: FinalList, seed: int) -> Iterator[ListedPassage]:
         yield final.passages[place]
 
 
-def _check_row(final: FinalList, passage: ListedPassage, excerpt: int, blind: bool) -> dict[str, object]:
+def _make_check_row(final: FinalList, passage: ListedPassage, excerpt: int, blind: bool) -> dict[str, object]:
     grade = "" if passage.grade is None else passage.grade
     filled = ("", "") if blind else (passage.place, grade)
     return {
-        "item": name_item(final.query_id, passage.doc_id),
+        "item": make_passage_key(final.query_id, passage.doc_id),
         "query_id": escape_formula(final.query_id),
-        "question": escape_formula(_cut_text(final.question, excerpt)),
+        "question": escape_formula(_shorten_to_one_line(final.question, excerpt)),
         "place": filled[0],
         "grade": filled[1],
         "remark": "",
         "judge_place": passage.place,
         "judge_grade": grade,
         "doc_id": escape_formula(passage.doc_id),
-        "text": escape_formula(_cut_text(passage.text, excerpt)),
+        "text": escape_formula(_shorten_to_one_line(passage.text, excerpt)),
     }
 
 
-def _cut_text(text: str, most: int) -> str:
+def _shorten_to_one_line(text: str, most: int) -> str:
     """One line of at most so many characters, cut between words."""
     line = " ".join(text.replace("\0", " ").split())
     if len(line) <= most:
@@ -187,47 +193,47 @@ def _cut_text(text: str, most: int) -> str:
 
 
 def _detect_delimiter(path: Path) -> str:
-    ending = known_suffix(path.name)
+    ending = find_known_suffix(path.name)
     if ending not in ENDINGS:
         raise UsageError(f"The check cannot be written to {path}.", mend="Let its name end in .csv or .tsv.")
     return "\t" if ending == ".tsv" else ","
 
 
-def _open_check(path: Path) -> DelimitedTable:
+def _open_check_table(path: Path) -> DelimitedTable:
     _detect_delimiter(path)
-    _, header = next(iter(text_lines(path)))
+    _, header = next(iter(read_text_lines(path)))
     return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
 
-def _read_cell(row: Row, column: str) -> str:
+def _read_stripped_cell(row: Row, column: str) -> str:
     return str(row.cells.get(column) or "").strip()
 
 
-def _edited_place(row: Row) -> float | None:
-    text = _read_cell(row, "place")
+def _parse_edited_place(row: Row) -> float | None:
+    text = _read_stripped_cell(row, "place")
     if not text:
         return None
     value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value <= 1_000_000:
-        raise _row_fault(row, "the place cannot be read",
+        raise _make_row_error(row, "the place cannot be read",
                          "a number above 0 (1 = best; 2.5 goes between 2 and 3), or blank",
                      text, "Correct it, or leave it blank if you have no opinion.")  # fmt: skip
     return value
 
 
-def _read_grade(row: Row) -> int | None:
-    text = _read_cell(row, "grade")
+def _parse_edited_grade(row: Row) -> int | None:
+    text = _read_stripped_cell(row, "grade")
     if not text:
         return None
     # A spreadsheet may write 4 as 4.0.
     whole = re.fullmatch(r"([1-5])(?:[.,]0+)?", text)
     if whole is None:
-        raise _row_fault(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
+        raise _make_row_error(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
                      "Correct it, or leave it blank if you have no opinion.")  # fmt: skip
     return int(whole[1])
 
 
-def _row_fault(row: Row, what: str, expected: str, found: str, mend: str) -> DataError:
+def _make_row_error(row: Row, what: str, expected: str, found: str, mend: str) -> DataError:
     return DataError(what, path=row.path, line=row.line, expected=expected, found=repr(found), mend=mend)
 
 
@@ -250,7 +256,7 @@ def read_final_lists(run: Path) -> list[FinalList]:
         ) from error
     # A name, not a path: what somebody sends as a run leads nowhere else.
     folders = [(query, QueryFolder(run, Path(str(name)).name)) for query, name in cells]
-    done = [(query, folder) for query, folder in folders if folder.success("S6").exists()]
+    done = [(query, folder) for query, folder in folders if folder.stage_success_path("S6").exists()]
     if not done:
         raise UsageError(
             f"No question of {run} is done.",
@@ -262,8 +268,8 @@ def read_final_lists(run: Path) -> list[FinalList]:
 def read_final_list(query: str, path: Path) -> FinalList:
     """The final list of one question, in the file `path`. DataError where it cannot be read."""
     try:
-        rows = read_rows(path)
-        passages = tuple(_read_listed(row) for row in rows)
+        rows = read_json_line_rows(path)
+        passages = tuple(_parse_listed_passage(row) for row in rows)
         question = str(rows[0]["question"]) if rows else ""
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
@@ -272,7 +278,7 @@ def read_final_list(query: str, path: Path) -> FinalList:
     return FinalList(query, question, passages)
 
 
-def _read_listed(row: dict[str, Any]) -> ListedPassage:
+def _parse_listed_passage(row: dict[str, Any]) -> ListedPassage:
     return ListedPassage(str(row["doc_id"]), int(row["final_rank"]), row["grade"], str(row["text"]))
 
 
@@ -301,7 +307,7 @@ class CorpusText:
     title: str = ""
 
 
-def write_export(
+def export_golden_set(
     folder: Path,
     questions: Sequence[FinishedQuestion],
     corpus: Iterable[CorpusText],
@@ -315,7 +321,7 @@ def write_export(
     Rows stand by question as given, in each by final place, grade and place of fusion. DataError for an id with a tab
     or a line break, which no qrels can hold.
     """
-    rows = {question.id: sorted(question.rows, key=_by_place) for question in questions}
+    rows = {question.id: sorted(question.rows, key=_final_rank_sort_key) for question in questions}
     judged = [
         (query, row["doc_id"], int(row["grade"]))
         for query, pool in rows.items()
@@ -323,8 +329,8 @@ def write_export(
         if row["grade"] is not None
     ]
     for query, doc, _ in judged:
-        _check_id(folder, query)
-        _check_id(folder, doc)
+        _check_id_fits_qrels(folder, query)
+        _check_id_fits_qrels(folder, doc)
     written = {"qrels": "qrels.tsv"}
     write_atomic(folder / "qrels.tsv", _qrels_text(judged))
     # TREC's columns are separated by blanks, and no id can be quoted.
@@ -332,15 +338,15 @@ def write_export(
         lines = (f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged)
         write_atomic(folder / "qrels.trec", "".join(lines))
         written["trec"] = "qrels.trec"
-    write_atomic(folder / "golden.jsonl", _json_lines(_export_rows(questions, rows)))
+    write_atomic(folder / "golden.jsonl", _format_json_lines(_export_rows(questions, rows)))
     beir = folder / "beir"
     write_atomic(
         beir / "corpus.jsonl",
-        _json_lines({"_id": text.id, "title": text.title, "text": text.text} for text in corpus),
+        _format_json_lines({"_id": text.id, "title": text.title, "text": text.text} for text in corpus),
     )
     write_atomic(
         beir / "queries.jsonl",
-        _json_lines({"_id": question.id, "text": question.text} for question in questions),
+        _format_json_lines({"_id": question.id, "text": question.text} for question in questions),
     )
     write_atomic(
         beir / "qrels" / "test.tsv", _qrels_text((query, doc, grade - 1) for query, doc, grade in judged)
@@ -349,7 +355,7 @@ def write_export(
     if spans := [(query, *places[doc], grade) for query, doc, grade in judged if doc in places]:
         names = ("query_id", "document", "start", "end", "relevance")
         write_atomic(
-            folder / "spans.jsonl", _json_lines(dict(zip(names, span, strict=True)) for span in spans)
+            folder / "spans.jsonl", _format_json_lines(dict(zip(names, span, strict=True)) for span in spans)
         )
         written["spans"] = "spans.jsonl"
     return {**written, "jsonl": "golden.jsonl", "beir": "beir"}
@@ -370,7 +376,7 @@ _SAID = ("qid", "question", "query_rewrite", "rewrite")
 """Fields of the stages' rows that stand under another name."""
 
 
-def _by_place(row: ListRow) -> tuple[bool, int, int, int, str]:
+def _final_rank_sort_key(row: ListRow) -> tuple[bool, int, int, int, str]:
     place = row.get("final_rank")
     return (
         place is None,
@@ -387,11 +393,11 @@ def _qrels_text(judged: Iterable[tuple[str, str, int]]) -> str:
     )
 
 
-def _json_lines(values: Iterable[Mapping[str, Any]]) -> str:
+def _format_json_lines(values: Iterable[Mapping[str, Any]]) -> str:
     return "".join(f"{to_json(value)}\n" for value in values)
 
 
-def _check_id(folder: Path, name: str) -> None:
+def _check_id_fits_qrels(folder: Path, name: str) -> None:
     if not name.strip() or any(sign in name for sign in "\t\r\n"):
         raise DataError(
             "an id cannot be written to qrels", path=folder, expected="without a tab or line break",

@@ -19,18 +19,18 @@ from statistics import mean, median
 from typing import Any
 
 from embassay.errors import DataError
-from embassay.limits import record_json
+from embassay.limits import parse_record_json
 from embassay.measures.judgements import GRADES
 from embassay.protocols.kernel.outcome import current_time
 from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.refinement import (
-    CallLog,
     Entry,
+    JudgeCallLog,
     RankingPool,
     RefinedOrder,
     RefinementListener,
     RefinementSettings,
-    log_text,
+    format_judge_call_log,
     refine_pools,
 )
 from embassay.protocols.rag.golden.stages import (
@@ -39,16 +39,16 @@ from embassay.protocols.rag.golden.stages import (
     StageInput,
     StageProduct,
     as_jsonl,
-    make_input,
-    read_rows,
+    make_stage_input,
+    read_json_line_rows,
 )
-from embassay.protocols.rag.golden.trust import FIRST, check_trial
+from embassay.protocols.rag.golden.trust import FIRST, check_judge_grades_trial
 from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question, describe_judge
-from embassay.protocols.rag.ranking import Candidate
-from embassay.protocols.rag.ranking.engines import ENGINES, count_calls
-from embassay.runs.execution import Failure, run_jobs
+from embassay.protocols.rag.ranking import RankedCandidate
+from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
+from embassay.runs.execution import CallFailure, run_jobs
 from embassay.runs.folder import digest_json, to_json, write_atomic
-from embassay.systems.remote.calls import wait_for
+from embassay.systems.remote.calls import wait_in_remote_loop
 
 Key = tuple[str, str]
 """Question id and passage id."""
@@ -67,7 +67,7 @@ class UngradedPassage:
 
 
 @dataclass(frozen=True)
-class Grading:
+class GradingOutcome:
     """The verdicts by question and passage, and what has none, both in the order in which they were asked for."""
 
     verdicts: Mapping[Key, GradeVerdict]
@@ -79,7 +79,7 @@ class Grading:
         by_query: dict[str, list[UngradedPassage]] = {}
         for passage in self.ungraded:
             by_query.setdefault(passage.query_id, []).append(passage)
-        return {query: _ungraded_reason(passages) for query, passages in by_query.items()}
+        return {query: _explain_ungraded(passages) for query, passages in by_query.items()}
 
 
 def pair_key(pair: Pair) -> Key:
@@ -87,7 +87,7 @@ def pair_key(pair: Pair) -> Key:
     return pair[0].id, pair[1].id
 
 
-async def grade_all(
+async def grade_all_pairs(
     judge: Judge,
     asked: Sequence[Pair],
     kept: Mapping[Key, GradeVerdict],
@@ -96,7 +96,7 @@ async def grade_all(
     draw: int = 0,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
-) -> Grading:
+) -> GradingOutcome:
     """A verdict for each pair that is `asked` and not `kept` already; each is given to `keep` the moment it comes.
 
     At most `at_once` pairs are worked on at a time; the pace of the judge decides how many requests are in flight.
@@ -114,24 +114,25 @@ async def grade_all(
         jobs = (partial(judge.grade, *pair, draw=draw) for pair in part)
         async for position, outcome in run_jobs(jobs, at_once=at_once, progress=progress):
             pair = part[position]
-            if isinstance(outcome, Failure):
+            if isinstance(outcome, CallFailure):
                 rejected = tuple(getattr(outcome.error, "rejected", ()))
                 ungraded[pair_key(pair)] = UngradedPassage(*pair_key(pair), outcome.reason, rejected)
             else:
                 verdicts[pair_key(pair)] = outcome
                 keep(*pair, outcome)
         if trial < len(trials):
-            check_trial(judge.name, end, [passage.reason for passage in ungraded.values()])
+            check_judge_grades_trial(judge.name, end, [passage.reason for passage in ungraded.values()])
     keys = list(dict.fromkeys(map(pair_key, asked)))
     every = {**kept, **verdicts}
-    return Grading(
+    return GradingOutcome(
         {key: every[key] for key in keys if key in every},
         tuple(ungraded[key] for key in keys if key in ungraded),
     )
 
 
-def make_kept_row(pair: Pair, verdict: GradeVerdict, judge: Judge, ts: str) -> dict[str, Any]:
-    """A verdict as one line of the file that grows while a question is graded; `reusable_verdicts` reads it back."""
+def make_verdict_row(pair: Pair, verdict: GradeVerdict, judge: Judge, ts: str) -> dict[str, Any]:
+    """A verdict as one line of the file that grows while a question is graded; `find_reusable_verdicts` reads it
+    back."""
     return {
         "qid": pair[0].id,
         "doc_id": pair[1].id,
@@ -139,12 +140,12 @@ def make_kept_row(pair: Pair, verdict: GradeVerdict, judge: Judge, ts: str) -> d
         "attempts": verdict.attempts,
         "rejected": list(verdict.rejected),
         "judge": digest_json(judge.identity),
-        "texts": _texts_digest(pair),
+        "texts": _fingerprint_pair_texts(pair),
         "ts": ts,
     }
 
 
-def reusable_verdicts(
+def find_reusable_verdicts(
     rows: Iterable[Mapping[str, Any]], asked: Sequence[Pair], judge: Judge
 ) -> dict[Key, GradeVerdict]:
     """The verdicts of lines that the same judge (model, prompts, sampling) gave on the same texts; others are passed
@@ -155,7 +156,11 @@ def reusable_verdicts(
     for row in rows:
         key = row.get("qid", ""), row.get("doc_id", "")
         grade = row.get("grade")
-        if key not in pairs or row.get("judge") != by or row.get("texts") != _texts_digest(pairs[key]):
+        if (
+            key not in pairs
+            or row.get("judge") != by
+            or row.get("texts") != _fingerprint_pair_texts(pairs[key])
+        ):
             continue
         # Not isinstance: JSON's true is an int to Python, and would be grade 1.
         if type(grade) is int and 1 <= grade <= 5:
@@ -181,11 +186,11 @@ def make_scored_row(
     }
 
 
-def _texts_digest(pair: Pair) -> str:
+def _fingerprint_pair_texts(pair: Pair) -> str:
     return digest_json([pair[0].text, pair[1].text])[:16]
 
 
-def _ungraded_reason(ungraded: Sequence[UngradedPassage]) -> str:
+def _explain_ungraded(ungraded: Sequence[UngradedPassage]) -> str:
     first = ungraded[0]
     others = f" and {len(ungraded) - 1} more" if len(ungraded) > 1 else ""
     return f"no grade for {first.doc_id}{others}: {first.reason}"
@@ -215,12 +220,12 @@ class GradeStage:
         }
 
     def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
-        return (make_input(asked.folder.merged, self.work.run),)
+        return (make_stage_input(asked.folder.fused_list_path, self.work.run),)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         work = self.work
-        rows = {asked.id: read_rows(asked.folder.merged) for asked in waiting}
-        pairs = {asked.id: self._pairs(asked, rows[asked.id]) for asked in waiting}
+        rows = {asked.id: read_json_line_rows(asked.folder.fused_list_path) for asked in waiting}
+        pairs = {asked.id: self._list_judgement_pairs(asked, rows[asked.id]) for asked in waiting}
         kept = {
             key: verdict
             for asked in waiting
@@ -232,36 +237,40 @@ class GradeStage:
         folders = {asked.id: asked.folder for asked in waiting}
         verdicts = dict(kept)
 
-        def keep(question: Question, passage: Passage, verdict: GradeVerdict) -> None:
+        def store_verdict(question: Question, passage: Passage, verdict: GradeVerdict) -> None:
             verdicts[question.id, passage.id] = verdict
-            self._keep(folders[question.id].kept_grades, question, passage, verdict)
+            self._append_verdict(folders[question.id].kept_verdicts_path, question, passage, verdict)
 
         try:
-            with work.charged("S4", work.judge.name):
-                grading = wait_for(
-                    lambda: grade_all(work.judge, wanted, kept, keep, progress=work.listener.advanced_by)
+            with work.charge_calls_to("S4", work.judge.name):
+                grading = wait_in_remote_loop(
+                    lambda: grade_all_pairs(
+                        work.judge, wanted, kept, store_verdict, progress=work.listener.advanced_by
+                    )
                 )
         # Whatever ended it, the limit of cost or Ctrl-C: questions that are graded whole are not lost.
         except BaseException:
             whole = [
                 query for query in waiting if all(pair_key(pair) in verdicts for pair in pairs[query.id])
             ]
-            self._finish(whole, rows, Grading(verdicts, ()), done)
+            self._finish_graded_questions(whole, rows, GradingOutcome(verdicts, ()), done)
             raise
-        return self._finish(waiting, rows, grading, done)
+        return self._finish_graded_questions(waiting, rows, grading, done)
 
-    def _keep(self, path: Path, question: Question, passage: Passage, verdict: GradeVerdict) -> None:
+    def _append_verdict(
+        self, path: Path, question: Question, passage: Passage, verdict: GradeVerdict
+    ) -> None:
         """Write a verdict down at once."""
         ts, model = current_time("milliseconds"), describe_judge(self.work.judge)["model"]
         self._said[question.id, passage.id] = ts, model
-        row = {**make_kept_row((question, passage), verdict, self.work.judge, ts), "model": model}
+        row = {**make_verdict_row((question, passage), verdict, self.work.judge, ts), "model": model}
         path.parent.mkdir(parents=True, exist_ok=True)
         # In one write: a killed process leaves whole lines.
         with path.open("ab", buffering=0) as stream:
             stream.write((to_json(row) + "\n").encode())
 
-    def _finish(
-        self, waiting: Sequence[RunQuery], rows: Mapping[str, Rows], grading: Grading, done: Done
+    def _finish_graded_questions(
+        self, waiting: Sequence[RunQuery], rows: Mapping[str, Rows], grading: GradingOutcome, done: Done
     ) -> Mapping[str, str]:
         """Write the artefact of every question whose passages are graded; the others have failed."""
         facts = describe_judge(self.work.judge)
@@ -305,22 +314,22 @@ class GradeStage:
             return {**make_scored_row(row, GradeVerdict(1, 0), self.work.judge, source, ts), "grade": None}
         return make_scored_row(row, verdict, self.work.judge, source, ts)
 
-    def _pairs(self, asked: RunQuery, rows: Rows) -> list[Pair]:
+    def _list_judgement_pairs(self, asked: RunQuery, rows: Rows) -> list[Pair]:
         question = self.work.question(asked, rows[0]["query_rewrite"])
         return [(question, Passage(row["doc_id"], row["text"])) for row in rows]
 
     def _reuse_verdicts(self, asked: RunQuery, pairs: Sequence[Pair]) -> dict[Key, GradeVerdict]:
         """What the judge has said already of these passages: in a session that was killed, or in the artefact that
         this one replaces."""
-        rows = [*self._scored_before(asked), *_whole_rows(asked)]
+        rows = [*self._read_earlier_scored_rows(asked), *_read_complete_verdict_rows(asked)]
         for row in rows:
             self._said[row.get("qid", ""), row.get("doc_id", "")] = row.get("ts", ""), row.get("model", "")
-        return reusable_verdicts(rows, pairs, self.work.judge)
+        return find_reusable_verdicts(rows, pairs, self.work.judge)
 
-    def _scored_before(self, asked: RunQuery) -> Iterable[dict[str, Any]]:
+    def _read_earlier_scored_rows(self, asked: RunQuery) -> Iterable[dict[str, Any]]:
         if not asked.folder.scores.exists():
             return
-        for row in read_rows(asked.folder.scores):
+        for row in read_json_line_rows(asked.folder.scores):
             if row.get("grade") is None:
                 continue
             question = self.work.question(
@@ -329,19 +338,19 @@ class GradeStage:
             verdict = GradeVerdict(row["grade"], row["attempts"], tuple(row["rejected"]))
             pair = (question, Passage(row["doc_id"], row["text"]))
             origin = {"judge": row["judge"], "model": row["model"]}
-            yield {**make_kept_row(pair, verdict, self.work.judge, row["ts"]), **origin}
+            yield {**make_verdict_row(pair, verdict, self.work.judge, row["ts"]), **origin}
 
 
-def _whole_rows(asked: RunQuery) -> list[dict[str, Any]]:
+def _read_complete_verdict_rows(asked: RunQuery) -> list[dict[str, Any]]:
     """The kept verdicts; a line that a kill cut in two is not there."""
-    path = asked.folder.kept_grades
+    path = asked.folder.kept_verdicts_path
     if not path.exists():
         return []
     rows = []
     # A kill can cut a line within a character too.
     for line in path.read_text("utf-8", errors="replace").split("\n"):
         try:
-            row = record_json(line)
+            row = parse_record_json(line)
         except ValueError:
             continue
         if isinstance(row, dict):
@@ -371,7 +380,7 @@ class QueryLabels:
         return sum(self.counts[GOOD - 1 :])
 
     @property
-    def prevalence(self) -> float | None:
+    def good_passage_share(self) -> float | None:
         """Their share of the pool; None for an empty one."""
         return self.good / self.pool if self.pool else None
 
@@ -381,13 +390,13 @@ def count_query_labels(query_id: str, grades: Sequence[int]) -> QueryLabels:
     return QueryLabels(query_id, tuple(sum(label == grade for label in grades) for grade in GRADES))
 
 
-def label_summary(labels: Sequence[QueryLabels], *, validated: int = 0) -> dict[str, float | None]:
+def summarise_label_counts(labels: Sequence[QueryLabels], *, validated: int = 0) -> dict[str, float | None]:
     """The label summary table (spec rag 4.2) by name of the quantity, None where no question has any; `validated` are
     questions that people have checked. Prevalence is in percent, as in the paper's table."""
     five = [label.counts[4] for label in labels]
     four = [label.counts[3] for label in labels]
     good = [label.good for label in labels]
-    shares = [100 * label.prevalence for label in labels if label.prevalence is not None]
+    shares = [100 * label.good_passage_share for label in labels if label.good_passage_share is not None]
     middles = {"grade5": five, "grade4": four, "grade4plus5": good}
     summary: dict[str, float | None] = {"n_queries": len(labels), "n_human_validated": validated}
     for name, values in middles.items():
@@ -422,25 +431,25 @@ MINIMUM = 35
 @dataclass(frozen=True)
 class PrunedRows:
     """The rows that are kept, best grade first and by place of fusion within a grade; `cut_stage` is the lowest grade
-    whose bucket was taken, `cut_size` how many rows are kept."""
+    whose bucket was taken, `kept_row_count` how many rows are kept."""
 
     rows: tuple[Mapping[str, Any], ...]
     cut_stage: int
 
     @property
-    def cut_size(self) -> int:
+    def kept_row_count(self) -> int:
         """How many rows are kept."""
         return len(self.rows)
 
 
-def prune_rows(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> PrunedRows:
+def prune_to_best_grades(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> PrunedRows:
     """The rows (each with `grade`, 1 to 5, and `rank_rrf`) of the buckets 5, 4, 3, 2, 1, each taken whole while fewer
     than `minimum` are kept; all rows where there are no more.
 
     >>> counts = {5: 4, 4: 4, 3: 20, 2: 30, 1: 9}
     >>> rows = [{"grade": grade, "rank_rrf": i} for grade, n in counts.items() for i in range(n)]
-    >>> found = prune_rows(rows)
-    >>> found.cut_size, found.cut_stage
+    >>> found = prune_to_best_grades(rows)
+    >>> found.kept_row_count, found.cut_stage
     (58, 2)
     """
     kept: list[Mapping[str, Any]] = []
@@ -456,12 +465,12 @@ def prune_rows(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> Pru
 
 def make_pruned_rows(pruned: PrunedRows, ts: str) -> list[dict[str, Any]]:
     """The lines of S5's artefact: those of S4 with where the cut was made."""
-    cut = {"cut_stage": pruned.cut_stage, "cut_size": pruned.cut_size, "cut_ts": ts}
+    cut = {"cut_stage": pruned.cut_stage, "cut_size": pruned.kept_row_count, "cut_ts": ts}
     return [{**row, **cut} for row in pruned.rows]
 
 
 @dataclass
-class CutStage:
+class PruningStage:
     """S5 for many questions."""
 
     work: GoldenWork
@@ -472,14 +481,14 @@ class CutStage:
         return {"version": GRADES_VERSION, "minimum": self.work.request.options.minimum}
 
     def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
-        return (make_input(asked.folder.scores, self.work.run),)
+        return (make_stage_input(asked.folder.scores, self.work.run),)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         minimum = self.work.request.options.minimum
         for asked in waiting:
-            pruned = prune_rows(read_rows(asked.folder.scores), minimum)
+            pruned = prune_to_best_grades(read_json_line_rows(asked.folder.scores), minimum)
             rows = make_pruned_rows(pruned, current_time("milliseconds"))
-            files = {asked.folder.pruned(minimum): as_jsonl(rows)}
+            files = {asked.folder.pruned_list_path(minimum): as_jsonl(rows)}
             done(asked, StageProduct(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
         return {}
 
@@ -506,14 +515,14 @@ def make_ranked_rows(
     ]
 
 
-def calls_text(refinement: RefinementSettings, refined: RefinedOrder) -> str:
-    """All answers by round and place, as a log that `CallLog` reads: the same whenever they came."""
+def format_call_log(refinement: RefinementSettings, refined: RefinedOrder) -> str:
+    """All answers by round and place, as a log that `JudgeCallLog` reads: the same whenever they came."""
     entries: list[Entry] = [*refined.failures, *refined.calls]
     entries.sort(key=lambda entry: entry.round)
-    return log_text(refinement.about(refined.pool), entries)
+    return format_judge_call_log(refinement.about(refined.pool), entries)
 
 
-def checkpoint_text(refined: RefinedOrder, top: int) -> str:
+def format_ranker_checkpoint(refined: RefinedOrder, top: int) -> str:
     """The ranker's state as JSON, with the top ids as they stand, why it stopped, and what is claimed of the order or
     why nothing is."""
     ids, ranking = refined.pool.ids, refined.ranking
@@ -528,32 +537,33 @@ def checkpoint_text(refined: RefinedOrder, top: int) -> str:
     return to_json(state, indent=1) + "\n"
 
 
-def preview_text(refined: RefinedOrder, top: int) -> str:
+def format_ranking_preview(refined: RefinedOrder, top: int) -> str:
     """The first `top` as Markdown: grade, times shown, score, and how the passage begins."""
     pool, ranking = refined.pool, refined.ranking
     stopped = f"stopped: {ranking.stopped}" if ranking.stopped else "not done yet"
     calls = len(refined.calls)
     answers = "answer" if calls == 1 else "answers"
-    head = [f"# {_flatten_text(pool.question.text)}", "",
-            f"Question {_flatten_text(pool.question.id)}, {calls} {answers} of the judge, {stopped}.", "",
+    head = [f"# {_flatten_for_markdown(pool.question.text)}", "",
+            f"Question {_flatten_for_markdown(pool.question.id)}, {calls} {answers} of the judge, {stopped}.", "",
             "| # | passage | grade | shown | score | text |", "|--:|---|--:|--:|--:|---|"]  # fmt: skip
     lines = [
-        f"| {place} | {_flatten_text(pool.ids[i])} | {_grade_text(pool.candidates[i].grade)} | {ranking.exposures[i]} "
-        f"| {ranking.scores[i]:.3f} | {_flatten_text(_begin_text(pool.passages[i].text))} |"
+        f"| {place} | {_flatten_for_markdown(pool.ids[i])} | {_format_grade(pool.candidates[i].grade)} "
+        f"| {ranking.exposures[i]} | {ranking.scores[i]:.3f} "
+        f"| {_flatten_for_markdown(_truncate_passage_text(pool.passages[i].text))} |"
         for place, i in enumerate(ranking.order[:top], start=1)
     ]
     return "\n".join([*head, *lines]) + "\n"
 
 
-def _grade_text(grade: int | None) -> str:
+def _format_grade(grade: int | None) -> str:
     return "-" if grade is None else str(grade)
 
 
-def _begin_text(text: str) -> str:
+def _truncate_passage_text(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN].rstrip() + " ..."
 
 
-def _flatten_text(text: str) -> str:
+def _flatten_for_markdown(text: str) -> str:
     """On one line, and nothing that a Markdown table or a browser would take for its own."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
@@ -571,10 +581,10 @@ class OrderStage:
     stage: str = "S6"
 
     @cached_property
-    def refinement(self) -> RefinementSettings:
+    def refinement_settings(self) -> RefinementSettings:
         """Who orders, and how."""
         request = self.work.request
-        engine = ENGINES.build(request.engine)
+        engine = ENGINES.build(request.ranking_engine_spec)
         return RefinementSettings(self.work.judge, engine, request.seed, request.options.top)
 
     @property
@@ -582,7 +592,7 @@ class OrderStage:
         work = self.work
         return {
             "version": ORDER_VERSION,
-            "ranking": self.refinement.engine.name,
+            "ranking": self.refinement_settings.engine.name,
             "top": work.request.options.top,
             "seed": work.request.seed,
             "judge": [work.judge.name, work.judge.identity],
@@ -590,87 +600,99 @@ class OrderStage:
         }
 
     def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
-        return (make_input(self._pruned(asked), self.work.run),)
+        return (make_stage_input(self._pruned_rows_path(asked), self.work.run),)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         failed: dict[str, str] = {}
         queries = {asked.id: asked for asked in self.work.queries}
         set_out = {asked.id: self.inputs(asked)[0].sha256 for asked in waiting}
         names = {asked.id for asked in waiting}
-        pools = [len(read_rows(self._pruned(asked))) for asked in waiting]
-        expected = sum(count_calls(self.work.request.engine, pool) for pool in pools)
+        pools = [len(read_json_line_rows(self._pruned_rows_path(asked))) for asked in waiting]
+        expected = sum(estimate_engine_calls(self.work.request.ranking_engine_spec, pool) for pool in pools)
         self.work.listener.stage(f"S6 orders by {self.work.judge.name}", expected, "expected calls")
         for wave in _read_or_add_wave(self.work.run / "refinement.json", set_out):
             if names & wave.keys():
-                fellows = [queries[key] for key, sha in wave.items() if self._is_as(queries[key], sha)]
-                failed |= self._refine(fellows, names, done)
+                fellows = [
+                    queries[key] for key, sha in wave.items() if self._has_unchanged_input(queries[key], sha)
+                ]
+                failed |= self._order_wave_pools(fellows, names, done)
         return failed
 
-    def _is_as(self, asked: RunQuery, sha: str) -> bool:
+    def _has_unchanged_input(self, asked: RunQuery, sha: str) -> bool:
         """Whether a query still has what it set out with."""
-        return self._pruned(asked).exists() and self.inputs(asked)[0].sha256 == sha
+        return self._pruned_rows_path(asked).exists() and self.inputs(asked)[0].sha256 == sha
 
-    def _refine(self, wave: Sequence[RunQuery], waiting: set[str], done: Done) -> dict[str, str]:
+    def _order_wave_pools(self, wave: Sequence[RunQuery], waiting: set[str], done: Done) -> dict[str, str]:
         """Order the pools of one wave; those that are done take part, but nothing is asked for them."""
         queries = {asked.id: asked for asked in wave}
-        rows = {asked.id: read_rows(self._pruned(asked)) for asked in wave}
-        pools = [self._pool(asked, rows[asked.id]) for asked in wave]
+        rows = {asked.id: read_json_line_rows(self._pruned_rows_path(asked)) for asked in wave}
+        pools = [self._make_ranking_pool(asked, rows[asked.id]) for asked in wave]
         logs = {
-            pool.question.id: CallLog(
-                queries[pool.question.id].folder.calls, self.refinement.about(pool), self._warn
+            pool.question.id: JudgeCallLog(
+                queries[pool.question.id].folder.calls, self.refinement_settings.about(pool), self._warn_once
             )
             for pool in pools
         }
 
-        def finished(key: str, refined: RefinedOrder) -> None:
-            if key in waiting and not queries[key].folder.success("S6").exists():
-                done(queries[key], self._product(queries[key], rows[key], refined))
+        def save_finished_query(key: str, refined: RefinedOrder) -> None:
+            if key in waiting and not queries[key].folder.stage_success_path("S6").exists():
+                done(queries[key], self._build_order_product(queries[key], rows[key], refined))
 
-        def checkpoint(key: str, refined: RefinedOrder) -> None:
+        def write_query_checkpoint(key: str, refined: RefinedOrder) -> None:
             asked = queries[key]
-            if key in waiting and not asked.folder.success("S6").exists():
-                write_atomic(asked.folder.checkpoint, checkpoint_text(refined, self.refinement.top))
+            if key in waiting and not asked.folder.stage_success_path("S6").exists():
+                write_atomic(
+                    asked.folder.checkpoint_path,
+                    format_ranker_checkpoint(refined, self.refinement_settings.top),
+                )
 
-        hooks = RefinementListener(self.work.listener.advanced_by, checkpoint, finished, self._warn)
-        with self.work.charged("S6", self.work.judge.name):
-            outcomes = wait_for(lambda: refine_pools(self.refinement, pools, logs=logs, hooks=hooks))
+        hooks = RefinementListener(
+            self.work.listener.advanced_by, write_query_checkpoint, save_finished_query, self._warn_once
+        )
+        with self.work.charge_calls_to("S6", self.work.judge.name):
+            outcomes = wait_in_remote_loop(
+                lambda: refine_pools(self.refinement_settings, pools, logs=logs, hooks=hooks)
+            )
         for key, outcome in outcomes.items():
             if isinstance(outcome, RefinedOrder):
-                finished(key, outcome)
+                save_finished_query(key, outcome)
         return {
             key: f"not ordered: {outcome.reason}"
             for key, outcome in outcomes.items()
-            if isinstance(outcome, Failure) and key in waiting
+            if isinstance(outcome, CallFailure) and key in waiting
         }
 
-    def _product(
+    def _build_order_product(
         self, asked: RunQuery, rows: Sequence[Mapping[str, Any]], refined: RefinedOrder
     ) -> StageProduct:
-        top, folder = self.refinement.top, asked.folder
+        top, folder = self.refinement_settings.top, asked.folder
         ordered = make_ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
         files = {
             folder.ranked(top): as_jsonl(ordered[:top]),
             folder.order: as_jsonl({name: row[name] for name in _SHORT} for row in ordered),
-            folder.calls: calls_text(self.refinement, refined),
-            folder.checkpoint: checkpoint_text(refined, top),
-            folder.preview: preview_text(refined, top),
+            folder.calls: format_call_log(self.refinement_settings, refined),
+            folder.checkpoint_path: format_ranker_checkpoint(refined, top),
+            folder.preview_path: format_ranking_preview(refined, top),
         }
         return StageProduct(files, {"ranked": len(ordered), "calls": len(refined.calls)})
 
-    def _pool(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]) -> RankingPool:
+    def _make_ranking_pool(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]) -> RankingPool:
         question = self.work.question(asked, rows[0]["query_rewrite"] if rows else "")
         return RankingPool.of(
             question,
             (
-                (Candidate(row["doc_id"], row["grade"], row["rank_rrf"]), Passage(row["doc_id"], row["text"]))
+                (
+                    RankedCandidate(row["doc_id"], row["grade"], row["rank_rrf"]),
+                    Passage(row["doc_id"], row["text"]),
+                )
                 for row in rows
             ),
         )
 
-    def _pruned(self, asked: RunQuery) -> Path:
-        return asked.folder.pruned(self.work.request.options.minimum)
+    def _pruned_rows_path(self, asked: RunQuery) -> Path:
+        return asked.folder.pruned_list_path(self.work.request.options.minimum)
 
-    def _warn(self, text: str) -> None:
+    def _warn_once(self, text: str) -> None:
         if text not in self.work.warnings:
             self.work.warnings.append(text)
 
@@ -680,7 +702,7 @@ _SHORT = ("qid", "doc_id", "grade", "rank_rrf", "final_rank", "final_score", "ex
 
 def _read_or_add_wave(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
     """The waves of a run, with those that set out now as the last where they are new or have changed since."""
-    waves: list[Wave] = _read_waves(path)
+    waves: list[Wave] = _read_query_waves(path)
     joined = {key: sha for wave in waves for key, sha in wave.items()}
     new = {key: sha for key, sha in set_out.items() if joined.get(key) != sha}
     if new:
@@ -691,11 +713,11 @@ def _read_or_add_wave(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
     return waves
 
 
-def _read_waves(path: Path) -> list[Wave]:
+def _read_query_waves(path: Path) -> list[Wave]:
     if not path.exists():
         return []
     try:
-        waves = record_json(path.read_text("utf-8"))["waves"]
+        waves = parse_record_json(path.read_text("utf-8"))["waves"]
         return [{str(key): str(sha) for key, sha in wave.items()} for wave in waves]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
-from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, option, repeat_option
+from embassay.limits import read_bounded_file
+from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, option, redeclare_option
 
 if TYPE_CHECKING:
     from embassay.runs.folder import RunFolder
@@ -113,13 +113,13 @@ class GoldenRequest:
     dataset: str = option(
         "", "A catalogue name or a folder, instead of two files.", name="--dataset -d", group=DATA
     )
-    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
-    split: str | None = repeat_option(RunRequest, "split")
-    limit: int | None = repeat_option(RunRequest, "limit", help="Maximum questions, drawn at random.")
-    seed: int = repeat_option(RunRequest, "seed")
+    mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
+    split: str | None = redeclare_option(RunRequest, "split")
+    limit: int | None = redeclare_option(RunRequest, "limit", help="Maximum questions, drawn at random.")
+    seed: int = redeclare_option(RunRequest, "seed")
     rewriter: str = option("identity", "Query rewriter: identity, rules or llm:MODEL.", group=SYSTEMS)
     ranking: str = option("bayes", "Ranking engine: bayes, locks, single_shot or grades.", group=SYSTEMS)
-    tokenizer: str = repeat_option(
+    tokenizer: str = redeclare_option(
         RunRequest, "tokenizer", default="words", help="Tokenizer for chunk sizes."
     )
     options: GoldenOptions = field(default_factory=GoldenOptions)
@@ -135,20 +135,20 @@ class GoldenRequest:
             )
 
     @property
-    def engine(self) -> str:
+    def ranking_engine_spec(self) -> str:
         """The ranking with the knobs that it has and that its own text does not set."""
         from embassay.protocols.rag.ranking.engines import ENGINES  # a command's help needs none of it
 
-        spec, knobs = ENGINES.parse(self.ranking), self.engine_knobs
+        spec, knobs = ENGINES.parse_spec(self.ranking), self.engine_knob_names
         taken = {key: value for key in knobs if (value := getattr(self.options, key)) is not None}
         return ENGINES.format(replace(spec, params={**taken, **spec.params}))
 
     @property
-    def engine_knobs(self) -> tuple[str, ...]:
+    def engine_knob_names(self) -> tuple[str, ...]:
         """The knobs of rankings that this one has."""
         from embassay.protocols.rag.ranking.engines import ENGINES
 
-        parameters = ENGINES.parameters(ENGINES.parse(self.ranking).name)
+        parameters = ENGINES.parameters(ENGINES.parse_spec(self.ranking).name)
         return tuple(name for name in RANKING_KNOBS if name in parameters)
 
     def as_dict(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class GoldenRequest:
         return {**asdict(self), "mapping": dict(self.mapping)}
 
 
-def flat_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments with the options among them, as JSON values."""
     from embassay.runs.folder import to_json
 
@@ -176,7 +176,7 @@ def check_resumable(folder: RunFolder, request: GoldenRequest, redo: str | None)
         return
     if (manifest.get("protocol"), manifest.get("kind")) != ("rag", "golden"):
         raise UsageError(f"{folder.path} contains a different kind of run.", mend="Choose another --out.")
-    before, now = flat_arguments(manifest["arguments"]), flat_arguments(request.as_dict())
+    before, now = flatten_options(manifest["arguments"]), flatten_options(request.as_dict())
     differing = [name for name in now if before.get(name) != now[name] and _STAGE_OF.get(name, "S1")]
     stages = [_STAGE_OF.get(name) for name in differing]
     fixed = [name for name in differing if name in FIXED]
@@ -205,14 +205,14 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingWithOrigin:
     """A value, and where it is from: `default`, a file, `profile fast`, a variable, `command line`."""
 
     value: Any
     origin: str
 
 
-Settings = Mapping[str, Setting]
+Settings = Mapping[str, SettingWithOrigin]
 
 
 def resolve_settings(
@@ -222,7 +222,7 @@ def resolve_settings(
     config: Path | None = None,
     profile: str | None = None,
     here: Path | None = None,
-) -> dict[str, Setting]:
+) -> dict[str, SettingWithOrigin]:
     """Every argument of `GoldenRequest`, its options among them, with its origin.
 
     `given` are those of the command line, None for what was not. `config` is the local file, by default
@@ -230,14 +230,14 @@ def resolve_settings(
     the local file and the environment may name one too. UsageError for what is no setting, DataError for a file that
     cannot be read.
     """
-    local = _local_file(config, here or Path.cwd())
+    local = _find_local_settings_file(config, here or Path.cwd())
     variables = _read_environment(environment)
     named = [("command line", {"profile": profile}), ("environment", variables), ("file", local.values)]
     chosen = next((values["profile"] for _, values in named if values.get("profile")), None)
-    settings = {name: Setting(value, "default") for name, value in _default_settings().items()}
+    settings = {name: SettingWithOrigin(value, "default") for name, value in _default_settings().items()}
     layers = [
         (local.origin, local.values),
-        *_read_profile(chosen),
+        *_read_settings_profile(chosen),
         ("environment", variables),
         ("command line", {key: value for key, value in given.items() if value is not None}),
     ]
@@ -245,11 +245,11 @@ def resolve_settings(
         for key, value in values.items():
             if key != "profile":
                 source = f"{PREFIX}{key.upper()}" if origin == "environment" else origin
-                settings[key] = Setting(value, source)
+                settings[key] = SettingWithOrigin(value, source)
     return settings
 
 
-def make_request(settings: Settings) -> GoldenRequest:
+def make_golden_request(settings: Settings) -> GoldenRequest:
     """The request that the settings make. UsageError for a knob of rankings that was asked for, not only by a profile,
     and that the ranking does not have."""
     values = {name: setting.value for name, setting in settings.items()}
@@ -259,7 +259,7 @@ def make_request(settings: Settings) -> GoldenRequest:
         setting = settings[name]
         if (
             setting.value is not None
-            and name not in request.engine_knobs
+            and name not in request.engine_knob_names
             and not setting.origin.startswith("profile")
         ):
             raise UsageError(
@@ -269,7 +269,7 @@ def make_request(settings: Settings) -> GoldenRequest:
     return request
 
 
-def settings_record(settings: Settings) -> dict[str, dict[str, Any]]:
+def list_settings_for_manifest(settings: Settings) -> dict[str, dict[str, Any]]:
     """For the manifest: every setting with its value and origin."""
     return {name: {"value": setting.value, "from": setting.origin} for name, setting in settings.items()}
 
@@ -280,16 +280,16 @@ class _SettingsFile:
     values: Mapping[str, Any]
 
 
-def _local_file(config: Path | None, here: Path) -> _SettingsFile:
+def _find_local_settings_file(config: Path | None, here: Path) -> _SettingsFile:
     if config is None:
         path = here / LOCAL
-        return _read_toml(path, LOCAL) if path.is_file() else _SettingsFile("", {})
+        return _read_golden_toml_table(path, LOCAL) if path.is_file() else _SettingsFile("", {})
     if not config.is_file():
         raise UsageError(f"There is no file {str(config)!r}.", mend="Check the path given with --config.")
-    return _read_toml(config, str(config))
+    return _read_golden_toml_table(config, str(config))
 
 
-def _read_profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
+def _read_settings_profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
     if name is None:
         return []
     if name in PROFILES:
@@ -304,13 +304,18 @@ def _read_profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
             f"There is no profile {name!r}.",
             mend=f"{hint}Profiles are {' and '.join(PROFILES)}, or the path of a TOML file with a table [golden].",
         )
-    return [(f"profile {name}", {k: v for k, v in _read_toml(path, name).values.items() if k != "profile"})]
+    return [
+        (
+            f"profile {name}",
+            {k: v for k, v in _read_golden_toml_table(path, name).values.items() if k != "profile"},
+        )
+    ]
 
 
-def _read_toml(path: Path, origin: str) -> _SettingsFile:
+def _read_golden_toml_table(path: Path, origin: str) -> _SettingsFile:
     """The table `golden` of a TOML file; other tables are for others."""
     try:
-        whole = tomllib.loads(read_bounded(path).decode("utf-8"))
+        whole = tomllib.loads(read_bounded_file(path).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise DataError(
             "the file is not TOML", path=path, found=str(error),
@@ -319,7 +324,7 @@ def _read_toml(path: Path, origin: str) -> _SettingsFile:
     table = whole.get("golden", {})
     if not isinstance(table, dict):
         raise DataError("golden is not a table", path=path, expected="[golden] and lines like depth = 30")
-    return _SettingsFile(origin, _check_settings(table, str(path)))
+    return _SettingsFile(origin, _check_setting_types(table, str(path)))
 
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -328,18 +333,18 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         for name, value in environment.items()
         if name.startswith(PREFIX)
     }
-    return _check_settings(named, "the environment", prefix=PREFIX)
+    return _check_setting_types(named, "the environment", prefix=PREFIX)
 
 
-def _check_settings(table: Mapping[str, Any], where: str, prefix: str = "") -> dict[str, Any]:
+def _check_setting_types(table: Mapping[str, Any], where: str, prefix: str = "") -> dict[str, Any]:
     """The settings as the types they have. UsageError for names and values that are none."""
     from pydantic import ValidationError
 
     unknown = [name for name in table if name not in (*_default_settings(), "profile")]
     if unknown:
         raise UsageError(
-            f"{where}: there is no setting {_spell_name(unknown[0], prefix)!r}.",
-            mend=_suggest_name(unknown[0], prefix),
+            f"{where}: there is no setting {_spell_setting_name(unknown[0], prefix)!r}.",
+            mend=_suggest_setting_name(unknown[0], prefix),
         )
     try:
         model = _settings_model().model_validate(dict(table))
@@ -347,22 +352,26 @@ def _check_settings(table: Mapping[str, Any], where: str, prefix: str = "") -> d
         first = error.errors()[0]
         name = str(first["loc"][0])
         raise UsageError(
-            f"{where}: {_spell_name(name, prefix)} is {first['input']!r}: {first['msg'].lower()}.",
+            f"{where}: {_spell_setting_name(name, prefix)} is {first['input']!r}: {first['msg'].lower()}.",
             mend="Correct it, or leave it out for the default.",
         ) from error
     return {name: getattr(model, name) for name in table}
 
 
-def _spell_name(name: str, prefix: str) -> str:
+def _spell_setting_name(name: str, prefix: str) -> str:
     return prefix + name.upper() if prefix else name
 
 
-def _suggest_name(name: str, prefix: str) -> str:
+def _suggest_setting_name(name: str, prefix: str) -> str:
     from embassay.data.rows import find_nearest_name
 
     near = find_nearest_name(name, (*_default_settings(), "profile"))
-    spelled: Iterable[str] = (_spell_name(default, prefix) for default in _default_settings())
-    return f"Did you mean {_spell_name(near, prefix)!r}?" if near else f"Settings are {', '.join(spelled)}."
+    spelled: Iterable[str] = (_spell_setting_name(default, prefix) for default in _default_settings())
+    return (
+        f"Did you mean {_spell_setting_name(near, prefix)!r}?"
+        if near
+        else f"Settings are {', '.join(spelled)}."
+    )
 
 
 @cache
@@ -385,7 +394,7 @@ def _settings_model() -> Any:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class HumanCheckSampling:
     """Which questions go into a file, and what of them is shown."""
 
     share: float = option(0.4, "Share of the questions to draw.")
@@ -394,7 +403,7 @@ class Sampling:
         False, "Hide the judge's ranks and grades, and shuffle the passages.", name="--blind"
     )
     excerpt: int = option(800, "Maximum characters per passage.")
-    seed: int = repeat_option(RunRequest, "seed")
+    seed: int = redeclare_option(RunRequest, "seed")
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1 or self.excerpt < 1:

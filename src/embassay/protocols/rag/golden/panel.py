@@ -22,21 +22,21 @@ from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.tables import (
     ColumnTable,
-    Field,
+    ComputedColumn,
     interval_fields,
-    number,
+    make_number_column,
+    make_whole_number_column,
     text,
-    whole,
     write_tables,
 )
-from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
+from embassay.protocols.rag.golden.checks import count_grade_transitions, grade_agreement
 from embassay.protocols.rag.golden.grades import Key
 from embassay.protocols.rag.scoring.inputs import map_grades, parse_named_path
 from embassay.randomness import make_generator
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.stats import Estimate
 from embassay.stats.consensus import MISSING, Consensus, dawid_skene, median_votes
-from embassay.stats.resampling import count_rows, draw_all_resamples, percentile_interval
+from embassay.stats.resampling import count_drawn_rows, draw_all_resamples, percentile_interval
 
 Floats = NDArray[np.float64]
 By = Literal["median", "dawid_skene"]
@@ -104,7 +104,7 @@ class JudgePanel:
         return {key: value for key, value in asdict(self).items() if key != "grades"}
 
 
-def read_judge(given: str, grades: str | None = None) -> JudgeGrades:
+def read_judge_grades(given: str, grades: str | None = None) -> JudgeGrades:
     """The judge of `NAME=PATH` or `PATH`: a golden run, whose manifest has the price, or a file of judgements through
     the grade map `grades`. DataError or UsageError for what is neither."""
     name, path = parse_named_path(given)
@@ -124,7 +124,7 @@ def _read_grades(path: Path, grades: str | None) -> dict[Key, int]:
     return {(query, doc): int(grade) for query, doc, grade in frame.iter_rows()}
 
 
-def make_panel(
+def compare_judge_panel(
     judges: Sequence[JudgeGrades], people: JudgeGrades | None = None, *, seed: int = 1337
 ) -> JudgePanel:
     """Compare the judges with each other and with people, and make a panel of them.
@@ -147,7 +147,10 @@ def make_panel(
             mend="Let them judge the same questions and passages.",
         )
     model = dawid_skene(votes, GRADES)
-    grades = {"median": _by_key(keys, median_votes(votes)), "dawid_skene": _by_key(keys, model.labels)}
+    grades = {
+        "median": _map_classes_to_grades(keys, median_votes(votes)),
+        "dawid_skene": _map_classes_to_grades(keys, model.labels),
+    }
     total = (
         None
         if any(judge.usd is None for judge in judges)
@@ -155,11 +158,11 @@ def make_panel(
     )
     panels = [JudgeGrades(by, grades[by], total) for by in PANELS]
     return JudgePanel(
-        tuple(_judge_standing(judge, people, seed) for judge in judges),
-        tuple(_judge_standing(panel, people, seed) for panel in panels),
-        tuple(_judge_pair(first, second, seed) for first, second in combinations(judges, 2)),
-        panel_alpha(keys, votes, seed=seed),
-        _chance_of_right_class(names, model),
+        tuple(_compare_judge_with_people(judge, people, seed) for judge in judges),
+        tuple(_compare_judge_with_people(panel, people, seed) for panel in panels),
+        tuple(_compare_judge_pair(first, second, seed) for first, second in combinations(judges, 2)),
+        measure_krippendorff_alpha(keys, votes, seed=seed),
+        _estimate_chance_of_true_class(names, model),
         model.rounds,
         model.converged,
         grades,
@@ -168,39 +171,47 @@ def make_panel(
     )
 
 
-def _by_key(keys: Sequence[Key], classes: NDArray[np.int64]) -> dict[Key, int]:
+def _map_classes_to_grades(keys: Sequence[Key], classes: NDArray[np.int64]) -> dict[Key, int]:
     return {key: int(vote) + 1 for key, vote in zip(keys, classes, strict=True) if vote != MISSING}
 
 
-def _chance_of_right_class(names: Sequence[str], model: Consensus) -> dict[str, float]:
+def _estimate_chance_of_true_class(names: Sequence[str], model: Consensus) -> dict[str, float]:
     """How often each judge says the true class, by the model: the diagonal of its confusion, weighed by the classes."""
     diagonals = np.einsum("jtt,t->j", model.confusion, model.prior)
     return dict(zip(names, diagonals.tolist(), strict=True))
 
 
-def _judge_standing(judge: JudgeGrades, people: JudgeGrades | None, seed: int) -> JudgeStanding:
+def _compare_judge_with_people(judge: JudgeGrades, people: JudgeGrades | None, seed: int) -> JudgeStanding:
     mean = float(np.mean(list(judge.grades.values()))) if judge.grades else None
-    figures = {} if people is None else _agreement_figures(people.grades, judge.grades, seed)
+    figures = {} if people is None else _measure_grade_agreement(people.grades, judge.grades, seed)
     items = len(judge.grades) if people is None else len(people.grades.keys() & judge.grades.keys())
     return JudgeStanding(judge.name, items, mean, figures, judge.usd, judge.per_thousand)
 
 
-def _judge_pair(first: JudgeGrades, second: JudgeGrades, seed: int) -> JudgePair:
+def _compare_judge_pair(first: JudgeGrades, second: JudgeGrades, seed: int) -> JudgePair:
     common = len(first.grades.keys() & second.grades.keys())
-    return JudgePair(first.name, second.name, common, _agreement_figures(first.grades, second.grades, seed))
+    return JudgePair(
+        first.name, second.name, common, _measure_grade_agreement(first.grades, second.grades, seed)
+    )
 
 
-def _agreement_figures(first: Mapping[Key, int], second: Mapping[Key, int], seed: int) -> dict[str, Estimate]:
+def _measure_grade_agreement(
+    first: Mapping[Key, int], second: Mapping[Key, int], seed: int
+) -> dict[str, Estimate]:
     """Agreement on the passages that both have, by questions."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for key in sorted(first.keys() & second.keys()):
         by_query.setdefault(key[0], []).append((first[key], second[key]))
     if not by_query:
         return {}
-    return grade_agreement(np.array([grade_table(pairs) for pairs in by_query.values()]), seed=seed)
+    return grade_agreement(
+        np.array([count_grade_transitions(pairs) for pairs in by_query.values()]), seed=seed
+    )
 
 
-def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) -> Estimate:
+def measure_krippendorff_alpha(
+    keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337
+) -> Estimate:
     """Krippendorff's alpha of the judges' grades as ordered classes, over passages with two grades or more; its
     interval is over questions. None where all grades are one and the same."""
     queries = list(dict.fromkeys(key[0] for key in keys))
@@ -217,7 +228,9 @@ def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 13
         return Estimate(None, n=n, reason="all grades are the same")
     if len(queries) < 2:
         return Estimate(value, n=n, reason="no interval from one question")
-    drawn = count_rows(draw_all_resamples(len(queries), RESAMPLES, make_generator(seed, "panel", "alpha")))
+    drawn = count_drawn_rows(
+        draw_all_resamples(len(queries), RESAMPLES, make_generator(seed, "panel", "alpha"))
+    )
     alphas = np.array(
         [_ordinal_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)]
     )
@@ -245,10 +258,10 @@ NAMED = {"exact": "Same grade", "within_one": "Within one", "kappa": "Weighted k
 def panel_tables(panel: JudgePanel) -> Iterator[ColumnTable]:
     """`rag_judges`: each judge and both panels beside people, with prices; `rag_judge_pairs`: the judges beside each
     other."""
-    figures: tuple[Field, ...] = ()
+    figures: tuple[ComputedColumn, ...] = ()
     note = ""
     if any(judge.people for judge in (*panel.judges, *panel.panels)):
-        figures = tuple(_figure_fields("judge.people"))
+        figures = tuple(_list_agreement_fields("judge.people"))
         note = "Agreement is with people's grades; shift is the mean grade minus theirs."
     judges = [
         {"judge": judge, "kind": "judge", "right": panel.learned.get(judge.name)} for judge in panel.judges
@@ -256,23 +269,24 @@ def panel_tables(panel: JudgePanel) -> Iterator[ColumnTable]:
     teams = [{"judge": team, "kind": "panel"} for team in panel.panels]
     yield ColumnTable.of(
         "rag_judges", "Judges and panels", [*judges, *teams], text("Judge", "judge.name"), text("Kind", "kind"),
-        whole("Grades", "judge.items"), number("Mean grade", "judge.mean"), *figures,
-        number("Right, by the model", "right", 3), number("USD", "judge.usd", 4),
-        number("USD per 1,000", "judge.per_thousand", 4), note=note
+        make_whole_number_column("Grades", "judge.items"), make_number_column("Mean grade", "judge.mean"), *figures,
+        make_number_column("Right, by the model", "right", 3), make_number_column("USD", "judge.usd", 4),
+        make_number_column("USD per 1,000", "judge.per_thousand", 4), note=note
     )  # fmt: skip
     yield ColumnTable.of(
         "rag_judge_pairs", "Judges compared", panel.pairs, text("Judge", "first"),
-        text("Other judge", "second"), whole("Both graded", "items"), *_figure_fields("figures")
+        text("Other judge", "second"), make_whole_number_column("Both graded", "items"),
+        *_list_agreement_fields("figures")
     )  # fmt: skip
 
 
-def _figure_fields(find: str) -> Iterator[Field]:
+def _list_agreement_fields(find: str) -> Iterator[ComputedColumn]:
     for name, title in NAMED.items():
         ends = (title, f"low ({title})", f"high ({title})")
         yield from interval_fields(f"{find}.{name}", ends, "signed" if name == "shift" else "number", 3, 1)
 
 
-def panel_views(panel: JudgePanel) -> Iterator[tuple[list[str], list[list[str]]]]:
+def list_terminal_panel_tables(panel: JudgePanel) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Titles and rows for a terminal: judges and panels beside people, with their price; judges beside each other."""
     titles = ["judge", "kind", "grades", "kappa with people", "same grade", "shift", "$/1,000"]
     rows = [
@@ -297,7 +311,7 @@ def _format_figure(figure: Estimate | None) -> str:
     return f"{numbers.format_score(figure.value)}{ends}"
 
 
-def write_panel(out: Path, panel: JudgePanel, by: By) -> Path:
+def write_judge_panel(out: Path, panel: JudgePanel, by: By) -> Path:
     """Write `panel.json`, the tables, and the grades of the panel `by` as `qrels.tsv`, which is returned."""
     out.mkdir(parents=True, exist_ok=True)
     write_atomic(out / FILE, to_json(panel.as_dict(), indent=1) + "\n")
@@ -314,12 +328,12 @@ def panel_verdict(panel: JudgePanel) -> str:
     ends = "" if figure.low is None else f" ({figure.low:.2f} to {figure.high:.2f})"
     agree = "cannot be told" if figure.value is None else f"is {figure.value:.2f}{ends}"
     text = f"Krippendorff's alpha of {len(panel.judges)} judges {agree} on {figure.n:,} passages."
-    for claim in nearest_claims(panel):
+    for claim in claim_judge_nearest_people(panel):
         text += f" Closest to people is {claim.subject}, weighted kappa {claim.value:.2f}."
     return text
 
 
-def nearest_claims(panel: JudgePanel) -> tuple[Claim, ...]:
+def claim_judge_nearest_people(panel: JudgePanel) -> tuple[Claim, ...]:
     """Which of all judges and panels agrees best with people; none without people."""
     kappas = {
         judge.name: judge.people["kappa"].value

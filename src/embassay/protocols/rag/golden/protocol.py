@@ -11,37 +11,42 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Message
-from embassay.data.judged_runs import CorpusTexts, rank_lists, read_run
+from embassay.data.judged_runs import CorpusTexts, rank_passages_by_question, read_run
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.forecast import Forecaster, TaskEffort
 from embassay.protocols.kernel.outcome import Run, current_time
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Attempt, RunAccounts, SilentListener, make_unknown_price_error
+from embassay.protocols.kernel.session import (
+    RunAccounts,
+    RunAttempt,
+    SilentListener,
+    make_unknown_price_error,
+)
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.live.runs import AskedQuestions, make_live_runs
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.checks import (
     count_checked_questions,
-    read_checks,
-    repeat_judgements,
-    sample_check,
+    judge_sample_again,
+    read_human_checks,
+    sample_lists_for_human_check,
 )
 from embassay.protocols.rag.golden.conclusions import (
-    GatheredQuery,
-    gather_queries,
+    QueryProgress,
+    gather_query_progress,
     golden_tables,
     result_rows,
 )
-from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs, search_memory
-from embassay.protocols.rag.golden.final_lists import CorpusText, FinishedQuestion, write_export
+from embassay.protocols.rag.golden.corpus import GoldenWork, estimate_search_memory, read_golden_inputs
+from embassay.protocols.rag.golden.final_lists import CorpusText, FinishedQuestion, export_golden_set
 from embassay.protocols.rag.golden.options import (
     GoldenRequest,
-    Sampling,
+    HumanCheckSampling,
     Settings,
     check_resumable,
-    settings_record,
+    list_settings_for_manifest,
 )
 from embassay.protocols.rag.golden.stages import (
     STAGES,
@@ -49,18 +54,18 @@ from embassay.protocols.rag.golden.stages import (
     RunQuery,
     StageOutcome,
     States,
-    make_states,
-    read_rows,
+    make_query_states,
+    read_json_line_rows,
 )
-from embassay.protocols.rag.golden.summary import Golden, Repeated, write_golden
-from embassay.protocols.rag.golden.trust import rank_agreement
+from embassay.protocols.rag.golden.summary import GoldenRecord, JudgeRepeatability, write_golden_record
+from embassay.protocols.rag.golden.trust import measure_grade_rank_agreement
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.chat import grade_messages, order_messages
-from embassay.protocols.rag.ranking.engines import ENGINES, count_calls
+from embassay.protocols.rag.judges.chat import build_grading_messages, build_ordering_messages
+from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
 from embassay.protocols.rag.scoring.inputs import parse_named_path
 from embassay.runs.execution import Workers
-from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json, to_json, write_atomic
-from embassay.runs.forecast import Forecast, Forecasts, find_remote_encoder, remote_seconds
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, digest_json, to_json, write_atomic
+from embassay.runs.forecast import CellForecast, RunForecast, find_remote_encoder, remote_seconds
 from embassay.runs.memory import PeakMemory
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import Price, estimate_tokens
@@ -78,42 +83,44 @@ _ROW_BYTES = 1_200
 
 
 @dataclass(frozen=True)
-class PoolSizes:
+class PassageCounts:
     """Passages of a query: in its pool, and left to order."""
 
     pool: int
     kept: int
 
 
-def forecast_golden(work: GoldenWork) -> Forecasts:
+def forecast_golden(work: GoldenWork) -> RunForecast:
     """The cost of what is not done yet, a cell per stage and system."""
-    systems = plan_systems(work)
-    states = make_states(work.queries, {})
-    sizes = {state.id: _query_sizes(work, state) for state in states}
-    return Forecasts(
+    systems = open_planned_systems(work)
+    states = make_query_states(work.queries, {})
+    sizes = {state.id: _estimate_passage_counts(work, state) for state in states}
+    return RunForecast(
         (*_forecast_embedding(work, systems[0], states), *_forecast_judging(work, states, sizes))
     )
 
 
 def _forecast_embedding(
     work: GoldenWork, encoder: PlannedSystem, states: Sequence[QueryState]
-) -> list[Forecast]:
+) -> list[CellForecast]:
     """S1 and S2: the texts that the encoder has not seen."""
     cells = [_forecast_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
     forecaster = Forecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
     questions, passages = [question.text for question in work.read.questions], list(work.passages.texts)
     tasks = (("S1 vectors", questions, "query", "S1"), ("S2 vectors", passages, "document", "S2"))
     for task, texts, role, stage in tasks:
-        if all(state.is_through(stage) for state in states):
-            cells.append(Forecast(task, work.read.name, encoder.name, len(texts), 0, 0))
+        if all(state.is_stage_done(stage) for state in states):
+            cells.append(CellForecast(task, work.read.name, encoder.name, len(texts), 0, 0))
             continue
 
         # Bound now: the loop goes on before it is called.
-        def rehearse(hear: Any, texts: list[str] = texts, role: str = role) -> bool:
+        def rehearse_encoding(hear: Any, texts: list[str] = texts, role: str = role) -> bool:
             hear(texts, role)
             return True
 
-        held = partial(search_memory, passages=passages, queries=questions, depth=work.request.options.depth)
+        held = partial(
+            estimate_search_memory, passages=passages, queries=questions, depth=work.request.options.depth
+        )
         cells += forecaster.cells(
             TaskEffort(
                 task,
@@ -121,7 +128,7 @@ def _forecast_embedding(
                 len(texts),
                 len(texts),
                 0,
-                rehearse,
+                rehearse_encoding,
                 texts,
                 footprint=held if stage == "S2" else None,
             )
@@ -129,63 +136,65 @@ def _forecast_embedding(
     return cells
 
 
-def _forecast_rewriting(work: GoldenWork, states: Sequence[QueryState]) -> Forecast:
-    waiting = {state.id for state in states if not state.is_through("S1")}
+def _forecast_rewriting(work: GoldenWork, states: Sequence[QueryState]) -> CellForecast:
+    waiting = {state.id for state in states if not state.is_stage_done("S1")}
     asked = [
         question for question in work.read.questions if question.rewrite is None and question.id in waiting
     ]
-    from embassay.protocols.rag.rewriters import rewrite_messages
+    from embassay.protocols.rag.rewriters import build_rewriting_messages
 
-    read = sum(_message_tokens(rewrite_messages(question.text)) for question in asked)
-    head = Forecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)
-    return _with_calls(head, work.rewriter, len(asked), read, "rewrite")
+    read = sum(_message_tokens(build_rewriting_messages(question.text)) for question in asked)
+    head = CellForecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)
+    return _add_model_calls(head, work.rewriter, len(asked), read, "rewrite")
 
 
 def _forecast_judging(
-    work: GoldenWork, states: Sequence[QueryState], sizes: dict[str, PoolSizes]
-) -> list[Forecast]:
+    work: GoldenWork, states: Sequence[QueryState], sizes: dict[str, PassageCounts]
+) -> list[CellForecast]:
     """S4, S6 and the repeats: calls of the judge, at the mean length of some passages."""
     questions = [Question(question.id, question.text) for question in work.read.questions]
     # Spread over the whole corpus: the first passages alone may come from one document.
     texts = work.passages.texts[:: max(1, len(work.passages) // _SAMPLE)][:_SAMPLE]
     passages = [Passage(str(number), text) for number, text in enumerate(texts)]
     pairs = [(questions[i % len(questions)], passage) for i, passage in enumerate(passages)]
-    per_grade = mean(_message_tokens(grade_messages(*pair)) for pair in pairs)
+    per_grade = mean(_message_tokens(build_grading_messages(*pair)) for pair in pairs)
     batch = work.request.options.batch or _BATCH
     length = mean(estimate_tokens([passage.text]) for passage in passages)
-    alone = mean(_message_tokens(order_messages(question, [])) for question in questions[:_SAMPLE])
-    grades = sum(sizes[state.id].pool for state in states if not state.is_through("S4"))
-    pools = [sizes[state.id].kept for state in states if not state.is_through("S6")]
-    orders = sum(count_calls(work.request.engine, pool) for pool in pools)
-    shown = max(pools, default=0) if work.request.engine.startswith("single_shot") else batch
+    alone = mean(_message_tokens(build_ordering_messages(question, [])) for question in questions[:_SAMPLE])
+    grades = sum(sizes[state.id].pool for state in states if not state.is_stage_done("S4"))
+    pools = [sizes[state.id].kept for state in states if not state.is_stage_done("S6")]
+    orders = sum(estimate_engine_calls(work.request.ranking_engine_spec, pool) for pool in pools)
+    shown = max(pools, default=0) if work.request.ranking_engine_spec.startswith("single_shot") else batch
     per_order = alone + shown * length
-    head = Forecast("", work.read.name, work.judge.name, len(states), 0, 0)
+    head = CellForecast("", work.read.name, work.judge.name, len(states), 0, 0)
     disk = sum(size.pool for size in sizes.values()) * 6 * int(_ROW_BYTES + mean(map(len, texts)))
     cells = [
         replace(
-            _with_calls(
+            _add_model_calls(
                 replace(head, task="S4 grade"), work.judge, grades, round(grades * per_grade), "grade"
             ),
             disk_bytes=disk,
         ),
-        _with_calls(replace(head, task="S6 order"), work.judge, orders, round(orders * per_order), "order"),
+        _add_model_calls(
+            replace(head, task="S6 order"), work.judge, orders, round(orders * per_order), "order"
+        ),
     ]
     if items := work.request.options.repeat:
         more = replace(head, task="repeat")
         read = items * per_grade + max(1, items // 5) * per_order
-        cells.append(_with_calls(more, work.judge, items + max(1, items // 5), round(read), "grade"))
+        cells.append(_add_model_calls(more, work.judge, items + max(1, items // 5), round(read), "grade"))
     return cells
 
 
-def _query_sizes(work: GoldenWork, state: QueryState) -> PoolSizes:
+def _estimate_passage_counts(work: GoldenWork, state: QueryState) -> PassageCounts:
     """What is known of a query's passages, else the most there can be."""
     options = work.request.options
     # The searches by vectors and by words may find nothing in common.
     pool = state.counts.get("candidates", min(2 * options.depth, len(work.passages)))
-    return PoolSizes(pool, state.counts.get("kept", pool))
+    return PassageCounts(pool, state.counts.get("kept", pool))
 
 
-def _with_calls(head: Forecast, asker: Any, requests: int, read: int, kind: str) -> Forecast:
+def _add_model_calls(head: CellForecast, asker: Any, requests: int, read: int, kind: str) -> CellForecast:
     """`head` with so many calls that read so many tokens; calls of what is no model cost nothing."""
     model = getattr(asker, "model", None)
     if model is None:
@@ -207,25 +216,29 @@ def _message_tokens(messages: Sequence[Message]) -> int:
     return estimate_tokens([message.content for message in messages])
 
 
-def plan_systems(work: GoldenWork) -> tuple[PlannedSystem, ...]:
+def open_planned_systems(work: GoldenWork) -> tuple[PlannedSystem, ...]:
     """The systems of a run, opened. UsageError for a spec that is none, and for a model whose price is not known where
     the cost is limited; ModelError for one that cannot be had."""
     encoder = work.encoder
-    with work.charged("S1", encoder.name):
+    with work.charge_calls_to("S1", encoder.name):
         facts = encoder.about
     remote = find_remote_encoder(encoder.system)
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
-    models.append(_plan_model(work, work.request.judge, work.judge, "judges: grades and orders passages"))
+    models.append(
+        _describe_planned_model(work, work.request.judge, work.judge, "judges: grades and orders passages")
+    )
     if hasattr(work.rewriter, "model"):
         models.append(
-            _plan_model(work, work.request.rewriter, work.rewriter, "rewrites questions for the search")
+            _describe_planned_model(
+                work, work.request.rewriter, work.rewriter, "rewrites questions for the search"
+            )
         )
     return tuple(models)
 
 
-def _plan_model(work: GoldenWork, spec: str, model: Any, role: str) -> PlannedSystem:
+def _describe_planned_model(work: GoldenWork, spec: str, model: Any, role: str) -> PlannedSystem:
     asked = getattr(model, "model", None)
     price = getattr(asked, "price", None)
     if asked is not None and price is None and work.ledger.max_usd is not None:
@@ -246,15 +259,15 @@ def ask_retrievers(
     if not retrievers:
         return
     with make_live_runs(
-        retrievers, prepare_questions(work), folder, listener=listener, ledger=work.ledger
+        retrievers, collect_asked_questions(work), folder, listener=listener, ledger=work.ledger
     ) as live:
         for run in live:
-            name, counts = add_run(run.name, run.path, work)
+            name, counts = add_run_to_pools(run.name, run.path, work)
             work.warnings += [f"{name}: {note}" for note in (*run.failures(), *run.changes())]
             yield name, {**counts, "live": run.facts}
 
 
-def prepare_questions(work: GoldenWork) -> AskedQuestions:
+def collect_asked_questions(work: GoldenWork) -> AskedQuestions:
     """The questions as they are, for as many passages as each search gives to a pool."""
     texts = {question.id: question.text for question in work.read.questions}
     return AskedQuestions(texts, work.request.options.depth, work.request.seed)
@@ -268,13 +281,13 @@ def known_texts(work: GoldenWork) -> CorpusTexts:
     )
 
 
-def add_run(name: str, path: Path, work: GoldenWork) -> tuple[str, dict[str, int]]:
+def add_run_to_pools(name: str, path: Path, work: GoldenWork) -> tuple[str, dict[str, int]]:
     """Write down, question by question, what a run found among its first `depth`; its name, and how many passages that
     are, of how many questions, and what could not be taken. DataError for what is no run, and where nothing of it
     belongs to this set."""
     run = read_run(path, {}, known_texts(work))
     counts = {"passages": 0, "questions": 0, "not in the corpus": 0, "other questions": 0}
-    hits = rank_lists(run)
+    hits = rank_passages_by_question(run)
     folders = {run_query.id: run_query.folder for run_query in work.queries}
     counts["other questions"] = len(hits.keys() - folders.keys())
     for query, scored in hits.items():
@@ -285,8 +298,10 @@ def add_run(name: str, path: Path, work: GoldenWork) -> tuple[str, dict[str, int
         counts["not in the corpus"] += len(best) - len(present)
         counts["passages"] += len(present)
         counts["questions"] += bool(present)
-        path_of = folders[query].added
-        before = [row for row in (read_rows(path_of) if path_of.exists() else []) if row["run"] != name]
+        path_of = folders[query].added_by_runs_path
+        before = [
+            row for row in (read_json_line_rows(path_of) if path_of.exists() else []) if row["run"] != name
+        ]
         rows = [{"run": name, "doc_id": doc, "rank": rank} for rank, doc in enumerate(present, 1)]
         write_atomic(path_of, stages.as_jsonl([*before, *rows]))
     if not counts["passages"]:
@@ -300,15 +315,15 @@ def add_run(name: str, path: Path, work: GoldenWork) -> tuple[str, dict[str, int
 
 def make_stages(work: GoldenWork) -> list[GoldenStage]:
     """S1 to S6 for a run."""
-    from embassay.protocols.rag.golden.candidates import Fusion, Retrieval, Rewriting
-    from embassay.protocols.rag.golden.grades import CutStage, GradeStage, OrderStage
+    from embassay.protocols.rag.golden.candidates import FusionStage, RetrievalStage, RewritingStage
+    from embassay.protocols.rag.golden.grades import GradeStage, OrderStage, PruningStage
 
     return [
-        Rewriting(work),
-        Retrieval(work),
-        Fusion(work),
+        RewritingStage(work),
+        RetrievalStage(work),
+        FusionStage(work),
         GradeStage(work),
-        CutStage(work),
+        PruningStage(work),
         OrderStage(work),
     ]
 
@@ -319,32 +334,32 @@ CHECK = "human_check.csv"
 def write_conclusions(
     folder: RunFolder,
     work: GoldenWork,
-    queries: Sequence[GatheredQuery],
+    queries: Sequence[QueryProgress],
     told: Mapping[str, Mapping[str, Any]],
     *,
     profile: str = "",
-    repeated: Repeated | None = None,
-) -> Golden:
+    repeated: JudgeRepeatability | None = None,
+) -> GoldenRecord:
     """Write everything that follows from the queries that are done. `told` is what each stage took."""
     done = any(query.is_done for query in queries)
     labels = conclusions.summarise_labels(queries, count_checked_questions(folder.path) if done else 0)
-    exports = _export_set(folder, work, queries)
-    golden = Golden(
-        settings=conclusions.summarise_settings(work, profile),
-        queries=tuple(map(conclusions.summarise_query, queries)),
+    exports = _export_finished_questions(folder, work, queries)
+    golden = GoldenRecord(
+        settings=conclusions.summarise_golden_settings(work, profile),
+        queries=tuple(map(conclusions.summarise_query_progress, queries)),
         stages=conclusions.summarise_stages(told, queries),
-        judge=conclusions.judge_of(work, queries, told),
-        ranking=conclusions.summarise_ranking(work.request.engine, queries, work.request.seed),
+        judge=conclusions.summarise_judge(work, queries, told),
+        ranking=conclusions.summarise_ranking(work.request.ranking_engine_spec, queries, work.request.seed),
         labels=labels,
         tokens=conclusions.summarise_tokens(queries, work.request.tokenizer),
         repeated=repeated,
-        rank_agreement=rank_agreement(queries, seed=work.request.seed) if done else None,
-        human=read_checks(folder.path) if done else (),
+        rank_agreement=measure_grade_rank_agreement(queries, seed=work.request.seed) if done else None,
+        human=read_human_checks(folder.path) if done else (),
         exports={name: f"export/{path}" for name, path in exports.items()},
-        notes=conclusions.list_notes(work, queries),
+        notes=conclusions.list_golden_notes(work, queries),
         verdict=conclusions.describe_verdict(queries, labels),
     )
-    write_golden(folder.path / "golden.json", golden)
+    write_golden_record(folder.path / "golden.json", golden)
     folder.write_results(result_rows(golden, work.read.name, work.read.lang))
     write_tables(folder.path, golden_tables(golden))
     return golden
@@ -353,11 +368,17 @@ def write_conclusions(
 def write_human_check(folder: RunFolder, work: GoldenWork) -> None:
     """Write the lists of some questions for a person to edit, unless the file is there already: it may be edited."""
     path, share = folder.path / CHECK, work.request.options.human
-    if share and not path.exists() and any(query.folder.success("S6").exists() for query in work.queries):
-        sample_check(folder.path, path, Sampling(share, seed=work.request.seed))
+    if (
+        share
+        and not path.exists()
+        and any(query.folder.stage_success_path("S6").exists() for query in work.queries)
+    ):
+        sample_lists_for_human_check(folder.path, path, HumanCheckSampling(share, seed=work.request.seed))
 
 
-def _export_set(folder: RunFolder, work: GoldenWork, queries: Sequence[GatheredQuery]) -> dict[str, str]:
+def _export_finished_questions(
+    folder: RunFolder, work: GoldenWork, queries: Sequence[QueryProgress]
+) -> dict[str, str]:
     finished = [
         FinishedQuestion(
             query.state.id,
@@ -373,13 +394,19 @@ def _export_set(folder: RunFolder, work: GoldenWork, queries: Sequence[GatheredQ
         "corpus": work.request.corpus or work.request.dataset,
         "encoder": work.encoder.name,
         "judge": work.judge.name,
-        "ranking": work.request.engine,
+        "ranking": work.request.ranking_engine_spec,
         "seed": work.request.seed,
     }
-    return write_export(folder.path / "export", finished, _corpus_texts(work), about, passage_places(work))
+    return export_golden_set(
+        folder.path / "export",
+        finished,
+        _list_exportable_passages(work),
+        about,
+        map_passages_to_documents(work),
+    )
 
 
-def passage_places(work: GoldenWork) -> dict[str, tuple[str, int, int]]:
+def map_passages_to_documents(work: GoldenWork) -> dict[str, tuple[str, int, int]]:
     """Document, start and end of the passages that say them: chunks, and those of a folder of documents."""
     places = {}
     for key, about in zip(work.passages.ids, work.passages.metadata, strict=True):
@@ -393,7 +420,7 @@ def passage_places(work: GoldenWork) -> dict[str, tuple[str, int, int]]:
     return places
 
 
-def _corpus_texts(work: GoldenWork) -> list[CorpusText]:
+def _list_exportable_passages(work: GoldenWork) -> list[CorpusText]:
     if work.request.options.chunk is None:
         return [CorpusText(document.id, document.text, document.title) for document in work.read.documents]
     return [CorpusText(key, text) for key, text in zip(work.passages.ids, work.passages.texts, strict=True)]
@@ -466,49 +493,51 @@ class GoldenAttempt(Protocol):
             raise UsageError(f"There is no stage {self.redo!r}.", mend=f"Stages are {', '.join(STAGES)}.")
         check_resumable(folder, request, redo=self.redo)
 
-    def plan(
+    def plan_run(
         self, request: GoldenRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> GoldenPlan:
         """Open the encoder, the judge and the inputs, and make a cell of each question."""
         del cache
-        work = GoldenWork(request, read_inputs(request), self.folder.path, ledger or Ledger(), self.listener)
-        systems = plan_systems(work)
+        work = GoldenWork(
+            request, read_golden_inputs(request), self.folder.path, ledger or Ledger(), self.listener
+        )
+        systems = open_planned_systems(work)
         # Only for its refusal, before anything is paid for.
-        ENGINES.build(request.engine)
+        ENGINES.build(request.ranking_engine_spec)
         read, judge = work.read, next(system for system in systems if system.kind == "llm")
         task = PlannedTask(TASK, len(work.queries), len(read.documents), read.skipped, read.warnings)
         cells = tuple(
-            Cell(TASK, read.name, judge.name, digest_json([TASK, asked.id]), 1, None, variant=asked.id)
+            RunCell(TASK, read.name, judge.name, digest_json([TASK, asked.id]), 1, None, variant=asked.id)
             for asked in work.queries
         )
         source = request.dataset or request.corpus
         dataset = PlannedDataset(source, read.name, read.lang, read.fingerprint, (task,))
         return GoldenPlan(request, tuple(systems), (dataset,), cells, work.tokenizer.identity, work=work)
 
-    def forecast(self, plan: GoldenPlan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: GoldenPlan, *, measure: bool = True) -> RunForecast:
         """What the stages take that are not done."""
         del measure
         return forecast_golden(plan.work)
 
-    def call(self, request: GoldenRequest, out: Path) -> str:
+    def format_python_call(self, request: GoldenRequest, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         named = {"dataset": request.dataset, "corpus": request.corpus, "queries": request.queries}
         read = ", ".join(f"{name}={value!r}" for name, value in named.items() if value)
         return f"embassay.rag.golden({request.encoder!r}, {request.judge!r}, {read}, out={str(out)!r})"
 
-    def attempt(
+    def start_attempt(
         self, plan: GoldenPlan, accounts: RunAccounts, workers: Workers, command: str
     ) -> GoldenSession:
         """Stage by stage, for all questions together."""
         del workers
-        config = settings_record(self.settings) if self.settings else {}
+        config = list_settings_for_manifest(self.settings) if self.settings else {}
         return GoldenSession(
             self.folder, plan, self, accounts, command=command, redo=self.redo, config=config,
             add_runs=self.add_runs, retrievers=self.retrievers
         )  # fmt: skip
 
 
-class GoldenSession(Attempt):
+class GoldenSession(RunAttempt):
     """One attempt at a golden set."""
 
     plan: GoldenPlan
@@ -530,16 +559,16 @@ class GoldenSession(Attempt):
         self.config = config or self.previous.get("config", {})
         self.run_id = self.previous.get("run_id") or self.folder.path.resolve().name
         self.stages: dict[str, dict[str, Any]] = dict(self.previous.get("stages", {}))
-        self.repeated: Repeated | None = None
+        self.repeated: JudgeRepeatability | None = None
         self.failed: dict[str, tuple[str, str]] = {}
         """Query id -> stage and reason."""
         self.done_now = 0
 
-    def begin(self, listener: SilentListener) -> None:
+    def begin_attempt(self, listener: SilentListener) -> None:
         """Undo what is to be redone, and write down what is asked."""
         if self.redo is not None:
             for asked in self.work.queries:
-                stages.forget_stages(asked.folder, self.redo)
+                stages.delete_stages_from(asked.folder, self.redo)
             # Which questions set out together is decided anew with what they set out with.
             (self.folder.path / "refinement.json").unlink(missing_ok=True)
             check = self.folder.path / CHECK
@@ -547,7 +576,7 @@ class GoldenSession(Attempt):
                 # It may be edited, and then it is of the old lists.
                 check.replace(check.with_stem(f"{check.stem}.until-{current_time().replace(':', '')[:17]}"))
         for run in self.add_runs:
-            name, counts = add_run(*parse_named_path(run), self.work)
+            name, counts = add_run_to_pools(*parse_named_path(run), self.work)
             self.added[name] = counts
         for name, counts in ask_retrievers(self.retrievers, self.work, self.folder.path, listener):
             self.added[name] = counts
@@ -570,9 +599,9 @@ class GoldenSession(Attempt):
             began, memory = time.perf_counter(), PeakMemory()
             outcome = None
             try:
-                outcome = stages.carry_out(step, going, self.run_id)
+                outcome = stages.run_stage_where_needed(step, going, self.run_id)
             finally:
-                self._note(step.stage, outcome, time.perf_counter() - began, memory.bytes)
+                self._note_stage_costs(step.stage, outcome, time.perf_counter() - began, memory.bytes)
             self.failed |= {key: (step.stage, reason) for key, reason in outcome.failed.items()}
             through = {*outcome.done, *outcome.kept}
             self.done_now += len(outcome.done) if step.stage == "S6" else 0
@@ -580,16 +609,16 @@ class GoldenSession(Attempt):
             self.write_manifest("running")
         write_human_check(self.folder, self.work)
         if items := self.work.request.options.repeat:
-            self.repeated = repeat_judgements(
-                self.work, gather_queries(self.states(), self.work.request.options), items
+            self.repeated = judge_sample_again(
+                self.work, gather_query_progress(self.states(), self.work.request.options), items
             )
 
-    def end(self) -> None:
+    def finish_attempt(self) -> None:
         """Write what follows from all that is done, whatever has happened."""
         states = self.states()
         write_conclusions(
-            self.folder, self.work, gather_queries(states, self.work.request.options), self.stages,
-            profile=self._profile(), repeated=self.repeated
+            self.folder, self.work, gather_query_progress(states, self.work.request.options), self.stages,
+            profile=self._describe_profile(), repeated=self.repeated
         )  # fmt: skip
         for model in (self.work.judge, self.work.rewriter):
             getattr(model, "close", lambda: None)()
@@ -597,7 +626,7 @@ class GoldenSession(Attempt):
         finished = all(state.status == "done" for state in states)
         self.write_manifest("finished" if finished else "partial")
 
-    def _profile(self) -> str:
+    def _describe_profile(self) -> str:
         origins = [str(setting["from"]) for setting in self.config.values()]
         return next(
             (origin.removeprefix("profile ") for origin in origins if origin.startswith("profile ")), ""
@@ -605,7 +634,7 @@ class GoldenSession(Attempt):
 
     def states(self) -> States:
         """How far every query has come."""
-        return make_states(self.work.queries, self.failed)
+        return make_query_states(self.work.queries, self.failed)
 
     def facts(self) -> dict[str, Any]:
         """What it is made of, and what its stages took."""
@@ -629,7 +658,7 @@ class GoldenSession(Attempt):
         self.records = {
             cell.key: record
             for cell, state in zip(self.plan.cells, states, strict=True)
-            if (record := _state_record(cell, state)) is not None
+            if (record := _make_cell_record(cell, state)) is not None
         }
         manifest = super().manifest(status)
         for cell, state in zip(manifest["cells"], states, strict=True):
@@ -640,7 +669,9 @@ class GoldenSession(Attempt):
         """Questions that came to their end."""
         return {"queries_done": self.done_now}
 
-    def _note(self, stage: str, outcome: StageOutcome | None, seconds: float, peak: int | None) -> None:
+    def _note_stage_costs(
+        self, stage: str, outcome: StageOutcome | None, seconds: float, peak: int | None
+    ) -> None:
         """Add what a stage took to what earlier sessions took."""
         before = self.stages.get(stage, {})
         calls = {name: before.get("calls", {}).get(name, 0) for name in before.get("calls", {})}
@@ -656,7 +687,7 @@ class GoldenSession(Attempt):
         }
 
 
-def _state_record(cell: Cell, state: QueryState) -> CellRecord | None:
+def _make_cell_record(cell: RunCell, state: QueryState) -> CellRecord | None:
     if state.status == "not run":
         return None
     return CellRecord(

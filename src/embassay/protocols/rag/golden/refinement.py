@@ -28,11 +28,11 @@ from time import perf_counter
 from typing import Any
 
 from embassay.errors import ModelError
-from embassay.limits import record_json
-from embassay.protocols.rag.judges import Judge, Ordering, Passage, Question
-from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranking
+from embassay.limits import parse_record_json
+from embassay.protocols.rag.judges import Judge, Passage, PassageOrdering, Question
+from embassay.protocols.rag.ranking import CandidateRanking, JudgeOrderAnswer, RankedCandidate, RankingEngine
 from embassay.protocols.rag.ranking.engines import order_by_grade
-from embassay.runs.execution import Failure, run_jobs
+from embassay.runs.execution import CallFailure, run_jobs
 from embassay.runs.folder import digest_json, to_json, write_atomic
 
 
@@ -41,18 +41,18 @@ class RankingPool:
     """A question with its `candidates` and, in the same order, their `passages`; no id twice."""
 
     question: Question
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[RankedCandidate, ...]
     passages: tuple[Passage, ...]
 
     @classmethod
-    def of(cls, question: Question, rows: Iterable[tuple[Candidate, Passage]]) -> RankingPool:
+    def of(cls, question: Question, rows: Iterable[tuple[RankedCandidate, Passage]]) -> RankingPool:
         """The pool of these rows; of several with one id the first counts.
 
-        >>> twice = [(Candidate("a", grade, 1), Passage("a", "text")) for grade in (4, 5)]
+        >>> twice = [(RankedCandidate("a", grade, 1), Passage("a", "text")) for grade in (4, 5)]
         >>> RankingPool.of(Question("q", "?"), twice).candidates
-        (Candidate(id='a', grade=4, rank=1),)
+        (RankedCandidate(id='a', grade=4, rank=1),)
         """
-        first: dict[str, tuple[Candidate, Passage]] = {}
+        first: dict[str, tuple[RankedCandidate, Passage]] = {}
         for candidate, passage in rows:
             first.setdefault(candidate.id, (candidate, passage))
         candidates, passages = zip(*first.values(), strict=True) if first else ((), ())
@@ -77,7 +77,7 @@ About = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class KeptCall:
+class KeptJudgeCall:
     """An answer: ids of passages in the order `shown`, and best first; the rest as in `judges.Ordering`."""
 
     round: int
@@ -91,18 +91,18 @@ class KeptCall:
 
 
 @dataclass(frozen=True)
-class KeptFailure:
+class KeptQueryFailure:
     """The query was given up in this round."""
 
     round: int
     failed: str
 
 
-Entry = KeptCall | KeptFailure
+Entry = KeptJudgeCall | KeptQueryFailure
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-class CallLog:
+class JudgeCallLog:
     """The answers kept for one query: in the file `path`, or only in memory where there is none."""
 
     def __init__(
@@ -120,16 +120,17 @@ class CallLog:
             return
         # Not `splitlines`: an id may hold characters that it takes for the end of a line.
         lines = _LINE.findall(path.read_text("utf-8", errors="replace"))
-        begun = _parse_line(lines[0]) if lines else None
+        begun = _parse_json_line(lines[0]) if lines else None
         self._begun = begun == json.loads(to_json(self._about))
         if not self._begun:
             # Of a log without an answer nothing is lost.
             if len(lines) > 1:
                 warn(
-                    f"{path}: {_log_difference(begun, self._about)}; {max(0, len(lines) - 1)} answers are discarded."
+                    f"{path}: {_explain_log_mismatch(begun, self._about)}; "
+                    f"{max(0, len(lines) - 1)} answers are discarded."
                 )
             return
-        whole = list(_whole_entries(lines[1:]))
+        whole = list(_parse_log_entries(lines[1:]))
         self.entries = [entry for _, entry in whole]
         if len(whole) < len(lines) - 1:
             if len(whole) < len(lines) - 2:
@@ -137,7 +138,7 @@ class CallLog:
                     f"{path}:{len(whole) + 2}: this line cannot be read; it and {len(lines) - len(whole) - 2} after "
                     "it are discarded."
                 )
-            self._rewrite()
+            self._rewrite_log_file()
 
     def append(self, entry: Entry) -> None:
         """Keep one more, at once and in one write: a killed process leaves whole lines."""
@@ -145,11 +146,11 @@ class CallLog:
         if self._path is None:
             return
         if not self._begun:
-            self._rewrite()
+            self._rewrite_log_file()
             return
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(file, _entry_line(entry).encode())
+            os.write(file, _format_log_entry(entry).encode())
         finally:
             os.close(file)
 
@@ -157,59 +158,59 @@ class CallLog:
         """Keep only these."""
         self.entries = list(entries)
         if self._path is not None:
-            self._rewrite()
+            self._rewrite_log_file()
 
-    def _rewrite(self) -> None:
+    def _rewrite_log_file(self) -> None:
         if self._path is not None:
-            write_atomic(self._path, log_text(self._about, self.entries))
+            write_atomic(self._path, format_judge_call_log(self._about, self.entries))
             self._begun = True
 
 
-def log_text(about: About, entries: Sequence[Entry]) -> str:
-    """A whole log, as `CallLog` reads it."""
-    return to_json(about) + "\n" + "".join(map(_entry_line, entries))
+def format_judge_call_log(about: About, entries: Sequence[Entry]) -> str:
+    """A whole log, as `JudgeCallLog` reads it."""
+    return to_json(about) + "\n" + "".join(map(_format_log_entry, entries))
 
 
-def _entry_line(entry: Entry) -> str:
+def _format_log_entry(entry: Entry) -> str:
     return to_json(asdict(entry)) + "\n"
 
 
-def _whole_entries(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
+def _parse_log_entries(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
     """The lines up to the first that is none."""
     for line in lines:
-        entry = _read_entry(_parse_line(line))
+        entry = _parse_log_entry(_parse_json_line(line))
         if entry is None or not line.endswith("\n"):
             return
         yield line, entry
 
 
-def _parse_line(line: str) -> dict[str, Any] | None:
+def _parse_json_line(line: str) -> dict[str, Any] | None:
     try:
-        value = record_json(line)
+        value = parse_record_json(line)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
 
-def _read_entry(row: dict[str, Any] | None) -> Entry | None:
+def _parse_log_entry(row: dict[str, Any] | None) -> Entry | None:
     if row is None:
         return None
     try:
         if "failed" in row:
-            return KeptFailure(int(row["round"]), str(row["failed"]))
-        return KeptCall(
-            int(row["round"]), int(row["place"]), _as_words(row["shown"]), _as_words(row["order"]),
-            int(row["attempts"]), _as_words(row["rejected"]), int(row["missing"]), int(row["unknown"])
+            return KeptQueryFailure(int(row["round"]), str(row["failed"]))
+        return KeptJudgeCall(
+            int(row["round"]), int(row["place"]), _convert_to_strings(row["shown"]), _convert_to_strings(row["order"]),
+            int(row["attempts"]), _convert_to_strings(row["rejected"]), int(row["missing"]), int(row["unknown"])
         )  # fmt: skip
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def _as_words(value: list[Any]) -> tuple[str, ...]:
+def _convert_to_strings(value: list[Any]) -> tuple[str, ...]:
     return tuple(str(item) for item in value)
 
 
-def _log_difference(begun: About | None, about: About) -> str:
+def _explain_log_mismatch(begun: About | None, about: About) -> str:
     if begun is None:
         return "its first line cannot be read"
     names = [name for name in about if begun.get(name) != json.loads(to_json(about[name]))]
@@ -228,10 +229,10 @@ class RefinedOrder:
     the query was given up on the way, by earlier runs."""
 
     pool: RankingPool
-    ranking: Ranking
-    calls: tuple[KeptCall, ...]
+    ranking: CandidateRanking
+    calls: tuple[KeptJudgeCall, ...]
     state: Mapping[str, Any]
-    failures: tuple[KeptFailure, ...] = field(default=(), compare=False)
+    failures: tuple[KeptQueryFailure, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ class RefinementSettings:
     whole work apart."""
 
     judge: Judge
-    engine: Engine
+    engine: RankingEngine
     seed: int
     top: int = 20
     draw: int = 0
@@ -264,7 +265,7 @@ class RefinementSettings:
             "seed": self.seed, "top": self.top, "draw": self.draw, "pool": pool.digest
         }  # fmt: skip
 
-    async def order(self, question: Question, passages: Sequence[Passage], before: int) -> Ordering:
+    async def order(self, question: Question, passages: Sequence[Passage], before: int) -> PassageOrdering:
         """The judge's order of passages that were shown like this so many times before: then they are judged anew,
         not answered from what was kept."""
         repair: dict[str, Any] = {"repair": True} if getattr(self.engine, "repair", False) else {}
@@ -281,10 +282,10 @@ async def refine_pools(
     refinement: RefinementSettings,
     pools: Sequence[RankingPool],
     *,
-    logs: Mapping[str, CallLog] | None = None,
+    logs: Mapping[str, JudgeCallLog] | None = None,
     at_once: int = 256,
     hooks: RefinementListener = RefinementListener(),
-) -> dict[str, RefinedOrder | Failure]:
+) -> dict[str, RefinedOrder | CallFailure]:
     """Order every pool: query id -> its order, or why there is none.
 
     `logs` holds the answers of earlier runs by query id and gets the new ones. Where the engine shares (`bayes`), pass
@@ -294,84 +295,85 @@ async def refine_pools(
     ModelError when the judge cannot be had at all, BudgetExceeded at the limit of cost: what was answered is kept.
     """
     queries = [
-        _Query(pool, refinement, (logs or {}).get(pool.question.id) or CallLog(), hooks) for pool in pools
+        _QueryRefinement(pool, refinement, (logs or {}).get(pool.question.id) or JudgeCallLog(), hooks)
+        for pool in pools
     ]
     work = _RankingWork(refinement.engine, queries, at_once, hooks)
     try:
         going = queries
         while going:
-            await work.rounds(going)
-            going = [query for query in going if query.try_again()]
+            await work.run_rounds_until_done(going)
+            going = [query for query in going if query.forget_earlier_failure()]
     finally:
         for query in queries:
-            hooks.checkpoint(query.id, query.result())
-    return {query.id: query.failure or query.result() for query in queries}
+            hooks.checkpoint(query.id, query.build_current_order())
+    return {query.id: query.failure or query.build_current_order() for query in queries}
 
 
 @dataclass
 class _RankingWork:
     """What all queries have in common."""
 
-    engine: Engine
-    queries: Sequence[_Query]
+    engine: RankingEngine
+    queries: Sequence[_QueryRefinement]
     at_once: int
     hooks: RefinementListener
     looked: float = field(default_factory=perf_counter)
 
-    async def rounds(self, going: Sequence[_Query]) -> None:
+    async def run_rounds_until_done(self, going: Sequence[_QueryRefinement]) -> None:
         """Rounds of these queries until each of them is done or given up."""
         while going := [query for query in going if query.begin_round()]:
-            await self._ask(going)
+            await self._judge_open_proposals(going)
             for query in going:
                 query.end_round()
             # Who was given up neither tells nor hears: the next run finds it as it was.
             self.engine.share({query.id: query.ranker for query in self.queries if query.failure is None})
             if perf_counter() - self.looked > CHECKPOINT_SECONDS:
                 for query in going:
-                    self.hooks.checkpoint(query.id, query.result())
+                    self.hooks.checkpoint(query.id, query.build_current_order())
                 self.looked = perf_counter()
 
-    async def _ask(self, going: Sequence[_Query]) -> None:
+    async def _judge_open_proposals(self, going: Sequence[_QueryRefinement]) -> None:
         """Have everything judged that these queries propose and have no answer to."""
-        missing = [(query, place) for query in going for place in query.unanswered()]
+        missing = [(query, place) for query in going for place in query.list_unanswered_proposals()]
         if answered := sum(len(query.answers) for query in going):
             self.hooks.progress(answered)
-        jobs: list[Callable[[], Awaitable[KeptCall]]] = [
+        jobs: list[Callable[[], Awaitable[KeptJudgeCall]]] = [
             partial(query.ask, place) for query, place in missing
         ]
-        failed: dict[str, Failure] = {}
+        failed: dict[str, CallFailure] = {}
         async for number, outcome in run_jobs(jobs, at_once=self.at_once, progress=self.hooks.progress):
             query, _ = missing[number]
-            if isinstance(outcome, Failure):
+            if isinstance(outcome, CallFailure):
                 failed.setdefault(query.id, outcome)
             else:
                 query.keep(outcome)
         # Only now: where the judge cannot be had at all, no query is to blame.
         for query in going:
             if query.id in failed:
-                query.give_up(failed[query.id])
+                query.give_up_query(failed[query.id])
 
 
-class _Query:
+class _QueryRefinement:
     """One query on its way."""
 
     def __init__(
-        self, pool: RankingPool, refinement: RefinementSettings, log: CallLog, hooks: RefinementListener
+        self, pool: RankingPool, refinement: RefinementSettings, log: JudgeCallLog, hooks: RefinementListener
     ) -> None:
         self.id, self.pool = pool.question.id, pool
         self._refinement, self._log, self._hooks = refinement, log, hooks
         self.ranker = refinement.engine.start(
             pool.candidates, query=self.id, top=refinement.top, seed=refinement.seed
         )
-        self.failure: Failure | None = None
-        self.answers: dict[int, KeptCall] = {}
+        self.failure: CallFailure | None = None
+        self.answers: dict[int, KeptJudgeCall] = {}
         self._proposals: Sequence[tuple[int, ...]] = ()
         self._round = 0
         self._shown: Counter[tuple[int, ...]] = Counter()
-        self._calls: list[KeptCall] = []
-        self._kept = _by_round(log)
-        self._failures = [entry for entry in log.entries if isinstance(entry, KeptFailure)]
-        self._failed: list[KeptFailure] = []
+        self._calls: list[KeptJudgeCall] = []
+        self._kept = _group_calls_by_round(log)
+        self._failures = [entry for entry in log.entries if isinstance(entry, KeptQueryFailure)]
+        self._failed: list[KeptQueryFailure] = []
         self._again = False
         self._result: RefinedOrder | None = None
 
@@ -381,47 +383,49 @@ class _Query:
             return False
         self._proposals = self.ranker.proposals()
         kept = self._kept.get(self._round, {})
-        if any(not self._fits(place, call) for place, call in kept.items()):
-            self._discard()
+        if any(not self._is_answer_to_proposal(place, call) for place, call in kept.items()):
+            self._discard_stale_answers()
             kept = {}
         self.answers = dict(kept)
         if self._proposals and self._failures and self._failures[0].round == self._round:
             self._failed.append(self._failures.pop(0))
-            self.failure, self._again = Failure(self._failed[-1].failed), True
+            self.failure, self._again = CallFailure(self._failed[-1].failed), True
             return False
         if not self._proposals and self._result is None:
             # From here on nothing changes it, whatever the others go on to find out.
-            self._result = self.result()
+            self._result = self.build_current_order()
             self._hooks.finished(self.id, self._result)
         return bool(self._proposals)
 
-    def unanswered(self) -> list[int]:
+    def list_unanswered_proposals(self) -> list[int]:
         """Places of proposals to which there is no answer."""
         return [place for place in range(len(self._proposals)) if place not in self.answers]
 
-    async def ask(self, place: int) -> KeptCall:
+    async def ask(self, place: int) -> KeptJudgeCall:
         """Have one proposal judged."""
         shown = self._proposals[place]
         passages = [self.pool.passages[position] for position in shown]
         ordering = await self._refinement.order(self.pool.question, passages, self._shown[shown])
-        order = self._mended([shown[position] for position in ordering.order], ordering.missing)
+        order = self._order_missing_by_grade(
+            [shown[position] for position in ordering.order], ordering.missing
+        )
         ids = self.pool.ids
-        return KeptCall(
+        return KeptJudgeCall(
             self._round, place, tuple(ids[i] for i in shown), tuple(ids[i] for i in order),
             ordering.attempts, ordering.rejected, ordering.missing, ordering.unknown
         )  # fmt: skip
 
-    def keep(self, call: KeptCall) -> None:
+    def keep(self, call: KeptJudgeCall) -> None:
         """An answer has come."""
         self.answers[call.place] = call
         self._log.append(call)
 
-    def give_up(self, failure: Failure) -> None:
+    def give_up_query(self, failure: CallFailure) -> None:
         """No answer can be had."""
         self.failure = failure
-        self._log.append(KeptFailure(self._round, failure.reason))
+        self._log.append(KeptQueryFailure(self._round, failure.reason))
 
-    def try_again(self) -> bool:
+    def forget_earlier_failure(self) -> bool:
         """Whether the query was given up by an earlier run; then it is no more."""
         given_up, self._again = self._again, False
         if given_up:
@@ -435,27 +439,27 @@ class _Query:
         places = {name: position for position, name in enumerate(self.pool.ids)}
         calls = [self.answers[place] for place in range(len(self._proposals))]
         self.ranker.learn(
-            [Call(shown, tuple(places[name] for name in call.order))
+            [JudgeOrderAnswer(shown, tuple(places[name] for name in call.order))
              for shown, call in zip(self._proposals, calls, strict=True)]
         )  # fmt: skip
         self._shown.update(self._proposals)
         self._calls += calls
         self._round += 1
 
-    def result(self) -> RefinedOrder:
+    def build_current_order(self) -> RefinedOrder:
         """The order as it stands."""
         return self._result or RefinedOrder(
             self.pool, self.ranker.ranking(), tuple(self._calls), self.ranker.state(), tuple(self._failed)
         )
 
-    def _fits(self, place: int, call: KeptCall) -> bool:
+    def _is_answer_to_proposal(self, place: int, call: KeptJudgeCall) -> bool:
         """Whether a kept answer is one to what is proposed now."""
         if place >= len(self._proposals):
             return False
         shown = tuple(self.pool.ids[position] for position in self._proposals[place])
         return call.shown == shown and sorted(call.order) == sorted(shown)
 
-    def _discard(self) -> None:
+    def _discard_stale_answers(self) -> None:
         """Forget the kept answers from this round on: they are to other proposals."""
         rest = [entry for entry in self._log.entries if entry.round < self._round]
         self._hooks.warn(
@@ -463,9 +467,9 @@ class _Query:
             "to other requests; they are discarded."
         )
         self._log.cut(rest)
-        self._kept, self._failures = _by_round(self._log), []
+        self._kept, self._failures = _group_calls_by_round(self._log), []
 
-    def _mended(self, order: list[int], missing: int) -> list[int]:
+    def _order_missing_by_grade(self, order: list[int], missing: int) -> list[int]:
         """What a repaired answer left out comes last, in the order of the grades (spec rag 4.2)."""
         if not missing:
             return order
@@ -476,9 +480,9 @@ class _Query:
         ]
 
 
-def _by_round(log: CallLog) -> dict[int, dict[int, KeptCall]]:
-    kept: dict[int, dict[int, KeptCall]] = {}
+def _group_calls_by_round(log: JudgeCallLog) -> dict[int, dict[int, KeptJudgeCall]]:
+    kept: dict[int, dict[int, KeptJudgeCall]] = {}
     for entry in log.entries:
-        if isinstance(entry, KeptCall):
+        if isinstance(entry, KeptJudgeCall):
             kept.setdefault(entry.round, {}).setdefault(entry.place, entry)
     return kept

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from embassay.errors import DataError
-from embassay.limits import WHOLE, read_bounded, record_json
+from embassay.limits import WHOLE, parse_record_json, read_bounded_file
 from embassay.protocols.kernel.outcome import current_time
 from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
 
@@ -64,30 +64,30 @@ class QueryFolder:
         """What the stage was done with, from and to."""
         return self.stage(stage) / MANIFEST
 
-    def success(self, stage: str) -> Path:
+    def stage_success_path(self, stage: str) -> Path:
         """An empty file that is there when the stage is whole."""
         return self.stage(stage) / SUCCESS
 
     @property
-    def rewrite(self) -> Path:
+    def rewrite_path(self) -> Path:
         """S1: the question, its rewriting and the vector of that."""
         return self.stage("S1") / f"{self.name}.json"
 
-    def dense(self, k: int) -> Path:
+    def dense_hits_path(self, k: int) -> Path:
         """S2: the first k by cosine."""
         return self.stage("S2") / "dense" / f"{self.name}.top{k}.jsonl"
 
-    def sparse(self, k: int) -> Path:
+    def sparse_hits_path(self, k: int) -> Path:
         """S2: the first k by BM25."""
         return self.stage("S2") / "sparse" / f"{self.name}.top{k}.jsonl"
 
     @property
-    def added(self) -> Path:
+    def added_by_runs_path(self) -> Path:
         """What runs brought, a line for each passage: `run`, `doc_id` and `rank`."""
         return self.path / "added.jsonl"
 
     @property
-    def merged(self) -> Path:
+    def fused_list_path(self) -> Path:
         """S3: both lists as one, by RRF."""
         return self.stage("S3") / f"{self.name}.merge.jsonl"
 
@@ -97,11 +97,11 @@ class QueryFolder:
         return self.stage("S4") / f"{self.name}.scores.jsonl"
 
     @property
-    def kept_grades(self) -> Path:
+    def kept_verdicts_path(self) -> Path:
         """S4, while it goes on: a line for every verdict, the moment it comes."""
         return self.stage("S4") / f"{self.name}.kept.jsonl"
 
-    def pruned(self, minimum: int) -> Path:
+    def pruned_list_path(self, minimum: int) -> Path:
         """S5: the best whole buckets of grades that hold so many passages."""
         return self.stage("S5") / f"{self.name}.top{minimum}plus.jsonl"
 
@@ -120,12 +120,12 @@ class QueryFolder:
         return self.stage("S6") / f"{self.name}.calls.jsonl"
 
     @property
-    def checkpoint(self) -> Path:
+    def checkpoint_path(self) -> Path:
         """S6: the state of the ranking, for people."""
         return self.stage("S6") / f"{self.name}.checkpoint.json"
 
     @property
-    def preview(self) -> Path:
+    def preview_path(self) -> Path:
         """S6: the final order as text to read."""
         return self.stage("S6") / f"{self.name}.preview.md"
 
@@ -166,7 +166,7 @@ class QueryState:
     reason: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
 
-    def is_through(self, stage: str) -> bool:
+    def is_stage_done(self, stage: str) -> bool:
         """Whether this stage is done."""
         return (
             self.status == "done" or (self.status == "not run" and self.stage >= stage) or self.stage > stage
@@ -176,15 +176,17 @@ class QueryState:
 States = Sequence[QueryState]
 
 
-def make_states(queries: Sequence[RunQuery], failed: Mapping[str, tuple[str, str]]) -> tuple[QueryState, ...]:
+def make_query_states(
+    queries: Sequence[RunQuery], failed: Mapping[str, tuple[str, str]]
+) -> tuple[QueryState, ...]:
     """The states of the queries, of which some have `failed` (id -> stage and reason)."""
-    return tuple(_query_state(asked, failed.get(asked.id)) for asked in queries)
+    return tuple(_make_query_state(asked, failed.get(asked.id)) for asked in queries)
 
 
-def _query_state(asked: RunQuery, failure: tuple[str, str] | None) -> QueryState:
+def _make_query_state(asked: RunQuery, failure: tuple[str, str] | None) -> QueryState:
     done = []
     for stage in STAGES:
-        if not asked.folder.success(stage).exists():
+        if not asked.folder.stage_success_path(stage).exists():
             break
         done.append(stage)
     counts: dict[str, int] = {}
@@ -259,26 +261,26 @@ class StageOutcome:
     failed: Mapping[str, str]
 
 
-def carry_out(step: GoldenStage, queries: Sequence[RunQuery], run_id: str) -> StageOutcome:
+def run_stage_where_needed(step: GoldenStage, queries: Sequence[RunQuery], run_id: str) -> StageOutcome:
     """Do the stage for the queries that it is not done for already."""
     inputs = {asked.id: tuple(step.inputs(asked)) for asked in queries}
-    waiting = [query for query in queries if not is_done(step, query.folder, inputs[query.id])]
+    waiting = [query for query in queries if not is_stage_complete(step, query.folder, inputs[query.id])]
     kept = {query.id for query in queries} - {query.id for query in waiting}
     for asked in waiting:
-        undo_stages(asked.folder, step.stage)
+        mark_stages_undone(asked.folder, step.stage)
     done: list[str] = []
 
-    def finish(asked: RunQuery, product: StageProduct) -> None:
-        complete_stage(step, asked, inputs[asked.id], product, run_id)
+    def complete_query_stage(asked: RunQuery, product: StageProduct) -> None:
+        write_completed_stage(step, asked, inputs[asked.id], product, run_id)
         done.append(asked.id)
 
-    failed = step.do(waiting, finish) if waiting else {}
+    failed = step.do(waiting, complete_query_stage) if waiting else {}
     return StageOutcome(tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed))
 
 
-def is_done(step: GoldenStage, folder: QueryFolder, inputs: Sequence[StageInput]) -> bool:
+def is_stage_complete(step: GoldenStage, folder: QueryFolder, inputs: Sequence[StageInput]) -> bool:
     """Whether the stage is whole for a query, with the present parameters and inputs."""
-    if not folder.success(step.stage).exists():
+    if not folder.stage_success_path(step.stage).exists():
         return False
     manifest = read_manifest(folder, step.stage)
     if manifest is None or manifest["parameters"] != json.loads(to_json(step.parameters)):
@@ -288,14 +290,14 @@ def is_done(step: GoldenStage, folder: QueryFolder, inputs: Sequence[StageInput]
     return all((folder.run / output["path"]).is_file() for output in manifest["outputs"])
 
 
-def complete_stage(
+def write_completed_stage(
     step: GoldenStage, asked: RunQuery, inputs: Sequence[StageInput], product: StageProduct, run_id: str
 ) -> None:
     """Write what the stage made of a query, then its manifest, then `_SUCCESS`."""
     folder = asked.folder
     for path, content in product.files.items():
         write_atomic(path, content)
-    _clear_folder(folder.stage(step.stage), keep=product.files)
+    _delete_other_files(folder.stage(step.stage), keep=product.files)
     manifest = {
         "run_id": run_id,
         "qid": asked.id,
@@ -304,27 +306,27 @@ def complete_stage(
         "counts": dict(product.counts),
         "inputs": [{"path": file.path, "sha256": file.sha256} for file in inputs],
         "outputs": [
-            {"path": path.relative_to(folder.run).as_posix(), "sha256": sha256_hex(content.encode())}
+            {"path": path.relative_to(folder.run).as_posix(), "sha256": hash_sha256(content.encode())}
             for path, content in product.files.items()
         ],
         "finished_at": current_time(),
     }
     write_atomic(folder.manifest(step.stage), to_json(manifest, indent=1) + "\n")
-    write_atomic(folder.success(step.stage), "")
+    write_atomic(folder.stage_success_path(step.stage), "")
 
 
-def undo_stages(folder: QueryFolder, stage: str) -> None:
+def mark_stages_undone(folder: QueryFolder, stage: str) -> None:
     """Say that this stage and all later ones are not done, the last first: a kill leaves no gap."""
     for later in reversed(list_stages_from(stage)):
-        folder.success(later).unlink(missing_ok=True)
+        folder.stage_success_path(later).unlink(missing_ok=True)
 
 
-def forget_stages(folder: QueryFolder, stage: str) -> None:
-    """`undo_stages`, and leave nothing of what these stages made: what was judged is judged again."""
-    undo_stages(folder, stage)
+def delete_stages_from(folder: QueryFolder, stage: str) -> None:
+    """`mark_stages_undone`, and leave nothing of what these stages made: what was judged is judged again."""
+    mark_stages_undone(folder, stage)
     for later in list_stages_from(stage):
         if folder.stage(later).is_dir():
-            _clear_folder(folder.stage(later), keep=())
+            _delete_other_files(folder.stage(later), keep=())
             folder.manifest(later).unlink(missing_ok=True)
 
 
@@ -341,38 +343,38 @@ def list_stages_from(stage: str) -> tuple[str, ...]:
 def read_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
     """What the manifest of a stage says; None where there is none that can be read."""
     try:
-        manifest = record_json(read_bounded(folder.manifest(stage)).decode("utf-8"))
+        manifest = parse_record_json(read_bounded_file(folder.manifest(stage)).decode("utf-8"))
         return manifest if {"parameters", "inputs", "outputs", "counts"} <= manifest.keys() else None
     except (DataError, OSError, ValueError, AttributeError):
         return None
 
 
-def make_input(path: Path, run: Path) -> StageInput:
+def make_stage_input(path: Path, run: Path) -> StageInput:
     """A file of the run as an input. DataError where it is not there."""
     try:
-        return StageInput(path.relative_to(run).as_posix(), sha256_hex(read_bounded(path, WHOLE)))
+        return StageInput(path.relative_to(run).as_posix(), hash_sha256(read_bounded_file(path, WHOLE)))
     except OSError as error:
         raise DataError(
             "a file of an earlier stage cannot be read", path=path, found=error.strerror or str(error),
-            mend=f"Redo that stage: --from-stage {_find_stage(path)}."
+            mend=f"Redo that stage: --from-stage {_find_stage_of_path(path)}."
         ) from error  # fmt: skip
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
+def read_json_line_rows(path: Path) -> list[dict[str, Any]]:
     """The JSON objects of an artefact, a line each; DataError with the line for one that is none."""
     rows = []
     # Not splitlines of a text: a passage may hold one of the other line separators of Unicode.
-    for number, line in enumerate(read_bounded(path, WHOLE).removesuffix(b"\n").split(b"\n"), start=1):
+    for number, line in enumerate(read_bounded_file(path, WHOLE).removesuffix(b"\n").split(b"\n"), start=1):
         if not line:
             continue
         try:
-            row = record_json(line)
+            row = parse_record_json(line)
             if not isinstance(row, dict):
                 raise ValueError("not an object")
         except ValueError as error:
             raise DataError(
                 "this line of an artefact is not a JSON object", path=path, line=number, found=str(error),
-                mend=f"Redo its stage: --from-stage {_find_stage(path)}."
+                mend=f"Redo its stage: --from-stage {_find_stage_of_path(path)}."
             ) from error  # fmt: skip
         rows.append(row)
     return rows
@@ -383,12 +385,12 @@ def as_jsonl(rows: Iterable[Plain]) -> str:
     return "".join(to_json(row) + "\n" for row in rows)
 
 
-def sha256_hex(content: bytes) -> str:
+def hash_sha256(content: bytes) -> str:
     """64 hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 
-def _clear_folder(folder: Path, keep: Iterable[Path]) -> None:
+def _delete_other_files(folder: Path, keep: Iterable[Path]) -> None:
     """Remove what earlier settings left: a list of another depth must not be taken for this one."""
     kept = set(keep)
     for path in sorted(folder.rglob("*")):
@@ -396,5 +398,5 @@ def _clear_folder(folder: Path, keep: Iterable[Path]) -> None:
             path.unlink()
 
 
-def _find_stage(path: Path) -> str:
+def _find_stage_of_path(path: Path) -> str:
     return next((stage for stage, name in STAGES.items() if name in path.parts), "S1")

@@ -1,7 +1,7 @@
 """The record of a golden run: all that the terminal, the HTML page and the tables are filled from.
 
-`golden.json` in the folder of a run is `Golden.as_dict()`; `read_golden` undoes it. Shares are between 0 and 1, times
-in seconds, money in US dollars; None is what could not be measured, with a `reason` beside it.
+`golden.json` in the folder of a run is `GoldenRecord.as_dict()`; `read_golden_record` undoes it. Shares are between 0
+and 1, times in seconds, money in US dollars; None is what could not be measured, with a `reason` beside it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.kernel.quantities import JudgeBias, Quantity
-from embassay.runs.folder import read_record, to_json, write_atomic
+from embassay.protocols.kernel.quantities import JudgeAssistedMean, JudgeBias
+from embassay.runs.folder import read_json_record, to_json, write_atomic
 from embassay.stats import Estimate
 
 SCHEMA = 1
@@ -36,7 +36,7 @@ class GoldenRunSettings:
 
 
 @dataclass(frozen=True)
-class Stage:
+class GoldenStageSummary:
     """One of S1 to S6: queries it was done for now and before, queries that failed in it, its wall-clock seconds over
     all sessions, and sums over queries of what it counted (`candidates`, `graded`, `calls` ...)."""
 
@@ -95,7 +95,7 @@ class JudgeFacts:
 
 
 @dataclass(frozen=True)
-class Repeated:
+class JudgeRepeatability:
     """The same judged twice by the same judge, drawn anew.
 
     Grades: `exact` agreement, `within_one`, quadratically weighted `kappa`, `shift` (mean of second less first);
@@ -155,7 +155,7 @@ class RankingFacts:
 
 
 @dataclass(frozen=True)
-class Query:
+class GoldenQuerySummary:
     """A question of the run. `grades` counts grade 1, 2, 3, 4, 5 in its pool; `kept` passages were ordered, down to the
     grade `cut_stage`; `claims` are what the engine expects of its order, `doubts` why it expects nothing. A failed one
     has the stage and the reason."""
@@ -178,7 +178,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Remark:
+class HumanRemark:
     """What a person wrote beside a passage."""
 
     query_id: str
@@ -212,28 +212,28 @@ class HumanCheck:
     distance: float | None = None
     blind: bool = False
     table: tuple[tuple[int, ...], ...] = ()
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[HumanRemark, ...] = ()
     lists: str = ""
     """A digest of the final lists that were checked, as they were then."""
-    corrected: tuple[Quantity, ...] = ()
+    corrected: tuple[JudgeAssistedMean, ...] = ()
     """What the person would say of all final lists, from these grades and the judge's; none without grades."""
     off: tuple[JudgeBias, ...] = ()
     """How far the judge lies above the person, by its own grade."""
 
 
 @dataclass(frozen=True)
-class Golden:
+class GoldenRecord:
     """One golden run. `labels` is the label summary table (quantity -> value, None where there is none);
     `rank_agreement` the share of pairs of passages that grades and fused lists put the same way."""
 
     settings: GoldenRunSettings
-    queries: tuple[Query, ...]
-    stages: tuple[Stage, ...] = ()
+    queries: tuple[GoldenQuerySummary, ...]
+    stages: tuple[GoldenStageSummary, ...] = ()
     judge: JudgeFacts | None = None
     ranking: RankingFacts | None = None
     labels: Mapping[str, float | None] = field(default_factory=dict)
     tokens: CandidateTokens | None = None
-    repeated: Repeated | None = None
+    repeated: JudgeRepeatability | None = None
     human: tuple[HumanCheck, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -242,7 +242,7 @@ class Golden:
     schema: int = SCHEMA
 
     @property
-    def failed(self) -> tuple[Query, ...]:
+    def failed(self) -> tuple[GoldenQuerySummary, ...]:
         """The queries that are not in the golden set."""
         return tuple(query for query in self.queries if query.status == "failed")
 
@@ -251,12 +251,12 @@ class Golden:
         return asdict(self)
 
 
-def write_golden(path: Path, golden: Golden) -> None:
+def write_golden_record(path: Path, golden: GoldenRecord) -> None:
     """Write `golden.json` in one step."""
     write_atomic(path, to_json(golden.as_dict(), indent=1) + "\n")
 
 
-def read_golden(path: Path) -> Golden:
+def read_golden_record(path: Path) -> GoldenRecord:
     """The record in a `golden.json`; DataError if it holds none, or one of another schema."""
     mend = "Run the same `embassay rag golden` command again: it writes the record."
-    return read_record(path, Golden, schema=SCHEMA, what="the golden set", mend=mend)
+    return read_json_record(path, GoldenRecord, schema=SCHEMA, what="the golden set", mend=mend)

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.kernel.tables import format_counted
-from embassay.protocols.rag.golden.summary import Golden
+from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.rag.golden.summary import GoldenRecord
 from embassay.randomness import make_generator
 from embassay.stats import Estimate
 from embassay.stats.resampling import percentile_interval, resample_means
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.golden.conclusions import GatheredQuery
+    from embassay.protocols.rag.golden.conclusions import QueryProgress
 
 FIRST = (4, 12)
 """Passages that are graded before all others are asked for, so that a judge that cannot grade is not paid for thousands
@@ -50,7 +50,7 @@ NAMED = 3
 """Passages that a note names."""
 
 
-def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
+def check_judge_grades_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
     """ModelError where a judge graded none of the first passages, or less than half of a few more; `reasons` say why
     those are ungraded that are."""
     graded = asked - len(reasons)
@@ -65,7 +65,7 @@ def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
     )
 
 
-def note_passages_addressing_judge(queries: Sequence[GatheredQuery]) -> Iterator[str]:
+def note_passages_addressing_judge(queries: Sequence[QueryProgress]) -> Iterator[str]:
     """Passages of grade 4 or 5 that speak to a judge: a model may have obeyed them. Of a model with 1.5B parameters,
     instructions raised all useless passages to 5, with our prompt's defence and without."""
     rows = (row for query in queries if query.is_done for row in query.rows)
@@ -75,13 +75,13 @@ def note_passages_addressing_judge(queries: Sequence[GatheredQuery]) -> Iterator
     passages = dict.fromkeys(obeyed)
     names = ", ".join([*passages][:NAMED]) + (", ..." if len(passages) > NAMED else "")
     yield (
-        f"{format_counted(len(passages), 'passage')} of grade 4 or 5 mention{'s' if len(passages) == 1 else ''} "
-        f"grades or give{'s' if len(passages) == 1 else ''} instructions ({names}): the judge may have obeyed. Read "
-        "them before you trust their grades."
+        f"{format_count_with_noun(len(passages), 'passage')} of grade 4 or 5 "
+        f"mention{'s' if len(passages) == 1 else ''} grades or give{'s' if len(passages) == 1 else ''} instructions "
+        f"({names}): the judge may have obeyed. Read them before you trust their grades."
     )
 
 
-def rank_agreement(queries: Sequence[GatheredQuery], *, seed: int = 1337) -> Estimate:
+def measure_grade_rank_agreement(queries: Sequence[QueryProgress], *, seed: int = 1337) -> Estimate:
     """Of two passages of a question with different grades, how often the higher grade has the better place in the
     fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
     counted = [
@@ -92,10 +92,10 @@ def rank_agreement(queries: Sequence[GatheredQuery], *, seed: int = 1337) -> Est
     counts = np.array([row for row in counted if row[1]], dtype=np.float64)
     if not len(counts):
         return Estimate(None, reason="no question has passages of different grades")
-    return share_of_pairs(counts, make_generator(seed, "golden", "rank agreement"))
+    return estimate_share_of_pairs(counts, make_generator(seed, "golden", "rank agreement"))
 
 
-def share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> Estimate:
+def estimate_share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> Estimate:
     """Of questions with so many of so many pairs (n, 2) the share of all pairs, with its interval over questions."""
     value, n = float(counts[:, 0].sum() / counts[:, 1].sum()), int(counts[:, 1].sum())
     if len(counts) < 2:
@@ -121,27 +121,30 @@ def _count_agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[f
     return alike, pairs
 
 
-def judge_warnings(golden: Golden) -> tuple[str, ...]:
+def judge_warnings(golden: GoldenRecord) -> tuple[str, ...]:
     """Why the grades of a run may be worth nothing, the surest reason first; none where nothing says so."""
     return (
-        *_compare_with_people(golden),
+        *_warn_by_people(golden),
         *_repeat_warnings(golden),
-        *_compare_with_search(golden),
+        *_warn_by_search(golden),
         *_note_generous_grades(golden),
     )
 
 
-def may_be_at_chance(golden: Golden) -> bool:
+def may_judge_at_random(golden: GoldenRecord) -> bool:
     """Whether a person's grades, a repeat or the search leave open that the judge grades at random."""
-    signs = (_compare_with_people, _repeat_warnings, _compare_with_search)
+    signs = (_warn_by_people, _repeat_warnings, _warn_by_search)
     return any(True for warnings_of in signs for _ in warnings_of(golden))
 
 
-def _compare_with_people(golden: Golden) -> Iterator[str]:
+def _warn_by_people(golden: GoldenRecord) -> Iterator[str]:
     for check in golden.human:
         kappa = check.kappa
-        if check.graded >= ENOUGH and kappa.value is not None and _is_at_chance(kappa):
-            measured = f"kappa {kappa.value:.2f}{_interval_words(kappa)} over {check.graded} passages of {check.file}"
+        if check.graded >= ENOUGH and kappa.value is not None and _is_kappa_at_chance(kappa):
+            measured = (
+                f"kappa {kappa.value:.2f}{_format_figure_interval(kappa)} "
+                f"over {check.graded} passages of {check.file}"
+            )
             if kappa.value < LITTLE:
                 yield (
                     f"THE JUDGE AGREES WITH A PERSON NO BETTER THAN CHANCE: {measured}. Do not use these grades; "
@@ -151,10 +154,12 @@ def _compare_with_people(golden: Golden) -> Iterator[str]:
                 yield f"The judge may agree with people no better than chance: {measured}. Check more passages."
 
 
-def _repeat_warnings(golden: Golden) -> Iterator[str]:
+def _repeat_warnings(golden: GoldenRecord) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
-    if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_at_chance(kappa):
-        twice = f"graded twice, kappa {kappa.value:.2f}{_interval_words(kappa)} over {kappa.n} passages"
+    if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_kappa_at_chance(kappa):
+        twice = (
+            f"graded twice, kappa {kappa.value:.2f}{_format_figure_interval(kappa)} over {kappa.n} passages"
+        )
         if kappa.value < LITTLE:
             yield (
                 f"The judge barely agrees with itself: {twice}. Its grades are close to random; use another judge."
@@ -163,19 +168,19 @@ def _repeat_warnings(golden: Golden) -> Iterator[str]:
             yield f"The judge may barely agree with itself: {twice}. Have more graded twice (--repeat)."
 
 
-def _compare_with_search(golden: Golden) -> Iterator[str]:
+def _warn_by_search(golden: GoldenRecord) -> Iterator[str]:
     share = golden.rank_agreement
     if share is None or share.value is None:
         return
     if share.value <= CHANCE or (share.low is not None and share.low <= CHANCE):
         yield (
             "The grades do not agree with the search, which ranked the passage with the higher grade higher in "
-            f"{100 * share.value:.0f}% of pairs{_interval_words(share, 100)}, at random in 50%. Either the judge or "
-            "the search is at chance: grade some passages yourself (`embassay rag check sample`)."
+            f"{100 * share.value:.0f}% of pairs{_format_figure_interval(share, 100)}, at random in 50%. Either the "
+            "judge or the search is at chance: grade some passages yourself (`embassay rag check sample`)."
         )
 
 
-def _note_generous_grades(golden: Golden) -> Iterator[str]:
+def _note_generous_grades(golden: GoldenRecord) -> Iterator[str]:
     share = golden.labels.get("grade4plus5_pool_prevalence_median_percent")
     if share is not None and share > MOST:
         yield (
@@ -184,12 +189,12 @@ def _note_generous_grades(golden: Golden) -> Iterator[str]:
         )
 
 
-def _is_at_chance(kappa: Estimate) -> bool:
+def _is_kappa_at_chance(kappa: Estimate) -> bool:
     value = kappa.value or 0.0
     return value < LITTLE or (kappa.low is not None and kappa.low <= 0)
 
 
-def _interval_words(figure: Estimate, scale: int = 1) -> str:
+def _format_figure_interval(figure: Estimate, scale: int = 1) -> str:
     if figure.low is None:
         return ""
     (low, high), digits = figure.ends, 0 if scale > 1 else 2

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from embassay.errors import Unanswered, UsageError, Why
+from embassay.errors import UnansweredPrompt, UsageError, Why
 from embassay.registry import Registry
 from embassay.spec import QUERY
 
@@ -21,11 +21,11 @@ __all__ = [
     "GradeVerdict",
     "Judge",
     "NoVerdict",
-    "Ordering",
     "Passage",
+    "PassageOrdering",
     "Question",
     "describe_judge",
-    "is_remote",
+    "is_language_model_spec",
     "open_judge",
 ]
 
@@ -34,18 +34,18 @@ JUDGES: Registry[Judge] = Registry("judge", makes=[["grade", "order"]])
 
 JUDGES.add(
     "llm",
-    "embassay.protocols.rag.judges.chat:open_llm",
+    "embassay.protocols.rag.judges.chat:open_llm_judge",
     "a language model: llm:ollama:gemma3:27b, or ollama:gemma3:27b for short",
     needs="embassay[llm]",
 )
 JUDGES.add(
     "recorded",
-    "embassay.protocols.rag.judges.simulation:open_recorded",
+    "embassay.protocols.rag.judges.simulation:open_recorded_judge",
     "grades and orders from a file: recorded:FILE",
 )
 JUDGES.add(
     "simulated",
-    "embassay.protocols.rag.judges.simulation:open_simulated",
+    "embassay.protocols.rag.judges.simulation:open_simulated_judge",
     "known judgements with adjustable noise: simulated:QRELS?order_noise=0.5",
 )
 
@@ -73,10 +73,10 @@ def open_judge(
     from embassay.systems.chat import CHAT_MODELS
 
     if spec.name not in CHAT_MODELS:
-        raise _unknown_judge(spec.name, text)
-    from embassay.protocols.rag.judges.chat import open_llm
+        raise _make_unknown_judge_error(spec.name, text)
+    from embassay.protocols.rag.judges.chat import open_llm_judge
 
-    return open_llm(text, **context)
+    return open_llm_judge(text, **context)
 
 
 def describe_judge(judge: Judge) -> Mapping[str, Any]:
@@ -85,21 +85,21 @@ def describe_judge(judge: Judge) -> Mapping[str, Any]:
     return {"model": judge.name, "temperature": None, "top_p": None, **(told() if told else {})}
 
 
-def is_remote(text: str) -> bool:
+def is_language_model_spec(text: str) -> bool:
     """Whether this spec names a language model, whose calls cost time and money."""
     name = QUERY.parse(text).name
     return name == "llm" or name not in JUDGES
 
 
-def _unknown_judge(name: str, text: str) -> UsageError:
+def _make_unknown_judge_error(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
-    from embassay.systems.models import advise_chat_name
+    from embassay.systems.models import suggest_chat_name
 
     known = [*(judge.name for judge in JUDGES), *(model.name for model in CHAT_MODELS)]
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     return UsageError(
         f"There is no judge called {name!r}.",
-        mend=advise_chat_name(text)
+        mend=suggest_chat_name(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
         + f"Use {', '.join(known)}; `embassay list judges` and `embassay list llms` describe them.",
     )
@@ -131,7 +131,7 @@ class GradeVerdict:
 
 
 @dataclass(frozen=True)
-class Ordering:
+class PassageOrdering:
     """The positions of the passages that were shown, best first: a permutation of range(n).
 
     Where a repair was allowed, the last `missing` of them are those that the answer left out, as they were shown, and
@@ -145,7 +145,7 @@ class Ordering:
     unknown: int = 0
 
 
-class NoVerdict(Unanswered):
+class NoVerdict(UnansweredPrompt):
     """No attempt brought an answer that is one; `rejected` says what was wrong with each, in words whose part before
     the colon is the kind of the fault."""
 
@@ -169,7 +169,8 @@ def make_unreadable_error(name: str, rejected: Sequence[str], why: Why = "empty"
 class Judge(Protocol):
     """Judges passages for a question. Equal calls have equal answers; `draw` tells repeats of one call apart.
 
-    Both methods raise `Unanswered` when no attempt (6 by default) brought an answer that is one, another ModelError
+    Both methods raise `UnansweredPrompt` when no attempt (6 by default) brought an answer that is one,
+    another ModelError
     when the judge cannot be had, BudgetExceeded at the limit of cost. What is bought is kept.
     """
 
@@ -189,7 +190,7 @@ class Judge(Protocol):
 
     async def order(
         self, question: Question, passages: Sequence[Passage], *, draw: int = 0, repair: bool = False
-    ) -> Ordering:
+    ) -> PassageOrdering:
         """The passages, shown in this order, best first. With `repair` an answer that leaves passages out or names
         others is mended (spec rag 4.2, single-shot) in place of asking again."""
         ...

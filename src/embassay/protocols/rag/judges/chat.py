@@ -13,16 +13,28 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from embassay.contracts import ChatModel, Message, Sampling
-from embassay.data.rows import cut_line
-from embassay.errors import TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt, fence_text, make_letter_labels, mark_of, read_prompt
-from embassay.protocols.rag.judges import GradeVerdict, Ordering, Passage, Question, make_unreadable_error
-from embassay.randomness import random_bytes
-from embassay.runs.store import AnswerCache, CachedChat, ChatCounts, StoredQuestion
+from embassay.contracts import ChatModel, Message, SamplingSettings
+from embassay.data.rows import truncate_to_one_line
+from embassay.errors import TextRefused, UnansweredPrompt, UsageError, Why
+from embassay.protocols.kernel.inputs import (
+    Prompt,
+    compute_fence_mark,
+    fence_text,
+    make_letter_labels,
+    read_prompt,
+)
+from embassay.protocols.rag.judges import (
+    GradeVerdict,
+    Passage,
+    PassageOrdering,
+    Question,
+    make_unreadable_error,
+)
+from embassay.randomness import draw_random_bytes
+from embassay.runs.store import AnswerCache, CachedChat, ChatCounts, ChatQuestion
 from embassay.spec import Value
-from embassay.systems.chat import fit_context, open_chat_as
-from embassay.systems.chat.answers import without_fence
+from embassay.systems.chat import fit_context, open_chat_with_options
+from embassay.systems.chat.answers import strip_code_fence
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "2"
@@ -35,25 +47,25 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @cache
-def judge_prompt(kind: Kind) -> Prompt:
+def load_judge_prompt(kind: Kind) -> Prompt:
     """The instructions for grading one passage, or for ordering several."""
     return Prompt(kind, VERSION, read_prompt("embassay.protocols.rag.judges", kind))
 
 
-def grade_messages(question: Question, passage: Passage) -> list[Message]:
+def build_grading_messages(question: Question, passage: Passage) -> list[Message]:
     """What is sent for one grade: the instructions, then the question and the passage between marked lines."""
-    mark = mark_of([question.text, passage.text])
+    mark = compute_fence_mark([question.text, passage.text])
     shown = [fence_text("question", mark, question.text), fence_text("passage", mark, passage.text)]
-    return [Message("system", judge_prompt("grade").text), Message("user", "\n\n".join(shown))]
+    return [Message("system", load_judge_prompt("grade").text), Message("user", "\n\n".join(shown))]
 
 
-def order_messages(question: Question, passages: Sequence[Passage]) -> list[Message]:
+def build_ordering_messages(question: Question, passages: Sequence[Passage]) -> list[Message]:
     """What is sent for one order: the instructions, then the question and the passages, labelled as they come."""
-    mark = mark_of([question.text, *(passage.text for passage in passages)])
+    mark = compute_fence_mark([question.text, *(passage.text for passage in passages)])
     shown = [fence_text("question", mark, question.text)]
     for label, passage in zip(make_letter_labels(len(passages)), passages, strict=True):
         shown.append(fence_text(f"passage {label}", mark, passage.text))
-    return [Message("system", judge_prompt("order").text), Message("user", "\n\n".join(shown))]
+    return [Message("system", load_judge_prompt("order").text), Message("user", "\n\n".join(shown))]
 
 
 GRADE_KEY = "grade"
@@ -67,7 +79,7 @@ class MalformedJudgement(ValueError):
     """An answer that is none: `kind` of fault, and what was found, as `kind: found`."""
 
     def __init__(self, kind: str, found: str = "") -> None:
-        super().__init__(f"{kind}: {cut_line(found)}" if found else kind)
+        super().__init__(f"{kind}: {truncate_to_one_line(found)}" if found else kind)
         self.kind = kind
 
 
@@ -81,33 +93,33 @@ class CompletedOrder:
     unknown: int = 0
 
 
-def grade_of(text: str) -> int:
+def parse_grade_answer(text: str) -> int:
     """The grade that an answer consists of.
 
-    >>> grade_of('{"grade": 4}'), grade_of('It says so: {"grade": 5}.')
+    >>> parse_grade_answer('{"grade": 4}'), parse_grade_answer('It says so: {"grade": 5}.')
     (4, 5)
     """
-    value = _only_value(text, GRADE_KEY)
+    value = _parse_single_key_value(text, GRADE_KEY)
     if isinstance(value, bool):
-        raise MalformedJudgement("truth value", _show_json(value))
+        raise MalformedJudgement("truth value", _shorten_json(value))
     if isinstance(value, list) and not isinstance(value, _KeyValues):
-        raise MalformedJudgement("several grades", _show_json(value))
+        raise MalformedJudgement("several grades", _shorten_json(value))
     if isinstance(value, str):
-        raise MalformedJudgement("text instead of a grade", _show_json(value))
+        raise MalformedJudgement("text instead of a grade", _shorten_json(value))
     if not isinstance(value, int):
-        raise MalformedJudgement("not a whole number", _show_json(value))
+        raise MalformedJudgement("not a whole number", _shorten_json(value))
     if not LOWEST <= value <= HIGHEST:
         raise MalformedJudgement("out of range", str(value))
     return value
 
 
-def order_of(text: str, labels: Sequence[str]) -> tuple[int, ...]:
+def parse_order_answer(text: str, labels: Sequence[str]) -> tuple[int, ...]:
     """The positions of `labels`, best first, in an answer that names each of them once.
 
-    >>> order_of('{"order": ["B", "A"]}', ["A", "B"])
+    >>> parse_order_answer('{"order": ["B", "A"]}', ["A", "B"])
     (1, 0)
     """
-    named = _read_labels(text)
+    named = _parse_order_labels(text)
     places = {label: place for place, label in enumerate(labels)}
     if unknown := [label for label in named if label not in places]:
         raise MalformedJudgement("unknown label", str(unknown[0]))
@@ -127,14 +139,14 @@ def _first_repeated(names: Sequence[str]) -> str | None:
     return None
 
 
-def complete_order(text: str, labels: Sequence[str]) -> CompletedOrder:
+def complete_partial_order(text: str, labels: Sequence[str]) -> CompletedOrder:
     """The order in an answer, what is left out put at its end as it was shown and what is unknown dropped;
     MalformedJudgement for an answer that names none of the labels.
 
-    >>> complete_order('{"order": ["C", "X"]}', ["A", "B", "C"])
+    >>> complete_partial_order('{"order": ["C", "X"]}', ["A", "B", "C"])
     CompletedOrder(order=(2, 0, 1), missing=2, unknown=1)
     """
-    named = _read_labels(text)
+    named = _parse_order_labels(text)
     places = {label: place for place, label in enumerate(labels)}
     named_places = list(dict.fromkeys(places[label] for label in named if label in places))
     if not named_places:
@@ -143,14 +155,14 @@ def complete_order(text: str, labels: Sequence[str]) -> CompletedOrder:
     return CompletedOrder((*named_places, *left_out), len(left_out), len(named) - len(named_places))
 
 
-def _read_labels(text: str) -> list[str]:
-    value = _only_value(text, ORDER_KEY)
+def _parse_order_labels(text: str) -> list[str]:
+    value = _parse_single_key_value(text, ORDER_KEY)
     if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
-        raise MalformedJudgement("not a list of labels", _show_json(value))
+        raise MalformedJudgement("not a list of labels", _shorten_json(value))
     return value
 
 
-def _only_value(text: str, key: str) -> Any:
+def _parse_single_key_value(text: str, key: str) -> Any:
     """The value of the object's only key."""
     pairs = _parse_object(text)
     values = [value for name, value in pairs if name == key]
@@ -158,7 +170,7 @@ def _only_value(text: str, key: str) -> Any:
         raise MalformedJudgement(f"no {key}", ", ".join(name for name, _ in pairs) or "an empty object")
     if len(values) > 1:
         raise MalformedJudgement(
-            "several grades" if key == GRADE_KEY else "several orders", _show_json(values)
+            "several grades" if key == GRADE_KEY else "several orders", _shorten_json(values)
         )
     if len(pairs) > 1:
         others = [name for name, _ in pairs if name != key]
@@ -168,7 +180,7 @@ def _only_value(text: str, key: str) -> Any:
 
 def _parse_object(text: str) -> list[tuple[str, Any]]:
     """The names and values of the one JSON object in an answer, repeated names too."""
-    text = without_fence(text)
+    text = strip_code_fence(text)
     if not text:
         raise MalformedJudgement("empty")
     try:
@@ -226,7 +238,7 @@ def _explain_missing_json(text: str) -> str:
     return "text around the JSON"
 
 
-def _show_json(value: Any) -> str:
+def _shorten_json(value: Any) -> str:
     try:
         return json.dumps(value)
     except RecursionError:
@@ -275,7 +287,7 @@ class ChatJudge:
     ) -> None:
         self._chat, self.options, self._seed, self._sleep = chat, options, seed, sleep
         self.name = name or chat.name
-        identities = " ".join(judge_prompt(kind).identity for kind in KINDS)
+        identities = " ".join(load_judge_prompt(kind).identity for kind in KINDS)
         self.identity = (
             f"judge/2:{chat.identity} {identities} temperature={options.temperature:g} top_p={options.top_p:g} "
             f"answers={options.answers} seed={seed}"
@@ -300,7 +312,7 @@ class ChatJudge:
             "top_p": self.options.top_p,
             "answers": self.options.answers,
             "attempts": self.options.attempts,
-            "prompts": {kind: judge_prompt(kind).identity for kind in KINDS},
+            "prompts": {kind: load_judge_prompt(kind).identity for kind in KINDS},
             "left_out": list(getattr(self._chat.model, "left_out", ())),
         }
 
@@ -310,34 +322,38 @@ class ChatJudge:
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """See `Judge.grade`."""
-        call = _JudgementCall(grade_messages(question, passage), GRADE, draw, (question.id, passage.id))
-        grade, rejected = await self._answered(call, grade_of)
+        call = _JudgementCall(
+            build_grading_messages(question, passage), GRADE, draw, (question.id, passage.id)
+        )
+        grade, rejected = await self._ask_until_readable(call, parse_grade_answer)
         return GradeVerdict(grade, len(rejected) + 1, rejected)
 
     async def order(
         self, question: Question, passages: Sequence[Passage], *, draw: int = 0, repair: bool = False
-    ) -> Ordering:
+    ) -> PassageOrdering:
         """See `Judge.order`."""
         names = make_letter_labels(len(passages))
         about = (question.id, *(passage.id for passage in passages))
-        call = _JudgementCall(order_messages(question, passages), ORDER, draw, about)
-        read = partial(complete_order if repair else _read_whole_order, labels=names)
-        mended, rejected = await self._answered(call, read)
-        return Ordering(mended.order, len(rejected) + 1, rejected, mended.missing, mended.unknown)
+        call = _JudgementCall(build_ordering_messages(question, passages), ORDER, draw, about)
+        read = partial(complete_partial_order if repair else _parse_complete_order, labels=names)
+        mended, rejected = await self._ask_until_readable(call, read)
+        return PassageOrdering(mended.order, len(rejected) + 1, rejected, mended.missing, mended.unknown)
 
-    async def _answered(self, call: _JudgementCall, read: Callable[[str], T]) -> tuple[T, tuple[str, ...]]:
+    async def _ask_until_readable(
+        self, call: _JudgementCall, read: Callable[[str], T]
+    ) -> tuple[T, tuple[str, ...]]:
         """What the first answer says that can be read, and what was wrong with those before it."""
         rejected: list[str] = []
         why: Why = "empty"
         for attempt in range(self.options.attempts):
-            asked = self._question_of(call, attempt)
+            asked = self._make_stored_question(call, attempt)
             if attempt and not self._chat.is_cached(asked):
-                await self._sleep(self._wait(call, attempt - 1))
+                await self._sleep(self._draw_wait_seconds(call, attempt - 1))
             try:
-                return read(await self._complete(asked)), tuple(rejected)
+                return read(await self._complete_chat(asked)), tuple(rejected)
             except MalformedJudgement as error:
                 rejected.append(str(error))
-            except Unanswered as error:
+            except UnansweredPrompt as error:
                 why = error.why
                 rejected.append(f"{error.why}: {error.message}")
             except TextRefused as error:
@@ -347,26 +363,26 @@ class ChatJudge:
                 rejected.append(f"does not match the schema: {error.message}")
         raise make_unreadable_error(self.name, rejected, why)
 
-    async def _complete(self, asked: StoredQuestion) -> str:
+    async def _complete_chat(self, asked: ChatQuestion) -> str:
         answer = await self._chat.complete(
             asked.messages, sampling=asked.sampling, schema=asked.schema, attempt=asked.attempt
         )
         self._models.add(answer.model)
         return answer.text
 
-    def _question_of(self, call: _JudgementCall, attempt: int) -> StoredQuestion:
+    def _make_stored_question(self, call: _JudgementCall, attempt: int) -> ChatQuestion:
         number = call.draw * _DRAWS + attempt
         # A seed of its own for every passage: with one for all, the grades of a draw would move together.
-        drawn = random_bytes(4, self._seed, "judge", *call.about, str(call.draw), str(attempt))
+        drawn = draw_random_bytes(4, self._seed, "judge", *call.about, str(call.draw), str(attempt))
         seed = int.from_bytes(drawn) >> 1  # 31 bits, which is what servers take
-        sampling = Sampling(self.options.temperature, self.options.top_p, seed)
-        return StoredQuestion(
+        sampling = SamplingSettings(self.options.temperature, self.options.top_p, seed)
+        return ChatQuestion(
             call.messages, sampling, call.schema if self.options.answers == "schema" else None, number
         )
 
-    def _wait(self, call: _JudgementCall, attempt: int) -> float:
+    def _draw_wait_seconds(self, call: _JudgementCall, attempt: int) -> float:
         """Seconds after an attempt that brought no answer: min(8, 0.5 x 2^attempt + U(0, 0.25))."""
-        drawn = random_bytes(4, self._seed, "judge wait", *call.about, str(call.draw), str(attempt))
+        drawn = draw_random_bytes(4, self._seed, "judge wait", *call.about, str(call.draw), str(attempt))
         return min(8.0, 0.5 * 2.0**attempt + 0.25 * int.from_bytes(drawn) / 2**32)
 
 
@@ -381,8 +397,8 @@ class _JudgementCall:
     about: tuple[str, ...]
 
 
-def _read_whole_order(text: str, labels: Sequence[str]) -> CompletedOrder:
-    return CompletedOrder(order_of(text, labels))
+def _parse_complete_order(text: str, labels: Sequence[str]) -> CompletedOrder:
+    return CompletedOrder(parse_order_answer(text, labels))
 
 
 # Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
@@ -411,7 +427,7 @@ _LONGEST = 48_000
 _ANSWER = 1_024
 
 
-def open_llm(
+def open_llm_judge(
     target: str,
     *,
     ledger: Ledger | None = None,
@@ -424,15 +440,15 @@ def open_llm(
     the others belong to the model."""
     if not target:
         raise UsageError("The judge 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
-    chat, options, name = open_chat_as(target, ChatOptions, parameters, ledger=ledger)
-    chat = suit_judge(chat, longest or _LONGEST)
+    chat, options, name = open_chat_with_options(target, ChatOptions, parameters, ledger=ledger)
+    chat = adapt_chat_for_judging(chat, longest or _LONGEST)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
     return ChatJudge(CachedChat(chat, answers), options, seed=seed, name=name)
 
 
-def suit_judge(chat: ChatModel, longest: int) -> ChatModel:
+def adapt_chat_for_judging(chat: ChatModel, longest: int) -> ChatModel:
     """The model as a judge wants it where it can be set and the user did not: without thinking, and reading questions
     with passages of so many UTF-8 bytes whole."""
-    instructions = max(len(judge_prompt(kind).text.encode()) for kind in KINDS)
+    instructions = max(len(load_judge_prompt(kind).text.encode()) for kind in KINDS)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
     return fit_context(chat, (instructions + longest) // 2 + _ANSWER)

@@ -19,15 +19,15 @@ import numpy as np
 
 from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import grade_map
-from embassay.data.rows import Row, make_cell_error, number_of, read_key, show_value
+from embassay.data.rows import Row, format_value_for_error, make_cell_error, read_number, read_row_id
 from embassay.data.tables import JsonLines
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import make_letter_labels
 from embassay.protocols.rag.judges import (
     GradeVerdict,
     NoVerdict,
-    Ordering,
     Passage,
+    PassageOrdering,
     Question,
     chat,
     make_unreadable_error,
@@ -42,7 +42,7 @@ Pair = tuple[str, str]
 
 
 @dataclass
-class Recording:
+class RecordedJudgements:
     """What a file says, by number of the draw: `grades` of (query, document); `scores`, higher first, from which orders
     follow; `orders` of the documents that were shown together, best first."""
 
@@ -51,7 +51,7 @@ class Recording:
     orders: dict[tuple[int, str, frozenset[str]], tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def repeats(self) -> bool:
+    def has_repeats(self) -> bool:
         """Whether anything was recorded more than once."""
         return any(key[0] > 0 for part in (self.grades, self.scores, self.orders) for key in part)
 
@@ -65,7 +65,7 @@ class RecordedJudge:
 
     def __init__(
         self,
-        recording: Recording,
+        recording: RecordedJudgements,
         *,
         unjudged: int | None = None,
         orders: Literal["recorded", "grades"] = "recorded",
@@ -74,10 +74,10 @@ class RecordedJudge:
         if unjudged is not None and not 1 <= unjudged <= 5:
             raise UsageError(f"unjudged is {unjudged}.", mend="Give a grade from 1 to 5, or leave it out.")
         self._said, self._unjudged, self._by_grade = recording, unjudged, orders == "grades"
-        self.repeats = recording.repeats
+        self.repeats = recording.has_repeats
         self.name = name
         parts = [
-            sorted(map(_plain_item, part.items()))
+            sorted(map(_plain_sort_key, part.items()))
             for part in (recording.grades, recording.scores, recording.orders)
         ]
         self.identity = f"recorded/1:{digest_json(parts)}:unjudged={unjudged}:orders={orders}"
@@ -88,7 +88,7 @@ class RecordedJudge:
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """See `Judge.grade`."""
-        return GradeVerdict(self._grade(question, passage, draw))
+        return GradeVerdict(self._find_recorded_grade(question, passage, draw))
 
     async def order(
         self,
@@ -97,46 +97,52 @@ class RecordedJudge:
         *,
         draw: int = 0,
         repair: bool = False,  # noqa: ARG002 - what it answers is whole
-    ) -> Ordering:
+    ) -> PassageOrdering:
         """See `Judge.order`: the recorded order of just these passages, else that of their scores."""
         key = question.id, frozenset(passage.id for passage in passages)
-        for number in _draw_numbers(draw):
+        for number in _list_draw_numbers(draw):
             if order := self._said.orders.get((number, *key)):
                 places = {passage.id: place for place, passage in enumerate(passages)}
-                return Ordering(tuple(places[doc] for doc in order))
-        value = self._value(question, draw, {passage.id for passage in passages})
+                return PassageOrdering(tuple(places[doc] for doc in order))
+        value = self._find_order_key(question, draw, {passage.id for passage in passages})
         if value is None:
-            raise _unrecorded_verdict(self.name, "order", question, passages)
+            raise _make_unrecorded_error(self.name, "order", question, passages)
         values = [value(passage) for passage in passages]
-        return Ordering(tuple(sorted(range(len(passages)), key=lambda place: -values[place])))
+        return PassageOrdering(tuple(sorted(range(len(passages)), key=lambda place: -values[place])))
 
-    def _value(self, question: Question, draw: int, ids: set[str]) -> Callable[[Passage], float] | None:
+    def _find_order_key(
+        self, question: Question, draw: int, ids: set[str]
+    ) -> Callable[[Passage], float] | None:
         """What these passages are ordered by; None where the recording does not say."""
-        for number in _draw_numbers(draw):
+        for number in _list_draw_numbers(draw):
             if all((number, (question.id, doc)) in self._said.scores for doc in ids):
                 return lambda passage: self._said.scores[number, (question.id, passage.id)]
-        return (lambda passage: float(self._grade(question, passage, draw))) if self._by_grade else None
+        return (
+            (lambda passage: float(self._find_recorded_grade(question, passage, draw)))
+            if self._by_grade
+            else None
+        )
 
-    def _grade(self, question: Question, passage: Passage, draw: int) -> int:
-        for number in _draw_numbers(draw):
+    def _find_recorded_grade(self, question: Question, passage: Passage, draw: int) -> int:
+        for number in _list_draw_numbers(draw):
             grade = self._said.grades.get((number, (question.id, passage.id)))
             if grade is not None:
                 return grade
         if self._unjudged is None:
-            raise _unrecorded_verdict(self.name, "grade", question, [passage])
+            raise _make_unrecorded_error(self.name, "grade", question, [passage])
         return self._unjudged
 
 
-def _draw_numbers(draw: int) -> Iterator[int]:
+def _list_draw_numbers(draw: int) -> Iterator[int]:
     """Where an answer is looked for: draws of a whole repeat are numbered by thousands, see `golden.refinement`."""
     yield from dict.fromkeys((draw, draw // 1000, 0))
 
 
-def open_recorded(
+def open_recorded_judge(
     target: str, *, unjudged: int | None = None, orders: Literal["recorded", "grades"] = "recorded"
 ) -> RecordedJudge:
-    """`recorded:FILE`, see `read_recording` and `RecordedJudge`; `recorded:sample` is what comes with the package for
-    12 questions of the sample, those of `--limit 12`."""
+    """`recorded:FILE`, see `read_recorded_judgements` and `RecordedJudge`; `recorded:sample` is what comes with the
+    package for 12 questions of the sample, those of `--limit 12`."""
     if not target:
         raise UsageError("The judge 'recorded' needs a file.", mend="Write recorded:FILE.jsonl.")
     path = (
@@ -147,38 +153,40 @@ def open_recorded(
     params = {"unjudged": unjudged, "orders": orders}
     named = {key: value for key, value in params.items() if value not in (None, "recorded")}
     name = QUERY.format(Spec("recorded", target, named))
-    return RecordedJudge(read_recording(path), unjudged=unjudged, orders=orders, name=name)
+    return RecordedJudge(read_recorded_judgements(path), unjudged=unjudged, orders=orders, name=name)
 
 
-def read_recording(path: Path) -> Recording:
+def read_recorded_judgements(path: Path) -> RecordedJudgements:
     """The answers in a JSON Lines file. A line is a grade, `{"query_id", "doc_id", "grade"}`, with `score` (higher
     first) or `place` (1 = best) where orders are to follow from it; or `{"query_id", "order": [doc_id, ...]}`, best
     first. `draw` (0 by default) numbers repeats.
 
     DataError with file and line for anything else, and for two answers to one question.
     """
-    recording = Recording()
+    recording = RecordedJudgements()
     for row in JsonLines(path).rows(_COLUMNS):
-        query, draw = read_key(row, "query_id"), _read_whole(row, "draw", 0)
+        query, draw = read_row_id(row, "query_id"), _parse_whole_number(row, "draw", 0)
         if row.cells.get("order") is not None:
-            order = _read_order(row)
-            _put_answer(recording.orders, (draw, query, frozenset(order)), order, row)
+            order = _parse_recorded_order(row)
+            _add_recorded_answer(recording.orders, (draw, query, frozenset(order)), order, row)
             continue
-        key = draw, (query, read_key(row, "doc_id"))
-        grade, score = number_of(row, "grade"), number_of(row, "score")
-        place = number_of(row, "place")
+        key = draw, (query, read_row_id(row, "doc_id"))
+        grade, score = read_number(row, "grade"), read_number(row, "score")
+        place = read_number(row, "place")
         if grade is not None:
             if grade not in (1, 2, 3, 4, 5) or isinstance(row.cells["grade"], bool):
                 raise make_cell_error(row, "grade", "a whole number from 1 to 5")
-            _put_answer(recording.grades, key, int(grade), row)
+            _add_recorded_answer(recording.grades, key, int(grade), row)
         if score is not None or place is not None:
-            _put_answer(recording.scores, key, score if score is not None else -float(place or 0), row)
+            _add_recorded_answer(
+                recording.scores, key, score if score is not None else -float(place or 0), row
+            )
         if grade is None and score is None and place is None:
             raise make_cell_error(row, "grade", "a grade, a score, a place or an order")
     return recording
 
 
-def _read_order(row: Row) -> tuple[str, ...]:
+def _parse_recorded_order(row: Row) -> tuple[str, ...]:
     order = row.cells["order"]
     if not isinstance(order, list) or not order or not all(isinstance(doc, str | int) for doc in order):
         raise make_cell_error(row, "order", "a list of document ids, best first")
@@ -188,8 +196,8 @@ def _read_order(row: Row) -> tuple[str, ...]:
     return ids
 
 
-def _read_whole(row: Row, column: str, default: int) -> int:
-    value = number_of(row, column)
+def _parse_whole_number(row: Row, column: str, default: int) -> int:
+    value = read_number(row, column)
     if value is None:
         return default
     if value < 0 or value != int(value):
@@ -197,23 +205,25 @@ def _read_whole(row: Row, column: str, default: int) -> int:
     return int(value)
 
 
-def _put_answer(answers: dict[Any, Any], key: Any, value: Any, row: Row) -> None:
+def _add_recorded_answer(answers: dict[Any, Any], key: Any, value: Any, row: Row) -> None:
     if answers.setdefault(key, value) != value:
         raise DataError(
             "the same question has two different answers", path=row.path, line=row.line,
-            expected=show_value(answers[key]), found=show_value(value),
+            expected=format_value_for_error(answers[key]), found=format_value_for_error(value),
             mend="Keep one answer, or number repeats with draw."
         )  # fmt: skip
 
 
-def _unrecorded_verdict(name: str, what: str, question: Question, passages: Sequence[Passage]) -> NoVerdict:
+def _make_unrecorded_error(
+    name: str, what: str, question: Question, passages: Sequence[Passage]
+) -> NoVerdict:
     ids = ", ".join(passage.id for passage in passages[:5]) + (", ..." if len(passages) > 5 else "")
     return NoVerdict(
         f"{name} has no {what} of {ids} for the question {question.id}.", ["not recorded"], "empty"
     )
 
 
-def _plain_item(item: tuple[Any, Any]) -> str:
+def _plain_sort_key(item: tuple[Any, Any]) -> str:
     key, value = item
     return json.dumps([[sorted(part) if isinstance(part, frozenset) else part for part in key], value])
 
@@ -224,7 +234,7 @@ _CODE = "code"
 """How some collections call the column of the judgements; looked for where no column is named and none is usual."""
 
 
-def read_known(path: Path, grades: str = "identity", column: str = "") -> Grades:
+def read_known_grades(path: Path, grades: str = "identity", column: str = "") -> Grades:
     """The grades in a file of judgements, or in the qrels of a folder (see `read_qrels`), through a grade map (spec rag
     1.1; `grades` as in `--grades`); `column` is the one they stand in. Rows whose value the map drops are left out.
 
@@ -235,14 +245,14 @@ def read_known(path: Path, grades: str = "identity", column: str = "") -> Grades
     judged: dict[str, dict[str, int]] = {}
     for row, (query, doc, value) in enumerate(entries.frame.iter_rows()):
         if value not in values:
-            raise entries.fault(
+            raise entries.make_entry_error(
                 row, "the judgement is not in the grade map",
                 expected=", ".join(f"{level:g}" for level in values), found=f"{value:g}",
                 mend="Name a fitting map with grades=, or write one as value=grade,..."
             )  # fmt: skip
         grade = values[value]
         if grade is not None and judged.setdefault(query, {}).setdefault(doc, grade) != grade:
-            raise entries.fault(
+            raise entries.make_entry_error(
                 row, f"query {query!r} and document {doc!r} have two different judgements",
                 expected=f"grade {judged[query][doc]}, as before", found=f"grade {grade}",
                 mend="Keep one judgement of each query and document."
@@ -336,25 +346,27 @@ class SimulatedJudge:
         return {"model": self.name, "temperature": None, "top_p": None, "attempts": self._attempts,
                 "noise": asdict(self._noise)}  # fmt: skip
 
-    def true_grade(self, question: Question, passage: Passage) -> int:
+    def find_true_grade(self, question: Question, passage: Passage) -> int:
         """The grade that is known of a passage."""
         grades = self._grades.get(question.id, {})
         grade = grades.get(passage.id)
         return grade if grade is not None else grades.get(passage.id.rpartition("#")[0], self._unjudged)
 
-    def utility(self, question: Question, passage: Passage) -> float:
+    def compute_true_utility(self, question: Question, passage: Passage) -> float:
         """How useful the passage really is, in grades, without noise."""
         drawn = make_generator(self._seed, "utility", question.id, passage.id).random()
-        return self.true_grade(question, passage) + self._noise.jitter * (drawn - 0.5)
+        return self.find_true_grade(question, passage) + self._noise.jitter * (drawn - 0.5)
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """See `Judge.grade`."""
         about = ("grade", question.id, passage.id)
-        rejected = await self._tries(about, draw, chat.grade_of, MALFORMED_GRADES)
+        rejected = await self._simulate_failed_attempts(
+            about, draw, chat.parse_grade_answer, MALFORMED_GRADES
+        )
         rng = make_generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
             return GradeVerdict(int(rng.integers(1, 6)), len(rejected) + 1, rejected)
-        noisy = self.utility(question, passage) + self._noise.grade_noise * rng.standard_normal()
+        noisy = self.compute_true_utility(question, passage) + self._noise.grade_noise * rng.standard_normal()
         return GradeVerdict(int(np.clip(np.rint(noisy), 1, 5)), len(rejected) + 1, rejected)
 
     async def order(
@@ -364,28 +376,33 @@ class SimulatedJudge:
         *,
         draw: int = 0,
         repair: bool = False,  # noqa: ARG002 - what it answers is whole
-    ) -> Ordering:
+    ) -> PassageOrdering:
         """See `Judge.order`."""
         about = ("order", question.id, *(passage.id for passage in passages))
         names = make_letter_labels(len(passages))
-        rejected = await self._tries(
-            about, draw, lambda text: chat.order_of(text, names), make_malformed_orders(names)
+        rejected = await self._simulate_failed_attempts(
+            about,
+            draw,
+            lambda text: chat.parse_order_answer(text, names),
+            make_malformed_order_answers(names),
         )
         rng = make_generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
-            return Ordering(tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected)
-        noisy = np.array([self.utility(question, passage) for passage in passages])
-        noisy += self._noise.order_noise * self._draw_noise(rng, len(passages))
+            return PassageOrdering(
+                tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected
+            )
+        noisy = np.array([self.compute_true_utility(question, passage) for passage in passages])
+        noisy += self._noise.order_noise * self._draw_judge_noise(rng, len(passages))
         # What is shown first gains as much as what is shown last loses.
         noisy += self._noise.position * np.linspace(1, -1, len(passages))
         order = tuple(np.argsort(-noisy, kind="stable").tolist())
-        return Ordering(order, len(rejected) + 1, rejected)
+        return PassageOrdering(order, len(rejected) + 1, rejected)
 
-    def _draw_noise(self, rng: np.random.Generator, n: int) -> Any:
+    def _draw_judge_noise(self, rng: np.random.Generator, n: int) -> Any:
         """Noise of standard deviation 1, (n,)."""
         return rng.standard_normal(n) if self._noise.law == "gaussian" else rng.gumbel(size=n) / _GUMBEL_SD
 
-    async def _tries(
+    async def _simulate_failed_attempts(
         self, about: Sequence[str], draw: int, read: Callable[[str], T], malformed: Sequence[str]
     ) -> tuple[str, ...]:
         """What was wrong with the answers before the first good one. NoVerdict where there is none."""
@@ -407,7 +424,7 @@ class SimulatedJudge:
         return tuple(rejected)
 
 
-def make_malformed_orders(names: Sequence[str]) -> tuple[str, ...]:
+def make_malformed_order_answers(names: Sequence[str]) -> tuple[str, ...]:
     """Answers that are no order of these labels, each in a way of its own."""
     whole, first = list(names), list(names[:1])
     lists = (whole[1:], [*whole, *first], [*whole[1:], "?"], [*whole[1:], *whole[1:2]])
@@ -418,10 +435,10 @@ def make_malformed_orders(names: Sequence[str]) -> tuple[str, ...]:
         '{"order": ["A"',
         '{"best": "A"}',
     )
-    return (*(f'{{"order": {_json_list(listing)}}}' for listing in lists), *texts)
+    return (*(f'{{"order": {_format_json_list(listing)}}}' for listing in lists), *texts)
 
 
-def open_simulated(
+def open_simulated_judge(
     target: str,
     *,
     grades: str = "identity",
@@ -448,7 +465,7 @@ def open_simulated(
     }
     params = {key: value for key, value in arguments.items() if value != _DEFAULTS[key]}
     return SimulatedJudge(
-        read_known(Path(target), grades, column), noise, unjudged=unjudged, seed=seed, attempts=attempts,
+        read_known_grades(Path(target), grades, column), noise, unjudged=unjudged, seed=seed, attempts=attempts,
         latency=latency, name=QUERY.format(Spec("simulated", target, params))
     )  # fmt: skip
 
@@ -463,5 +480,5 @@ _DEFAULTS = {
 }
 
 
-def _json_list(names: Sequence[str]) -> str:
+def _format_json_list(names: Sequence[str]) -> str:
     return "[" + ", ".join(f'"{name}"' for name in names) + "]"

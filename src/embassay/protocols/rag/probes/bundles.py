@@ -13,18 +13,18 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from embassay.data.rows import make_missing_column_error, read_key
+from embassay.data.rows import make_missing_column_error, read_row_id
 from embassay.data.tables import open_table
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.options import Lang
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
 _GIVEN = re.compile(r"[^\s-]+")
 
 
 @dataclass(frozen=True)
-class Person:
+class AuthorName:
     """An author."""
 
     given: str
@@ -36,29 +36,29 @@ class Person:
         return f"{self.given} {self.family}"
 
     @property
-    def inverted(self) -> str:
+    def family_name_first(self) -> str:
         """Family name first.
 
-        >>> Person("Alice", "Dupont").inverted
+        >>> AuthorName("Alice", "Dupont").family_name_first
         'Dupont, Alice'
         """
         return f"{self.family}, {self.given}"
 
     @property
-    def with_initials(self) -> str:
+    def name_with_initials(self) -> str:
         """Given names as initials, hyphens kept.
 
-        >>> Person("Jean-Pierre", "Martin").with_initials
+        >>> AuthorName("Jean-Pierre", "Martin").name_with_initials
         'J.-P. Martin'
         """
         return f"{_GIVEN.sub(lambda match: f'{match[0][0]}.', self.given)} {self.family}"
 
 
-def change_case(name: str) -> str:
+def change_name_case(name: str) -> str:
     """The name in capitals, small letters or with capital initials, whichever its hash says; with straight apostrophes
     and a blank for every hyphen.
 
-    >>> change_case("Alice Dupont"), change_case("Jean-Pierre O’Neil")
+    >>> change_name_case("Alice Dupont"), change_name_case("Jean-Pierre O’Neil")
     ('ALICE DUPONT', "Jean Pierre O'Neil")
     """
     digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
@@ -77,18 +77,18 @@ def make_pseudonyms(names: list[str], seed: int) -> dict[str, str]:
     taken: set[str] = set()
     for name in dict.fromkeys(names):
         tries = chain([f"{seed}|{name}"], (f"{seed}|{name}|{number}" for number in count(1)))
-        identifiers[name] = next(key for key in map(_hash_identifier, tries) if key not in taken)
+        identifiers[name] = next(key for key in map(_hash_to_identifier, tries) if key not in taken)
         taken.add(identifiers[name])
     return identifiers
 
 
-def make_near_miss(name: str, distance: int) -> str:
+def misspell_name(name: str, distance: int) -> str:
     """The name with `distance` letters changed: a vowel into the next vowel, a consonant into the next consonant.
 
     The letters are spread over the name; their case is kept, their accents are dropped. The Levenshtein distance is
     `distance`. UsageError for a name of fewer letters.
 
-    >>> [make_near_miss("Alice Dupont", d) for d in (1, 2, 3)]
+    >>> [misspell_name("Alice Dupont", d) for d in (1, 2, 3)]
     ['Alice Fupont', 'Alide Duqont', 'Aloce Fupunt']
     """
     letters = [place for place, character in enumerate(name) if character.isalpha()]
@@ -104,7 +104,7 @@ def make_near_miss(name: str, distance: int) -> str:
     return "".join(written)
 
 
-def _hash_identifier(text: str) -> str:
+def _hash_to_identifier(text: str) -> str:
     return f"ID-{hashlib.sha256(text.encode()).hexdigest()[:6].upper()}"
 
 
@@ -141,7 +141,7 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class Bundle:
+class NameProbeBundle:
     """One query with its five passages, not yet written out.
 
     `impostors` sign C2a, C2b and C4; C3 and C4 are on the `other` topic. `query` is a form with {A} and {T}, `title`
@@ -151,8 +151,8 @@ class Bundle:
 
     index: int
     lang: Lang
-    author: Person
-    impostors: tuple[Person, Person, Person]
+    author: AuthorName
+    impostors: tuple[AuthorName, AuthorName, AuthorName]
     topic: str
     other: str
     query: str
@@ -160,13 +160,13 @@ class Bundle:
     body: str = ""
 
     @property
-    def signers(self) -> tuple[Person, ...]:
+    def passage_signers(self) -> tuple[AuthorName, ...]:
         """Who signs each of the five passages."""
         first, second, third = self.impostors
         return self.author, first, second, self.author, third
 
     @property
-    def topics(self) -> tuple[str, ...]:
+    def passage_topics(self) -> tuple[str, ...]:
         """What each of the five passages is on."""
         return self.topic, self.topic, self.topic, self.other, self.other
 
@@ -184,11 +184,11 @@ class BundleWording:
     passages: tuple[str, ...]
 
 
-Named = Callable[[Person], str]
+Named = Callable[[AuthorName], str]
 
 
-def make_texts(
-    bundle: Bundle,
+def write_bundle_texts(
+    bundle: NameProbeBundle,
     in_query: Named = lambda person: person.name,
     in_passage: Named | None = None,
     *,
@@ -196,15 +196,19 @@ def make_texts(
 ) -> BundleWording:
     """The texts of a bundle, its authors named by these functions (passages as the query where only that is given).
 
-    >>> from embassay.protocols.rag.probes.bundles import Person
-    >>> one = Bundle(0, "en", Person("Ann", "Hill"), (Person("B", "C"),) * 3, "tides", "ants", *EXAMPLE_FORMS)
-    >>> make_texts(one).query, make_texts(one).passages[0]
+    >>> from embassay.protocols.rag.probes.bundles import AuthorName
+    >>> one = NameProbeBundle(0, "en", AuthorName("Ann", "Hill"), (AuthorName("B", "C"),) * 3, "tides", "ants",
+    ... *EXAMPLE_FORMS)
+    >>> write_bundle_texts(one).query, write_bundle_texts(one).passages[0]
     ('Which works by Ann Hill on tides?', "Research paper: 'tides'. Author: Ann Hill.")
     """
     named = in_passage or in_query
     passages = []
-    for person, topic in zip(bundle.signers, bundle.topics, strict=True):
-        parts = [bundle.title.replace("{T}", topic), f"{bundle.label} {_end_sentence(named(person))}"]
+    for person, topic in zip(bundle.passage_signers, bundle.passage_topics, strict=True):
+        parts = [
+            bundle.title.replace("{T}", topic),
+            f"{bundle.label} {_end_sentence_with_name(named(person))}",
+        ]
         head = " ".join(reversed(parts) if author_first else parts)
         passages.append(f"{head} {bundle.body}" if bundle.body else head)
     return BundleWording(_fill_form(bundle.query, in_query(bundle.author), bundle.topic), tuple(passages))
@@ -218,7 +222,7 @@ class BundleMaterial:
     """What bundles are made of: authors and topics in a language. UsageError for too few of either."""
 
     lang: Lang
-    people: tuple[Person, ...]
+    people: tuple[AuthorName, ...]
     topics: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -230,11 +234,11 @@ class BundleMaterial:
             )
 
 
-def make_bundles(material: BundleMaterial, queries: int, *, seed: int) -> list[Bundle]:
+def make_bundles(material: BundleMaterial, queries: int, *, seed: int) -> list[NameProbeBundle]:
     """The bundles of one run: author and topic of a query are the same in every run; impostors, the other topic and
     the forms are drawn anew from `seed`, for each query from a stream of its own.
 
-    >>> people = tuple(Person("A", name) for name in ("B", "C", "D", "E"))
+    >>> people = tuple(AuthorName("A", name) for name in ("B", "C", "D", "E"))
     >>> [one.author.family for one in make_bundles(BundleMaterial("en", people, ("x", "y")), 5, seed=1)]
     ['B', 'C', 'D', 'E', 'B']
     """
@@ -249,7 +253,9 @@ def make_bundles(material: BundleMaterial, queries: int, *, seed: int) -> list[B
         (other,) = _draw_distinct([new for new in topics if new != topic], 1, seed, *stream, "topic")
         (query,) = _draw_distinct(QUERIES[material.lang], 1, seed, *stream, "query")
         (title,) = _draw_distinct(TITLES[material.lang], 1, seed, *stream, "title")
-        drawn.append(Bundle(index, material.lang, author, (first, second, third), topic, other, query, title))
+        drawn.append(
+            NameProbeBundle(index, material.lang, author, (first, second, third), topic, other, query, title)
+        )
     return drawn
 
 
@@ -257,12 +263,12 @@ def _draw_distinct(of: Sequence[T], n: int, seed: int, *names: str) -> list[T]:
     """`n` of them, no two of one place, by the raw stream of these names: equal in every version of everything."""
     left, drawn = list(of), []
     for i in range(n):
-        place = int.from_bytes(random_bytes(8, seed, *names, str(i)), "big") % len(left)
+        place = int.from_bytes(draw_random_bytes(8, seed, *names, str(i)), "big") % len(left)
         drawn.append(left.pop(place))
     return drawn
 
 
-def _end_sentence(name: str) -> str:
+def _end_sentence_with_name(name: str) -> str:
     """A name at the end of a sentence: an initial's stop is not doubled."""
     return name if name.endswith(".") else f"{name}."
 
@@ -271,7 +277,9 @@ def _fill_form(form: str, author: str, topic: str) -> str:
     return _PLACE.sub(lambda place: author if place[0] == "{A}" else topic, form)
 
 
-def open_material(lang: Lang, *, people: Path | None = None, topics: Path | None = None) -> BundleMaterial:
+def open_bundle_material(
+    lang: Lang, *, people: Path | None = None, topics: Path | None = None
+) -> BundleMaterial:
     """A hundred invented authors and a hundred topics in this language, or those of files.
 
     `people` is a table with the columns given and family, `topics` one with the column topic, in any format that data
@@ -279,30 +287,30 @@ def open_material(lang: Lang, *, people: Path | None = None, topics: Path | None
     """
     return BundleMaterial(
         lang,
-        tuple(_read_people(people)) if people else _bundled_people(lang),
-        tuple(_read_topics(topics)) if topics else _bundled_topics(lang),
+        tuple(_read_author_table(people)) if people else _list_packaged_people(lang),
+        tuple(_read_topic_list(topics)) if topics else _list_packaged_topics(lang),
     )
 
 
-def _read_bundled(name: str) -> str:
+def _read_packaged_file(name: str) -> str:
     return files("embassay.protocols.rag.probes").joinpath("lists", name).read_text("utf-8")
 
 
-def _bundled_people(lang: Lang) -> tuple[Person, ...]:
-    rows = csv.DictReader(_read_bundled(f"people_{lang}.tsv").splitlines(), delimiter="\t")
-    return tuple(Person(row["given"], row["family"]) for row in rows)
+def _list_packaged_people(lang: Lang) -> tuple[AuthorName, ...]:
+    rows = csv.DictReader(_read_packaged_file(f"people_{lang}.tsv").splitlines(), delimiter="\t")
+    return tuple(AuthorName(row["given"], row["family"]) for row in rows)
 
 
-def _bundled_topics(lang: Lang) -> tuple[str, ...]:
-    return tuple(_read_bundled(f"topics_{lang}.txt").splitlines())
+def _list_packaged_topics(lang: Lang) -> tuple[str, ...]:
+    return tuple(_read_packaged_file(f"topics_{lang}.txt").splitlines())
 
 
-def _read_people(path: Path) -> Iterator[Person]:
+def _read_author_table(path: Path) -> Iterator[AuthorName]:
     for given, family in _read_cells(path, "given", "family"):
-        yield Person(given, family)
+        yield AuthorName(given, family)
 
 
-def _read_topics(path: Path) -> Iterator[str]:
+def _read_topic_list(path: Path) -> Iterator[str]:
     if path.suffix != ".txt":
         yield from (topic for (topic,) in _read_cells(path, "topic"))
         return
@@ -319,7 +327,7 @@ def _read_cells(path: Path, *columns: str) -> Iterator[tuple[str, ...]]:
         if column not in source.columns():
             raise make_missing_column_error(source, column)
     for row in source.rows(columns):
-        yield tuple(read_key(row, column) for column in columns)
+        yield tuple(read_row_id(row, column) for column in columns)
 
 
 Group = Literal["base", "identity", "orthography", "layout"]
@@ -330,102 +338,113 @@ _NARROW_SPACE = "\u202f"
 
 
 @dataclass(frozen=True)
-class Condition:
+class BundleCondition:
     """A way to write a bundle; random choices, where there are any, follow from the seed of the run."""
 
     name: str
     group: Group
     summary: str
-    write: Callable[[Bundle, int], BundleWording]
+    write: Callable[[NameProbeBundle, int], BundleWording]
     seeded: bool = False
     """Whether the seed makes a difference to it."""
 
 
-def _mask_authors(bundle: Bundle, _: int) -> BundleWording:
+def _write_masked_authors(bundle: NameProbeBundle, _: int) -> BundleWording:
     mask = f"{_MASKS[bundle.lang]}_{bundle.index % 1000:03d}"
-    return make_texts(bundle, lambda _: mask)
+    return write_bundle_texts(bundle, lambda _: mask)
 
 
-def _write_gibberish(bundle: Bundle, seed: int) -> BundleWording:
-    identifiers = make_pseudonyms([person.name for person in bundle.signers], seed)
-    return make_texts(bundle, lambda person: identifiers[person.name])
+def _write_gibberish_authors(bundle: NameProbeBundle, seed: int) -> BundleWording:
+    identifiers = make_pseudonyms([person.name for person in bundle.passage_signers], seed)
+    return write_bundle_texts(bundle, lambda person: identifiers[person.name])
 
 
-def _near_miss_wording(bundle: Bundle, _: int) -> BundleWording:
-    missed = [Person("", make_near_miss(bundle.author.name, distance)) for distance in (1, 2, 3)]
+def _write_near_miss_authors(bundle: NameProbeBundle, _: int) -> BundleWording:
+    missed = [AuthorName("", misspell_name(bundle.author.name, distance)) for distance in (1, 2, 3)]
     other = dict(zip(bundle.impostors, missed, strict=True))
-    return make_texts(
+    return write_bundle_texts(
         bundle, in_passage=lambda person: other[person].family if person in other else person.name
     )
 
 
-def _without_labels(bundle: Bundle, _: int) -> BundleWording:
-    return _change_each(make_texts(bundle), lambda text: _LABEL.sub("", text))
+def _write_without_labels(bundle: NameProbeBundle, _: int) -> BundleWording:
+    return _map_bundle_texts(write_bundle_texts(bundle), lambda text: _LABEL.sub("", text))
 
 
-def _without_diacritics(bundle: Bundle, _: int) -> BundleWording:
-    return make_texts(bundle) if bundle.lang == "en" else _change_each(make_texts(bundle), without_diacritics)
+def _write_without_diacritics(bundle: NameProbeBundle, _: int) -> BundleWording:
+    return (
+        write_bundle_texts(bundle)
+        if bundle.lang == "en"
+        else _map_bundle_texts(write_bundle_texts(bundle), without_diacritics)
+    )
 
 
-def _stress_text(bundle: Bundle, _: int) -> BundleWording:
-    plain = make_texts(bundle)
+def _write_stressed_text(bundle: NameProbeBundle, _: int) -> BundleWording:
+    plain = write_bundle_texts(bundle)
     passages = tuple(
         _STOPS.sub(rf"{_NARROW_SPACE}\1", unicodedata.normalize("NFD", text)) for text in plain.passages
     )
     return BundleWording(unicodedata.normalize("NFC", plain.query), passages)
 
 
-CONDITIONS: Mapping[str, Condition] = {
+CONDITIONS: Mapping[str, BundleCondition] = {
     condition.name: condition
     for condition in (
-        Condition(
-            "base", "base", "names, label and layout as they are", lambda bundle, _: make_texts(bundle)
+        BundleCondition(
+            "base",
+            "base",
+            "names, label and layout as they are",
+            lambda bundle, _: write_bundle_texts(bundle),
         ),
-        Condition("hard_name_mask", "identity", "every author replaced by the same token", _mask_authors),
-        Condition(
+        BundleCondition(
+            "hard_name_mask", "identity", "every author replaced by the same token", _write_masked_authors
+        ),
+        BundleCondition(
             "gibberish_name",
             "identity",
             "every author replaced by a six-digit identifier",
-            _write_gibberish,
+            _write_gibberish_authors,
             seeded=True,
         ),
-        Condition(
+        BundleCondition(
             "edit_distance_near_miss",
             "identity",
             "impostors differ from the author by 1 to 3 letters",
-            _near_miss_wording,
+            _write_near_miss_authors,
         ),
-        Condition("remove_label", "layout", "no label before the author", _without_labels),
-        Condition("strip_diacritics", "orthography", "letters without accents (French)", _without_diacritics),
-        Condition(
+        BundleCondition("remove_label", "layout", "no label before the author", _write_without_labels),
+        BundleCondition(
+            "strip_diacritics", "orthography", "letters without accents (French)", _write_without_diacritics
+        ),
+        BundleCondition(
             "initials_form",
             "orthography",
             "given names as initials",
-            lambda bundle, _: make_texts(bundle, lambda person: person.with_initials),
+            lambda bundle, _: write_bundle_texts(bundle, lambda person: person.name_with_initials),
         ),
-        Condition(
+        BundleCondition(
             "name_order_inversion",
             "orthography",
             "family name first in the passages",
-            lambda bundle, _: make_texts(bundle, in_passage=lambda person: person.inverted),
+            lambda bundle, _: write_bundle_texts(bundle, in_passage=lambda person: person.family_name_first),
         ),
-        Condition(
+        BundleCondition(
             "case_punct_perturb",
             "orthography",
             "names in a different case, without hyphens and curly apostrophes",
-            lambda bundle, _: make_texts(bundle, lambda person: change_case(person.name)),
+            lambda bundle, _: write_bundle_texts(bundle, lambda person: change_name_case(person.name)),
         ),
-        Condition(
+        BundleCondition(
             "author_position_shift",
             "layout",
             "the author before the title in the passages",
-            lambda bundle, _: make_texts(bundle, author_first=True),
+            lambda bundle, _: write_bundle_texts(bundle, author_first=True),
         ),
-        Condition(
+        BundleCondition(
             "unicode_normalization_stress",
             "orthography",
             "passages decomposed (NFD), with narrow spaces before : ; ! ?",
-            _stress_text,
+            _write_stressed_text,
         ),
     )
 }
@@ -443,5 +462,5 @@ def without_diacritics(text: str) -> str:
     return unicodedata.normalize("NFC", stripped)
 
 
-def _change_each(written: BundleWording, change: Callable[[str], str]) -> BundleWording:
+def _map_bundle_texts(written: BundleWording, change: Callable[[str], str]) -> BundleWording:
     return BundleWording(change(written.query), tuple(map(change, written.passages)))

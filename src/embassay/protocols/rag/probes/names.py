@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Similarity, Spread
+from embassay.contracts import CellPartExecutor, Similarity
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import TaskEffort
-from embassay.protocols.kernel.groups import Labels, tie_items
+from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.kernel.tables import ColumnTable, text
@@ -25,11 +25,11 @@ from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.bundles import (
     CANDIDATES,
     CONDITIONS,
-    Bundle,
     BundleMaterial,
+    NameProbeBundle,
     make_bundles,
-    make_near_miss,
-    open_material,
+    misspell_name,
+    open_bundle_material,
 )
 from embassay.protocols.rag.probes.options import Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import (
@@ -46,25 +46,25 @@ from embassay.protocols.rag.probes.resampling import (
     MEASURES,
     SYSTEM,
     ProbeContext,
-    ProbeLine,
     ProbeRows,
+    ProbeTableRow,
+    build_correlation_table,
     change_fields,
+    compare_text_pairs,
     count_grades,
-    find_first_passages,
     find_lost_queries,
     grades_at_ranks,
-    link_table,
+    make_interval_fields,
     measure_field,
-    measure_fields,
-    measure_values,
-    pair_similarities,
+    measure_retrieval_metrics,
+    retrieve_first_passages,
 )
-from embassay.randomness import random_bytes
-from embassay.records import Component, Score, TaskOutcome
+from embassay.randomness import draw_random_bytes
+from embassay.records import HeadlineComponent, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest_json
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import Footprint, reserve_room
+from embassay.runs.memory import MemoryFootprint, reserve_memory
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -82,19 +82,21 @@ class BundleTexts:
     left: Ints
     right: Ints
 
-    def of_query(self, query: int) -> Iterator[str]:
+    def list_texts_of_query(self, query: int) -> Iterator[str]:
         """All texts of a query, under every condition and in every run."""
         yield from (self.queries[place] for place in np.unique(self.left[:, :, query]))
         yield from (self.passages[place] for place in np.unique(self.right[:, :, query]))
 
 
-def make_all_bundles(material: BundleMaterial, queries: int, runs: int, seed: int) -> list[list[Bundle]]:
+def make_bundles_of_all_runs(
+    material: BundleMaterial, queries: int, runs: int, seed: int
+) -> list[list[NameProbeBundle]]:
     """The bundles of each run; that of run r are drawn from seed + r (spec rag 5.3)."""
     return [make_bundles(material, queries, seed=seed + run) for run in range(runs)]
 
 
-def make_bundle_texts(
-    by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int
+def collect_bundle_texts(
+    by_run: Sequence[Sequence[NameProbeBundle]], conditions: Sequence[str], seed: int
 ) -> BundleTexts:
     """The texts of these bundles under these conditions."""
     queries, passages = dict[str, int](), dict[str, int]()
@@ -123,7 +125,7 @@ class BundledPassages:
     grades: NDArray[np.int8]
 
 
-def make_bundle_corpus(by_run: Sequence[Sequence[Bundle]], seed: int) -> BundledPassages:
+def make_bundle_corpus(by_run: Sequence[Sequence[NameProbeBundle]], seed: int) -> BundledPassages:
     """The collection of these bundles: a passage that runs share stands there once.
 
     Its order is drawn from the seed, so that texts which an ablation makes equal are found in no order of merit.
@@ -131,19 +133,23 @@ def make_bundle_corpus(by_run: Sequence[Sequence[Bundle]], seed: int) -> Bundled
     places: dict[tuple[object, ...], Place] = {}
     for run, of_run in enumerate(by_run):
         for q, bundle in enumerate(of_run):
-            for slot, (signer, topic) in enumerate(zip(bundle.signers, bundle.topics, strict=True)):
+            for slot, (signer, topic) in enumerate(
+                zip(bundle.passage_signers, bundle.passage_topics, strict=True)
+            ):
                 # C2a and C2b differ under near misses: who stands where is a part of what a passage is.
                 places.setdefault((q, CANDIDATES[slot], signer, topic, bundle.title), (run, q, slot))
     distinct = list(places.values())
     lang = by_run[0][0].lang
     # Raw bytes, not a generator's permutation: equal in every version of numpy.
-    keys = np.frombuffer(random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8")
+    keys = np.frombuffer(
+        draw_random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8"
+    )
     ordered = [distinct[place] for place in np.argsort(keys, kind="stable")]
-    return BundledPassages(tuple(ordered), _grade_places(by_run, ordered))
+    return BundledPassages(tuple(ordered), _grade_bundle_passages(by_run, ordered))
 
 
-def write_texts(
-    by_run: Sequence[Sequence[Bundle]], corpus: BundledPassages, condition: str, seed: int
+def write_corpus_and_queries(
+    by_run: Sequence[Sequence[NameProbeBundle]], corpus: BundledPassages, condition: str, seed: int
 ) -> tuple[list[str], list[list[str]]]:
     """The texts of the collection under a condition, and the queries of each run; one seed for all runs, so that an
     author has one name in the whole collection."""
@@ -152,8 +158,12 @@ def write_texts(
     return passages, [[text.query for text in of_run] for of_run in texts]
 
 
-def _grade_places(by_run: Sequence[Sequence[Bundle]], places: Sequence[Place]) -> NDArray[np.int8]:
-    passages = [(by_run[run][q].signers[slot], by_run[run][q].topics[slot]) for run, q, slot in places]
+def _grade_bundle_passages(
+    by_run: Sequence[Sequence[NameProbeBundle]], places: Sequence[Place]
+) -> NDArray[np.int8]:
+    passages = [
+        (by_run[run][q].passage_signers[slot], by_run[run][q].passage_topics[slot]) for run, q, slot in places
+    ]
     people, topics = dict[object, int](), dict[str, int]()
     signer = np.array([people.setdefault(person, len(people)) for person, _ in passages])
     topic = np.array([topics.setdefault(subject, len(topics)) for _, subject in passages])
@@ -169,7 +179,7 @@ LEAST_MARGIN = 0.02
 
 
 @dataclass(frozen=True)
-class Margins:
+class NameMargins:
     """How much closer the right passage is to the query than others are; arrays of one shape.
 
     `name`: than the closer impostor on the topic; `topic`: than the same author on another topic; `both`: than another
@@ -181,7 +191,7 @@ class Margins:
     both: Floats
 
 
-def name_margins(similarities: Floats) -> Margins:
+def name_margins(similarities: Floats) -> NameMargins:
     """The margins from the similarities of a query to C1, C2a, C2b, C3, C4: (..., 5) -> (...).
 
     >>> one = name_margins(np.array([0.71, 0.55, 0.58, 0.42, 0.25]))
@@ -195,11 +205,11 @@ def name_margins(similarities: Floats) -> Margins:
         )
     right = values[..., 0]
     impostors = values[..., 1:3].max(axis=-1)
-    return Margins(right - impostors, right - values[..., 3], right - values[..., 4])
+    return NameMargins(right - impostors, right - values[..., 3], right - values[..., 4])
 
 
 @dataclass(frozen=True)
-class OverRuns:
+class MeanOverRuns:
     """The mean of run means, and their standard deviation (ddof 1; NaN for one run)."""
 
     mean: float
@@ -207,7 +217,7 @@ class OverRuns:
     runs: int
 
 
-def average_over_runs(values: Floats) -> OverRuns:
+def average_over_runs(values: Floats) -> MeanOverRuns:
     """From (runs, queries): each run's mean over its queries, then over the runs.
 
     >>> result = average_over_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
@@ -216,7 +226,7 @@ def average_over_runs(values: Floats) -> OverRuns:
     """
     means = np.asarray(values, dtype=np.float64).mean(axis=1)
     sd = float(means.std(ddof=1)) if len(means) > 1 else float("nan")
-    return OverRuns(float(means.mean()), sd, len(means))
+    return MeanOverRuns(float(means.mean()), sd, len(means))
 
 
 @dataclass(frozen=True)
@@ -235,7 +245,7 @@ class MarginChange:
     rows: int
 
     @property
-    def excluded_share(self) -> float:
+    def share_without_percentage(self) -> float:
         """The share of rows that no percentage is taken of."""
         return 1 - self.kept / self.rows
 
@@ -263,7 +273,7 @@ def measure_margin_change(base: Floats, ablated: Floats, *, least: float = LEAST
 
 
 @dataclass(frozen=True)
-class Collections:
+class BundleCollections:
     """The collection of the bundles under each condition (`passages`), its queries by run, and the grades."""
 
     passages: Mapping[str, Sequence[str]]
@@ -272,19 +282,19 @@ class Collections:
 
 
 def make_bundle_collections(
-    by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int
-) -> Collections:
+    by_run: Sequence[Sequence[NameProbeBundle]], conditions: Sequence[str], seed: int
+) -> BundleCollections:
     """The collections of these bundles under these conditions."""
     corpus = make_bundle_corpus(by_run, seed)
-    texts = {name: write_texts(by_run, corpus, name, seed) for name in conditions}
-    return Collections(
+    texts = {name: write_corpus_and_queries(by_run, corpus, name, seed) for name in conditions}
+    return BundleCollections(
         {name: passages for name, (passages, _) in texts.items()},
         {name: queries for name, (_, queries) in texts.items()},
         corpus.grades,
     )
 
 
-def rehearse_calls(texts: BundleTexts, collections: Collections, hear: Hear) -> bool:
+def rehearse_encoder_calls(texts: BundleTexts, collections: BundleCollections, hear: Hear) -> bool:
     """Tell of the two calls that an encoder gets: all queries, all passages."""
     asked = (text for runs in collections.queries.values() for run in runs for text in run)
     stored = (passage for passages in collections.passages.values() for passage in passages)
@@ -293,21 +303,21 @@ def rehearse_calls(texts: BundleTexts, collections: Collections, hear: Hear) -> 
     return True
 
 
-def measure_margins(system: Similarity, texts: BundleTexts) -> Margins:
+def measure_name_margins(system: Similarity, texts: BundleTexts) -> NameMargins:
     """The margins of every bundle, each (conditions, runs, queries)."""
-    return name_margins(pair_similarities(system, texts.queries, texts.passages, texts.left, texts.right))
+    return name_margins(compare_text_pairs(system, texts.queries, texts.passages, texts.left, texts.right))
 
 
-def measure_retrieval(system: Similarity, collections: Collections) -> Mapping[str, Floats]:
+def measure_bundle_retrieval(system: Similarity, collections: BundleCollections) -> Mapping[str, Floats]:
     """Measure -> its value for every query, (conditions, runs, queries)."""
     counts = count_grades(collections.grades)
     by_measure: dict[str, list[Floats]] = {}
     for name, passages in collections.passages.items():
         runs = collections.queries[name]
-        indices = find_first_passages(system, [text for run in runs for text in run], passages)
+        indices = retrieve_first_passages(system, [text for run in runs for text in run], passages)
         repeated = np.tile(np.arange(len(counts)), len(runs))
         top = grades_at_ranks(collections.grades[repeated], indices)
-        for measure, of_query in measure_values(counts[repeated], top).items():
+        for measure, of_query in measure_retrieval_metrics(counts[repeated], top).items():
             by_measure.setdefault(measure, []).append(of_query.reshape(len(runs), -1))
     return {measure: np.stack(of_conditions) for measure, of_conditions in by_measure.items()}
 
@@ -327,7 +337,7 @@ TOO_SMALL = f"no row has a base margin of {LEAST_MARGIN} or more"
 
 
 def cell_outcome(
-    conditions: Sequence[str], found: Margins, retrieval: Mapping[str, Floats], context: ProbeContext
+    conditions: Sequence[str], found: NameMargins, retrieval: Mapping[str, Floats], context: ProbeContext
 ) -> TaskOutcome:
     """The outcome of a cell; arrays are (conditions, runs, queries), the base condition first.
 
@@ -335,34 +345,36 @@ def cell_outcome(
     """
     of = dict(zip(MARGINS, (found.name, found.topic, found.both), strict=True))
     values = {**of, **retrieval}
-    scores = list(_base_scores(of, values, context))
+    scores = list(_score_base_condition(of, values, context))
     for place, name in enumerate(conditions[1:], start=1):
-        scores += _ablation_scores(place, name, values, context)
+        scores += _score_ablation_changes(place, name, values, context)
     scores += _correlate_conditions(values, context)
     headline = scores[0]
-    components = {HEADLINE: Component(headline.value, headline.n, np.empty(0), headline.reason)}
+    components = {HEADLINE: HeadlineComponent(headline.value, headline.n, np.empty(0), headline.reason)}
     return TaskOutcome(tuple(scores), components, _item_columns(conditions, values))
 
 
-def _base_scores(
+def _score_base_condition(
     of: Mapping[str, Floats], values: Mapping[str, Floats], context: ProbeContext
 ) -> Iterator[Score]:
-    yield from _level_scores(0, "", values, context)
-    columns = np.column_stack([_average_over_runs(of["d_name"][0]), _average_over_runs(of["d_topic"][0])])
-    yield context.over_queries(RATIO, columns, lambda m: m[..., 0] / m[..., 1], why_not="d_topic is 0")
+    yield from _score_condition_means(0, "", values, context)
+    columns = np.column_stack(
+        [_average_queries_over_runs(of["d_name"][0]), _average_queries_over_runs(of["d_topic"][0])]
+    )
+    yield context.score_over_queries(RATIO, columns, lambda m: m[..., 0] / m[..., 1], why_not="d_topic is 0")
     for measure in values:
         if measure not in MARGINS:
-            pair = _average_over_runs(of["d_name"][0]), _average_over_runs(values[measure][0])
+            pair = _average_queries_over_runs(of["d_name"][0]), _average_queries_over_runs(values[measure][0])
             yield from context.links(*pair, (HEADLINE, measure))
 
 
-def _level_scores(
+def _score_condition_means(
     place: int, variant: str, values: Mapping[str, Floats], context: ProbeContext
 ) -> Iterator[Score]:
     """The mean of every measure, and how the name margin's varies between runs."""
     for measure, of_rows in values.items():
-        yield context.over_queries(measure, _average_over_runs(of_rows[place]), variant=variant)
-    rows = _complete_columns(values[HEADLINE][place])
+        yield context.score_over_queries(measure, _average_queries_over_runs(of_rows[place]), variant=variant)
+    rows = _keep_complete_columns(values[HEADLINE][place])
     runs = average_over_runs(rows) if rows.size else None
     sd = None if runs is None or np.isnan(runs.sd) else runs.sd
     yield Score(
@@ -371,23 +383,27 @@ def _level_scores(
     )  # fmt: skip
 
 
-def _ablation_scores(
+def _score_ablation_changes(
     place: int, name: str, values: Mapping[str, Floats], context: ProbeContext
 ) -> Iterator[Score]:
-    yield from _level_scores(place, name, values, context)
+    yield from _score_condition_means(place, name, values, context)
     base, ablated = values[HEADLINE][0], values[HEADLINE][place]
-    yield context.over_queries(ABSOLUTE, _average_over_runs(ablated - base), variant=name)
-    yield from _percent_scores(base, ablated, name, context)
+    yield context.score_over_queries(ABSOLUTE, _average_queries_over_runs(ablated - base), variant=name)
+    yield from _score_percent_changes(base, ablated, name, context)
     for measure in values:
         if measure in MARGINS:
             continue
-        difference = _average_over_runs(values[measure][place]) - _average_over_runs(values[measure][0])
-        yield context.over_queries(f"{measure} change", difference, variant=name)
+        difference = _average_queries_over_runs(values[measure][place]) - _average_queries_over_runs(
+            values[measure][0]
+        )
+        yield context.score_over_queries(f"{measure} change", difference, variant=name)
         names = ABSOLUTE, f"{measure} change"
-        yield from context.links(_average_over_runs(ablated - base), difference, names, name)
+        yield from context.links(_average_queries_over_runs(ablated - base), difference, names, name)
 
 
-def _percent_scores(base: Floats, ablated: Floats, name: str, context: ProbeContext) -> Iterator[Score]:
+def _score_percent_changes(
+    base: Floats, ablated: Floats, name: str, context: ProbeContext
+) -> Iterator[Score]:
     """The mean of the rows' percents, the ratio of means and the share of rows left out: sums over the runs of each
     query, so that queries can be resampled."""
     whole = ~np.isnan(base + ablated).any(axis=0)
@@ -396,38 +412,38 @@ def _percent_scores(base: Floats, ablated: Floats, name: str, context: ProbeCont
     # Rows that are left out are divided by 1, because their margin may be 0.
     rows = np.where(kept, 100 * (ablated - base) / np.where(kept, base, 1), 0.0)
     sums = np.column_stack([part.sum(axis=0) for part in (rows, kept, kept * base, kept * ablated)])
-    yield context.over_queries(
+    yield context.score_over_queries(
         PERCENT, sums, lambda m: m[..., 0] / m[..., 1], variant=name, why_not=TOO_SMALL
     )
-    ratio = context.over_queries(
+    ratio = context.score_over_queries(
         OF_MEANS, sums, lambda m: 100 * (m[..., 3] / m[..., 2] - 1), variant=name, why_not=TOO_SMALL
     )
     yield ratio
-    share = measure_margin_change(base, ablated).excluded_share if base.size else None
+    share = measure_margin_change(base, ablated).share_without_percentage if base.size else None
     yield Score(EXCLUDED, share, base.size, variant=name, reason="" if base.size else "no query has a value")
 
 
 def _correlate_conditions(values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
     """Over conditions: does what shrinks the margin more also cost more recall?"""
-    changes = {name: _mean_changes(of_rows) for name, of_rows in values.items()}
+    changes = {name: _average_changes_per_query(of_rows) for name, of_rows in values.items()}
     for measure in values:
         if measure not in MARGINS:
             names = ABSOLUTE, f"{measure} change"
-            yield from context.links_of_means(changes[HEADLINE], changes[measure], names, ACROSS)
+            yield from context.correlate_over_conditions(changes[HEADLINE], changes[measure], names, ACROSS)
 
 
-def _mean_changes(of_rows: Floats) -> Floats:
+def _average_changes_per_query(of_rows: Floats) -> Floats:
     """Each query's mean change under every ablation, (ablations, queries)."""
-    means = np.stack([_average_over_runs(row) for row in of_rows])
+    means = np.stack([_average_queries_over_runs(row) for row in of_rows])
     return np.asarray(means[1:] - means[0])
 
 
-def _average_over_runs(rows: Floats) -> Floats:
+def _average_queries_over_runs(rows: Floats) -> Floats:
     """Means over runs: (runs, queries) -> (queries,), NaN where a run has none."""
     return np.asarray(rows.mean(axis=0))
 
 
-def _complete_columns(rows: Floats) -> Floats:
+def _keep_complete_columns(rows: Floats) -> Floats:
     """The columns of queries that every run has a value of."""
     return np.asarray(rows[:, ~np.isnan(rows).any(axis=0)])
 
@@ -444,7 +460,7 @@ def _item_columns(conditions: Sequence[str], values: Mapping[str, Floats]) -> Ma
 
 
 @dataclass(frozen=True)
-class NamesJob(inputs.Job):
+class NamesJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell; `lang` and `dataset` are those of the cell."""
 
     lang: Lang
@@ -453,58 +469,74 @@ class NamesJob(inputs.Job):
 
 
 def evaluate_cell(
-    job: NamesJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: NamesJob,
+    advance: Callable[[int], None],
+    *,
+    ledger: Ledger | None = None,
+    spread: CellPartExecutor = HERE,
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request = job.request
     tokenizer = open_tokenizer(request.tokenizer)
-    texts, collections = make_collections(request, job.lang)
-    opened = job.opened(advance, ledger=ledger, spread=spread)
+    texts, collections = make_probe_texts(request, job.lang)
+    opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
     context = ProbeContext(
-        job.dataset, tokenizer, request.seed, request.resamples, together=group_queries(request, job.lang)
+        job.dataset,
+        tokenizer,
+        request.seed,
+        request.resamples,
+        together=group_queries_by_author_or_topic(request, job.lang),
     )
 
-    def calls(hear: Hear) -> bool:
-        return rehearse_calls(texts, collections, hear)
+    def rehearse_bundle_calls(hear: Hear) -> bool:
+        return rehearse_encoder_calls(texts, collections, hear)
 
     with (
-        reserve_room(estimate_memory(request, job.lang, opened.system)),
+        reserve_memory(estimate_memory(request, job.lang, opened.system)),
         charge_calls(ledger, opened.system.name) as requests,
     ):
-        opened.prefetch(calls)
-        opened.remember(calls)
-        margins = measure_margins(opened.system, texts)
-        lost = find_lost_queries(opened.system, [f"{q:03d}" for q in range(request.size)], texts.of_query)
-        if lost.too_many:
-            result = lost.without_score(HEADLINE, Items())
+        opened.prefetch(rehearse_bundle_calls)
+        opened.remember(rehearse_bundle_calls)
+        margins = measure_name_margins(opened.system, texts)
+        lost = find_lost_queries(
+            opened.system, [f"{q:03d}" for q in range(request.size)], texts.list_texts_of_query
+        )
+        if lost.too_many_lost_reason:
+            result = lost.make_outcome_without_score(HEADLINE, Items())
         else:
-            retrieval = measure_retrieval(opened.system, collections)
+            retrieval = measure_bundle_retrieval(opened.system, collections)
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
-                of_rows[..., lost.mask] = np.nan
+                of_rows[..., lost.lost_mask] = np.nan
             result = replace(
                 cell_outcome(request.wanted_conditions, margins, retrieval, context), skipped=lost.skipped
             )
-    return opened.add_conduct(result, requests, compares=True)
+    return opened.add_usage_and_warnings(result, requests, compares=True)
 
 
-def group_queries(request: NamesRequest, lang: Lang) -> Labels | None:
+def group_queries_by_author_or_topic(request: NamesRequest, lang: Lang) -> Labels | None:
     """The group of each query: those of one author or topic, of which a probe of many queries has several; None where
     each is by itself."""
-    (drawn,) = make_all_bundles(open_material(lang, **request.files), request.size, 1, request.seed)
-    return tie_items([{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn])
+    (drawn,) = make_bundles_of_all_runs(
+        open_bundle_material(lang, **request.files), request.size, 1, request.seed
+    )
+    return group_items_sharing_things(
+        [{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn]
+    )
 
 
 @lru_cache(maxsize=2)
-def make_collections(request: NamesRequest, lang: Lang) -> tuple[BundleTexts, Collections]:
+def make_probe_texts(request: NamesRequest, lang: Lang) -> tuple[BundleTexts, BundleCollections]:
     """The texts of the bundles in a language, and the collections of them; two stay in memory."""
-    by_run = make_all_bundles(open_material(lang, **request.files), request.size, request.runs, request.seed)
-    texts = make_bundle_texts(by_run, request.wanted_conditions, request.seed)
+    by_run = make_bundles_of_all_runs(
+        open_bundle_material(lang, **request.files), request.size, request.runs, request.seed
+    )
+    texts = collect_bundle_texts(by_run, request.wanted_conditions, request.seed)
     return texts, make_bundle_collections(by_run, request.wanted_conditions, request.seed)
 
 
-def estimate_memory(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
+def estimate_memory(request: NamesRequest, lang: Lang, system: Similarity) -> MemoryFootprint:
     """What a cell will hold."""
-    texts, collections = make_collections(request, lang)
+    texts, collections = make_probe_texts(request, lang)
     asked = [text for runs in collections.queries.values() for run in runs for text in run]
     stored = [passage for passages in collections.passages.values() for passage in passages]
     places = sum(map(len, collections.queries.values())) * request.size
@@ -516,15 +548,17 @@ def estimate_memory(request: NamesRequest, lang: Lang, system: Similarity) -> Fo
     return plan.estimate_memory(system, asked, stored, sizes, "Use fewer --queries, --runs or conditions")
 
 
-def rehearse_cell(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
+def rehearse_cell_encoder_calls(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder."""
-    return rehearse_calls(*make_collections(request, lang), hear)
+    return rehearse_encoder_calls(*make_probe_texts(request, lang), hear)
 
 
 NEAR_MISS = "edit_distance_near_miss"
 
 
-def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger | None = None) -> ProbePlan:
+def plan_names_probe(
+    request: NamesRequest, cache: Path | None = None, ledger: Ledger | None = None
+) -> ProbePlan:
     """The plan of a name probe. UsageError for too few authors or topics, DataError for a list that cannot be read,
     ModelError for a system that cannot be opened."""
     tokenizer = open_tokenizer(request.tokenizer)
@@ -532,13 +566,13 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
     kind = "own" if request.people or request.topics else "bundled"
     datasets, cells, efforts = [], [], []
     for lang in dict.fromkeys(request.langs):
-        of = open_material(lang, **request.files)
+        of = open_bundle_material(lang, **request.files)
         if NEAR_MISS in request.wanted_conditions:
-            _check_names(of)
+            _check_names_can_be_misspelled(of)
         name = f"{kind}-{lang}"
-        units = _count_distinct(partial(rehearse_cell, request, lang))
-        in_groups = group_queries(request, lang) is not None
-        planned = PlannedTask(TASK, request.size, units, (), _repeat_notes(of, request.size))
+        units = _count_distinct_texts(partial(rehearse_cell_encoder_calls, request, lang))
+        in_groups = group_queries_by_author_or_topic(request, lang) is not None
+        planned = PlannedTask(TASK, request.size, units, (), _note_repeated_names(of, request.size))
         fingerprint = digest_json([lang, [person.name for person in of.people], list(of.topics)])
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
@@ -547,39 +581,41 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
             )
             job = NamesJob(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
             cells.append(make_cell(TASK, name, system, key, units, job))
-        efforts.append(partial(_cell_effort, request, lang, name))
+        efforts.append(partial(_estimate_names_effort, request, lang, name))
     return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
         tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts)
     )  # fmt: skip
 
 
-def _count_distinct(rehearse: Callable[[Hear], bool]) -> int:
+def _count_distinct_texts(rehearse: Callable[[Hear], bool]) -> int:
     """How many texts an encoder is asked for."""
     asked: list[int] = []
     rehearse(lambda texts, _: asked.append(len(texts)))
     return sum(asked)
 
 
-def _check_names(of: BundleMaterial) -> None:
+def _check_names_can_be_misspelled(of: BundleMaterial) -> None:
     """UsageError for a name that cannot be missed by as many letters as the ablation does."""
     for person in of.people:
-        make_near_miss(person.name, 3)
+        misspell_name(person.name, 3)
 
 
-def _repeat_notes(of: BundleMaterial, queries: int) -> tuple[str, ...]:
+def _note_repeated_names(of: BundleMaterial, queries: int) -> tuple[str, ...]:
     people, topics = len(set(of.people)), len(set(of.topics))
     if queries <= lcm(people, topics):
         return ()
     return (f"{queries} queries of {people} authors and {topics} topics: pairs of both occur more than once",)
 
 
-def _cell_effort(request: NamesRequest, lang: Lang, name: str) -> TaskEffort:
-    def rehearse(hear: Hear) -> bool:
-        return rehearse_cell(request, lang, hear)
+def _estimate_names_effort(request: NamesRequest, lang: Lang, name: str) -> TaskEffort:
+    def rehearse_names_encoding(hear: Hear) -> bool:
+        return rehearse_cell_encoder_calls(request, lang, hear)
 
-    texts, _ = make_collections(request, lang)
-    effort = estimate_effort(TASK, name, request.size, texts.passages, rehearse, texts.right.size)
+    texts, _ = make_probe_texts(request, lang)
+    effort = estimate_effort(
+        TASK, name, request.size, texts.passages, rehearse_names_encoding, texts.right.size
+    )
     return replace(effort, footprint=partial(estimate_memory, request, lang))
 
 
@@ -591,18 +627,18 @@ CONDITION = text("condition", lambda line: line.variant or "base")
 def name_tables(rows: ProbeRows, systems: Sequence[str], request: NamesRequest) -> Iterator[ColumnTable]:
     """The tables of a name probe."""
     size = f"{request.size} queries x {request.runs} runs"
-    yield _base_margins(rows, systems, size)
+    yield _build_base_margins_table(rows, systems, size)
     yield _ratios_table(rows, systems, size)
     for dataset, lang in rows.langs.items():
         yield _ablations_table(rows, systems, dataset, lang, size)
     yield _recall_table(rows, systems)
-    yield link_table(
+    yield build_correlation_table(
         rows, systems, "name_links", "Name margin and retrieval, over queries and over conditions", ACROSS
     )
 
 
-def _base_margins(rows: ProbeRows, systems: Sequence[str], size: str) -> ColumnTable:
-    margins = (measure_fields((name, f"{name} low", f"{name} high"), name) for name in MARGINS)
+def _build_base_margins_table(rows: ProbeRows, systems: Sequence[str], size: str) -> ColumnTable:
+    margins = (make_interval_fields((name, f"{name} low", f"{name} high"), name) for name in MARGINS)
     return ColumnTable.of(
         "rag_table10", f"Base margins: {size}", rows.lines(systems), SYSTEM, LANG, *chain.from_iterable(margins),
         measure_field("SD between runs", SD, decimals=4), note=INTERVALS
@@ -612,7 +648,7 @@ def _base_margins(rows: ProbeRows, systems: Sequence[str], size: str) -> ColumnT
 def _ratios_table(rows: ProbeRows, systems: Sequence[str], size: str) -> ColumnTable:
     return ColumnTable.of(
         "rag_table11", f"Name margin over topic margin, ratio of means: {size}", rows.lines(systems), SYSTEM, LANG,
-        *measure_fields(("name/topic", "low", "high"), RATIO), note=INTERVALS
+        *make_interval_fields(("name/topic", "low", "high"), RATIO), note=INTERVALS
     )  # fmt: skip
 
 
@@ -624,8 +660,8 @@ def _ablations_table(
         [line for line in _ablation_lines(rows, systems) if line.dataset == dataset],
         SYSTEM, text("group", lambda line: GROUPS[CONDITIONS[line.variant or "base"].group]), CONDITION,
         measure_field("d_name", HEADLINE), measure_field("SD between runs", SD, decimals=4),
-        *measure_fields(("change", "change low", "change high"), ABSOLUTE, 3, "signed"),
-        *measure_fields(("percent", "percent low", "percent high"), PERCENT, 1, "signed"),
+        *make_interval_fields(("change", "change low", "change high"), ABSOLUTE, 3, "signed"),
+        *make_interval_fields(("percent", "percent low", "percent high"), PERCENT, 1, "signed"),
         measure_field("percent of means", OF_MEANS, decimals=1, style="signed"),
         measure_field("rows left out", EXCLUDED),
         note="percent is the mean change over rows with a base margin of 0.02 or more (the last column has the "
@@ -643,12 +679,12 @@ def _recall_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _ablation_lines(rows: ProbeRows, systems: Sequence[str]) -> Iterator[ProbeLine]:
+def _ablation_lines(rows: ProbeRows, systems: Sequence[str]) -> Iterator[ProbeTableRow]:
     lines = rows.lines(systems, _list_conditions(rows))
     return (line for line in lines if line.find(HEADLINE) is not None)
 
 
 def _list_conditions(rows: ProbeRows) -> tuple[str, ...]:
     """The base (no variant) and the ablations that were asked for."""
-    present = set(rows.variants(HEADLINE))
+    present = set(rows.list_variants(HEADLINE))
     return tuple(condition for condition in ("", *CONDITIONS) if condition in present)

@@ -11,16 +11,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Similarity, Spread
-from embassay.data.shapes import check_targets
+from embassay.contracts import CellPartExecutor, Similarity
+from embassay.data.shapes import check_mapping_targets
 from embassay.errors import UsageError
 from embassay.measures import list_tau, overlap
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, Items, make_undefined_score
 from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.inputs import charge_calls
-from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
-from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_unique_dataset_names
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.plan import (
@@ -36,9 +42,9 @@ from embassay.protocols.rag.probes.questions import (
     NOISIEST,
     Lang,
     NoiseQuestions,
-    Rewritings,
-    Variant,
-    add_small_talk,
+    NoiseVariant,
+    RewritingStore,
+    add_small_talk_at_all_levels,
     level_name,
     load_questions,
     probed_languages,
@@ -53,22 +59,22 @@ from embassay.protocols.rag.probes.resampling import (
     RECALL,
     SYSTEM,
     ProbeContext,
-    ProbeLine,
     ProbeRows,
+    ProbeTableRow,
+    build_correlation_table,
     change_fields,
-    find_first_passages,
+    compare_text_pairs,
     find_lost_queries,
-    link_table,
+    make_interval_fields,
     measure_field,
-    measure_fields,
-    measure_values,
-    pair_similarities,
+    measure_retrieval_metrics,
+    retrieve_first_passages,
 )
 from embassay.protocols.rag.rewriters import open_rewriter
-from embassay.records import Component, Result, Score, TaskOutcome
+from embassay.records import HeadlineComponent, Result, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import Footprint, reserve_room
+from embassay.runs.memory import MemoryFootprint, reserve_memory
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -78,14 +84,14 @@ OVERLAP, TAU = f"overlap@{CUTOFF}", f"tau@{CUTOFF}"
 
 
 @dataclass(frozen=True)
-class Wordings:
+class DistinctWordings:
     """The distinct wordings, and where they stand: `places` (variants, runs, questions), -1 where there is none."""
 
     texts: tuple[str, ...]
     places: NDArray[np.int64]
 
 
-def make_wordings(variants: Sequence[Variant]) -> Wordings:
+def collect_distinct_wordings(variants: Sequence[NoiseVariant]) -> DistinctWordings:
     """The wordings of these variants, the clean questions first."""
     numbers: dict[str, int] = {}
     places = np.array(
@@ -97,10 +103,10 @@ def make_wordings(variants: Sequence[Variant]) -> Wordings:
             for variant in variants
         ]
     )
-    return Wordings(tuple(numbers), places)
+    return DistinctWordings(tuple(numbers), places)
 
 
-def rehearse_calls(questions: NoiseQuestions, asked: Wordings, hear: Hear) -> bool:
+def rehearse_encoder_calls(questions: NoiseQuestions, asked: DistinctWordings, hear: Hear) -> bool:
     """Tell of the calls that an encoder gets: the wordings with what is meant, and the corpus."""
     needs = questions.references if questions.role == "query" else ()
     hear(list(dict.fromkeys([*asked.texts, *needs])), "query")
@@ -108,41 +114,42 @@ def rehearse_calls(questions: NoiseQuestions, asked: Wordings, hear: Hear) -> bo
     return True
 
 
-def measure_wording_cosines(system: Similarity, questions: NoiseQuestions, asked: Wordings) -> Floats:
+def measure_wording_cosines(system: Similarity, questions: NoiseQuestions, asked: DistinctWordings) -> Floats:
     """The similarity of every wording with its question's reference, (variants, runs, questions), NaN without one."""
     references = list(dict.fromkeys(questions.references))
     meant = np.array([references.index(text) for text in questions.references])
     asked_here = asked.places >= 0
     right = np.broadcast_to(meant, asked.places.shape)
     similar = np.full(asked.places.shape, np.nan)
-    similar[asked_here] = pair_similarities(
+    similar[asked_here] = compare_text_pairs(
         system, asked.texts, references, asked.places[asked_here], right[asked_here], questions.role
     )
     return similar
 
 
 def measure_wording_retrieval(
-    system: Similarity, questions: NoiseQuestions, asked: Wordings
+    system: Similarity, questions: NoiseQuestions, asked: DistinctWordings
 ) -> Mapping[str, Floats]:
     """Measure -> its value for every wording, (variants, runs, questions), NaN without one; `overlap` and `tau` are
     with what the clean question finds."""
     asked_here = asked.places >= 0
-    by_text = find_first_passages(system, asked.texts, questions.corpus)
+    by_text = retrieve_first_passages(system, asked.texts, questions.corpus)
     indices = by_text[np.maximum(asked.places, 0)].reshape(-1, by_text.shape[1])
     n = len(questions)
     counts, rounds = questions.counts(), len(indices) // n
     # Wordings lie variant by variant and run by run; in each the questions stand in the same order.
     top = np.concatenate([questions.top(indices[i * n : (i + 1) * n]) for i in range(rounds)])
-    by_measure = dict(measure_values(np.tile(counts, (rounds, 1)), top))
+    by_measure = dict(measure_retrieval_metrics(np.tile(counts, (rounds, 1)), top))
     clean = np.tile(indices[:n], (rounds, 1))
-    by_measure |= _list_likeness(clean, indices)
+    by_measure |= _measure_list_agreement(clean, indices)
     shaped = {name: of_rows.reshape(asked.places.shape) for name, of_rows in by_measure.items()}
     return {name: np.where(asked_here, of_rows, np.nan) for name, of_rows in shaped.items()}
 
 
-def _list_likeness(clean: NDArray[np.int64], other: NDArray[np.int64]) -> dict[str, Floats]:
+def _measure_list_agreement(clean: NDArray[np.int64], other: NDArray[np.int64]) -> dict[str, Floats]:
     first, second = (
-        {str(row): _place_ids(places) for row, places in enumerate(side.tolist())} for side in (clean, other)
+        {str(row): _format_corpus_places(places) for row, places in enumerate(side.tolist())}
+        for side in (clean, other)
     )
     return {
         OVERLAP: np.asarray(overlap(first, second, CUTOFF)),
@@ -150,7 +157,7 @@ def _list_likeness(clean: NDArray[np.int64], other: NDArray[np.int64]) -> dict[s
     }
 
 
-def _place_ids(places: list[int]) -> list[str]:
+def _format_corpus_places(places: list[int]) -> list[str]:
     return [str(place) for place in places if place >= 0]
 
 
@@ -162,12 +169,12 @@ class CosineDrop:
     share: float
 
 
-def share_lost(clean: Floats, noisy: Floats) -> Floats:
+def compute_share_of_cosine_lost(clean: Floats, noisy: Floats) -> Floats:
     """1 - noisy / clean, value by value; NaN where the clean cosine is 0."""
     return np.asarray(1 - noisy / np.where(clean == 0, np.nan, clean))
 
 
-def measure_recovery(clean: Floats, noisy: Floats, rewritten: Floats) -> Floats:
+def measure_recovery_per_question(clean: Floats, noisy: Floats, rewritten: Floats) -> Floats:
     """(rewritten - noisy) / (clean - noisy), value by value; NaN where noise cost nothing."""
     return np.asarray((rewritten - noisy) / np.where(clean > noisy, clean - noisy, np.nan))
 
@@ -180,7 +187,7 @@ def cosine_drop(clean: float, noisy: float) -> CosineDrop:
     (0.296, 36.2)
     """
     lost = clean - noisy
-    return CosineDrop(lost, float(share_lost(np.array(clean), np.array(noisy))))
+    return CosineDrop(lost, float(compute_share_of_cosine_lost(np.array(clean), np.array(noisy))))
 
 
 def recovered_share(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
@@ -197,7 +204,7 @@ def recovered_share(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
         raise UsageError(
             "The three sides do not have the same questions.", mend="Give one cosine per question for each."
         )
-    return float(measure_recovery(*(side.mean() for side in sides)))
+    return float(measure_recovery_per_question(*(side.mean() for side in sides)))
 
 
 TASK = "noise"
@@ -209,7 +216,7 @@ ACROSS = "levels"
 
 
 def cell_outcome(
-    ids: Sequence[str], variants: Sequence[Variant], values: Mapping[str, Floats], context: ProbeContext
+    ids: Sequence[str], variants: Sequence[NoiseVariant], values: Mapping[str, Floats], context: ProbeContext
 ) -> TaskOutcome:
     """The outcome of a cell; arrays are (variants, runs, questions), the clean questions first.
 
@@ -218,18 +225,18 @@ def cell_outcome(
     means = {name: rows.mean(axis=1) for name, rows in values.items()}
     by_name = {variant.name: place for place, variant in enumerate(variants)}
     # The headline stands first.
-    scores = list(_drop_scores(means[COSINE], by_name[level_name(NOISIEST)], "", context))
+    scores = list(_score_cosine_drop(means[COSINE], by_name[level_name(NOISIEST)], "", context))
     for place, variant in enumerate(variants):
-        scores += _variant_scores(place, variant, by_name, means, context)
-    scores += _correlate_levels(means, context)
+        scores += _score_noise_variant(place, variant, by_name, means, context)
+    scores += _correlate_noise_levels(means, context)
     headline = scores[0]
-    components = {HEADLINE: Component(headline.value, headline.n, np.empty(0), headline.reason)}
+    components = {HEADLINE: HeadlineComponent(headline.value, headline.n, np.empty(0), headline.reason)}
     return TaskOutcome(tuple(scores), components, _item_columns(ids, variants, values))
 
 
-def _variant_scores(
+def _score_noise_variant(
     place: int,
-    variant: Variant,
+    variant: NoiseVariant,
     by_name: Mapping[str, int],
     means: Mapping[str, Floats],
     context: ProbeContext,
@@ -242,17 +249,17 @@ def _variant_scores(
         yield from (make_undefined_score(name, n - lost, reason, variant=variant.name) for name in means)
         return
     for name, of_questions in means.items():
-        yield context.over_queries(name, of_questions[place], variant=variant.name)
+        yield context.score_over_queries(name, of_questions[place], variant=variant.name)
     if place == 0:
         return
-    yield from _drop_scores(means[COSINE], place, variant.name, context)
+    yield from _score_cosine_drop(means[COSINE], place, variant.name, context)
     noisy = by_name[level_name(variant.level)]
     if variant.rewriter and variant.level:
         columns = means[COSINE][[0, noisy, place]].T
-        yield context.over_queries(
+        yield context.score_over_queries(
             RECOVERED,
             columns,
-            lambda m: measure_recovery(m[..., 0], m[..., 1], m[..., 2]),
+            lambda m: measure_recovery_per_question(m[..., 0], m[..., 1], m[..., 2]),
             variant=variant.name,
             why_not="noise costs no similarity",
         )
@@ -268,14 +275,14 @@ def _variant_scores(
             yield from context.links(change, means[name][place] - means[name][0], names, variant.name)
 
 
-def _drop_scores(cosines: Floats, place: int, variant: str, context: ProbeContext) -> Iterator[Score]:
+def _score_cosine_drop(cosines: Floats, place: int, variant: str, context: ProbeContext) -> Iterator[Score]:
     """What is lost against the clean question, absolute and in percent of it."""
-    yield context.over_queries(HEADLINE, cosines[0] - cosines[place], variant=variant)
+    yield context.score_over_queries(HEADLINE, cosines[0] - cosines[place], variant=variant)
     pair = cosines[[0, place]].T
-    yield context.over_queries(
+    yield context.score_over_queries(
         SHARE,
         pair,
-        lambda m: 100 * share_lost(m[..., 0], m[..., 1]),
+        lambda m: 100 * compute_share_of_cosine_lost(m[..., 0], m[..., 1]),
         variant=variant,
         why_not="the clean cosine is 0",
     )
@@ -284,7 +291,7 @@ def _drop_scores(cosines: Floats, place: int, variant: str, context: ProbeContex
 def _paired_score(measure: str, differences: Floats, variant: str, context: ProbeContext) -> Iterator[Score]:
     """The mean difference with its interval, and its two-sided p: twice the smaller share of resampled differences on
     either side of 0, one added to count and total."""
-    row = context.over_queries(measure, differences, variant=variant)
+    row = context.score_over_queries(measure, differences, variant=variant)
     yield row
     if row.value is None or row.n < 2:
         return
@@ -294,17 +301,19 @@ def _paired_score(measure: str, differences: Floats, variant: str, context: Prob
     yield Score(f"p({measure})", p, row.n, variant=variant, method=f"paired {context.method}")
 
 
-def _correlate_levels(means: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+def _correlate_noise_levels(means: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
     """Over levels, as asked and rewritten: does what moves a question further also cost more recall?"""
     changes = {name: of_questions[1:] - of_questions[0] for name, of_questions in means.items()}
     usable = ~np.isnan(changes[COSINE]).all(axis=1)
     for name in MEASURES:
         names = f"{COSINE} change", f"{name} change"
-        yield from context.links_of_means(changes[COSINE][usable], changes[name][usable], names, ACROSS)
+        yield from context.correlate_over_conditions(
+            changes[COSINE][usable], changes[name][usable], names, ACROSS
+        )
 
 
 def _item_columns(
-    ids: Sequence[str], variants: Sequence[Variant], values: Mapping[str, Floats]
+    ids: Sequence[str], variants: Sequence[NoiseVariant], values: Mapping[str, Floats]
 ) -> Mapping[str, list[object]]:
     """A value of every measure for every wording; `item_id` is query@run."""
     items = Items()
@@ -317,7 +326,7 @@ def _item_columns(
 
 
 @dataclass(frozen=True)
-class NoiseJob(inputs.Job):
+class NoiseJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell; `rewriters` are identities by name, whose rewritings are in `folder`."""
 
     source: str
@@ -328,67 +337,75 @@ class NoiseJob(inputs.Job):
 
 
 def evaluate_cell(
-    job: NoiseJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: NoiseJob,
+    advance: Callable[[int], None],
+    *,
+    ledger: Ledger | None = None,
+    spread: CellPartExecutor = HERE,
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
     posed = load_questions(request, job.source, job.lang)
-    variants = make_all_wordings(
+    variants = make_noisy_and_rewritten(
         posed, request, {name: _read_rewritings(job, name) for name in job.rewriters}
     )
-    asked = make_wordings(variants)
-    opened = job.opened(advance, ledger=ledger, spread=spread)
+    asked = collect_distinct_wordings(variants)
+    opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
     context = ProbeContext(
         posed.dataset, tokenizer, request.seed, request.resamples, together=posed.together()
     )
 
-    def calls(hear: Hear) -> bool:
-        return rehearse_calls(posed, asked, hear)
+    def rehearse_wording_calls(hear: Hear) -> bool:
+        return rehearse_encoder_calls(posed, asked, hear)
 
     need = _estimate_wording_memory(opened.system, posed, asked, request)
-    with reserve_room(need), charge_calls(ledger, opened.system.name) as requests:
-        opened.prefetch(calls)
-        opened.remember(calls)
+    with reserve_memory(need), charge_calls(ledger, opened.system.name) as requests:
+        opened.prefetch(rehearse_wording_calls)
+        opened.remember(rehearse_wording_calls)
         near = measure_wording_cosines(opened.system, posed, asked)
-        lost = find_lost_queries(opened.system, posed.ids, lambda q: _question_texts(posed, variants, q))
-        if lost.too_many:
-            result = lost.without_score(HEADLINE, Items(), posed.skipped)
+        lost = find_lost_queries(
+            opened.system, posed.ids, lambda q: _list_wordings_of_question(posed, variants, q)
+        )
+        if lost.too_many_lost_reason:
+            result = lost.make_outcome_without_score(HEADLINE, Items(), posed.skipped)
         else:
             values = {COSINE: near, **measure_wording_retrieval(opened.system, posed, asked)}
             for rows in values.values():
-                rows[..., lost.mask] = np.nan
+                rows[..., lost.lost_mask] = np.nan
             result = cell_outcome(posed.ids, variants, values, context)
             result = replace(result, skipped=(*posed.skipped, *lost.skipped), warnings=posed.warnings)
     missing = {
         "rewritings_missing": len(
-            {lacking for variant in variants for lacking in _unwritten_texts(variants, variant)}
+            {lacking for variant in variants for lacking in _pair_texts_with_rewritings(variants, variant)}
         )
     }
-    return opened.add_conduct(result, {**requests, **missing}, compares=True)
+    return opened.add_usage_and_warnings(result, {**requests, **missing}, compares=True)
 
 
-def make_all_wordings(
+def make_noisy_and_rewritten(
     own: NoiseQuestions, request: NoiseRequest, rewritings: Mapping[str, Mapping[str, str]]
-) -> Sequence[Variant]:
+) -> Sequence[NoiseVariant]:
     """Every wording: small talk at each level, then what each rewriter made of all of them."""
-    noisy = add_small_talk(own, request.runs, request.seed)
+    noisy = add_small_talk_at_all_levels(own, request.runs, request.seed)
     return [
         *noisy,
         *(variant for name, texts in rewritings.items() for variant in rewrite_variants(noisy, name, texts)),
     ]
 
 
-def rehearse_cell(request: NoiseRequest, source: str, lang: Lang, hear: Hear) -> bool:
+def rehearse_cell_encoder_calls(request: NoiseRequest, source: str, lang: Lang, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder, as far as they are known: rewritings are taken to be as many
     texts as there are wordings."""
     posed = load_questions(request, source, lang)
-    return rehearse_calls(posed, make_wordings(make_all_wordings(posed, request, {})), hear)
+    return rehearse_encoder_calls(
+        posed, collect_distinct_wordings(make_noisy_and_rewritten(posed, request, {})), hear
+    )
 
 
-def estimate_memory(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
+def estimate_memory(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> MemoryFootprint:
     """What a cell will hold, as far as wordings are known: a rewriting is taken to be as long as its question."""
     posed = load_questions(request, source, lang)
-    asked = make_wordings(make_all_wordings(posed, request, {}))
+    asked = collect_distinct_wordings(make_noisy_and_rewritten(posed, request, {}))
     every = 1 + len(dict.fromkeys(request.rewriters))
     return _estimate_wording_memory(
         system,
@@ -399,8 +416,8 @@ def estimate_memory(request: NoiseRequest, source: str, lang: Lang, system: Simi
 
 
 def _estimate_wording_memory(
-    system: Similarity, posed: NoiseQuestions, asked: Wordings, request: NoiseRequest
-) -> Footprint:
+    system: Similarity, posed: NoiseQuestions, asked: DistinctWordings, request: NoiseRequest
+) -> MemoryFootprint:
     sizes = plan.ProbeSizes(asked.places.size, asked.places.size, len(posed), request.resamples)
     return plan.estimate_memory(
         system, [*asked.texts, *posed.references], posed.corpus, sizes,
@@ -409,28 +426,32 @@ def _estimate_wording_memory(
 
 
 def _read_rewritings(job: NoiseJob, name: str) -> Mapping[str, str]:
-    return Rewritings(job.folder, job.rewriters[name]).read()
+    return RewritingStore(job.folder, job.rewriters[name]).read()
 
 
-def _question_texts(posed: NoiseQuestions, variants: Sequence[Variant], query: int) -> Iterator[str]:
+def _list_wordings_of_question(
+    posed: NoiseQuestions, variants: Sequence[NoiseVariant], query: int
+) -> Iterator[str]:
     yield posed.references[query]
     for variant in variants:
         yield from (run[query] or "" for run in variant.texts)
 
 
-def _unwritten_texts(variants: Sequence[Variant], variant: Variant) -> Iterator[tuple[str, str | None]]:
+def _pair_texts_with_rewritings(
+    variants: Sequence[NoiseVariant], variant: NoiseVariant
+) -> Iterator[tuple[str, str | None]]:
     """The texts of which a rewriter has made nothing."""
     noisy = variants[variant.level]
     for run, before in zip(variant.texts, noisy.texts, strict=True):
         yield from ((variant.rewriter, old) for text, old in zip(run, before, strict=True) if text is None)
 
 
-def plan_noise(
+def plan_noise_probe(
     request: NoiseRequest, folder: Path, cache: Path | None = None, ledger: Ledger | None = None
 ) -> ProbePlan:
     """The plan of a noise probe; rewritings are kept in `folder`. Errors as for names; UsageError also for a dataset in
     neither language."""
-    check_targets(dict(request.mapping))
+    check_mapping_targets(dict(request.mapping))
     tokenizer = open_tokenizer(request.tokenizer)
     systems = plan_probe_systems(request, tokenizer, ledger)
     opened = [
@@ -459,8 +480,8 @@ def plan_noise(
                     system.spec, request.seed, request.tokenizer, cache, source, lang, request, rewriters, folder
                 )  # fmt: skip
                 cells.append(make_cell(TASK, posed.dataset, system, key, units, job))
-            efforts.append(partial(_cell_effort, request, source, lang, units))
-    check_names(dataset.name for dataset in datasets)
+            efforts.append(partial(_estimate_noise_effort, request, source, lang, units))
+    check_unique_dataset_names(dataset.name for dataset in datasets)
     return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
         tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts),
@@ -468,13 +489,13 @@ def plan_noise(
     )  # fmt: skip
 
 
-def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> TaskEffort:
-    def rehearse(hear: Hear) -> bool:
-        return rehearse_cell(request, source, lang, hear)
+def _estimate_noise_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> TaskEffort:
+    def rehearse_noise_encoding(hear: Hear) -> bool:
+        return rehearse_cell_encoder_calls(request, source, lang, hear)
 
     posed = load_questions(request, source, lang)
     wordings = units - len(posed.corpus)
-    effort = estimate_effort(TASK, posed.dataset, len(posed), posed.corpus, rehearse, wordings)
+    effort = estimate_effort(TASK, posed.dataset, len(posed), posed.corpus, rehearse_noise_encoding, wordings)
     # A rewriting is a text that nobody has yet: each is counted as long as the question.
     return TaskEffort(
         effort.task,
@@ -482,7 +503,7 @@ def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> 
         effort.items,
         units,
         effort.tokens,
-        rehearse,
+        rehearse_noise_encoding,
         posed.corpus,
         posed.texts,
         "search",
@@ -495,17 +516,17 @@ def noise_tables(rows: ProbeRows, systems: Sequence[str]) -> Iterator[ColumnTabl
     yield _cosines_table(rows, systems)
     yield _drops_table(rows, systems)
     yield _make_end_to_end_table(rows, systems)
-    yield link_table(
+    yield build_correlation_table(
         rows, systems, "noise_links", "Similarity and retrieval, over queries and over levels", ACROSS
     )
 
 
-def _wording_name(line: ProbeLine) -> str:
-    rewriter = _variant_rewriter(line.variant)
+def _name_line_wording(line: ProbeTableRow) -> str:
+    rewriter = _parse_variant_rewriter(line.variant)
     return f"rewritten by {rewriter}" if rewriter else "as asked"
 
 
-WORDING = text("wording", _wording_name)
+WORDING = text("wording", _name_line_wording)
 
 
 def _cosines_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
@@ -518,12 +539,12 @@ def _cosines_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _level_field(level: int) -> Field:
-    def at_level(line: ProbeLine) -> Result | None:
-        variant = level_name(level, _variant_rewriter(line.variant))
+def _level_field(level: int) -> ComputedColumn:
+    def find_cosine_at_level(line: ProbeTableRow) -> Result | None:
+        variant = level_name(level, _parse_variant_rewriter(line.variant))
         return line.rows.find(line.dataset, line.system, variant, COSINE)
 
-    return number(f"level {level}", "value", 3).within(at_level)
+    return make_number_column(f"level {level}", "value", 3).within(find_cosine_at_level)
 
 
 def _drops_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
@@ -531,10 +552,10 @@ def _drops_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable.of(
         "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting recovers",
         # Questions as asked keep their line where nothing could be measured.
-        [line for line in lines if not _variant_rewriter(line.variant) or line.find(HEADLINE) is not None],
-        SYSTEM, DATASET, LANG, WORDING, *measure_fields(("drop", "drop low", "drop high"), HEADLINE),
-        *measure_fields(("drop %", "% low", "% high"), SHARE, 1),
-        *measure_fields(("recovered", "recovered low", "recovered high"), RECOVERED), note=INTERVALS
+        [line for line in lines if not _parse_variant_rewriter(line.variant) or line.find(HEADLINE) is not None],
+        SYSTEM, DATASET, LANG, WORDING, *make_interval_fields(("drop", "drop low", "drop high"), HEADLINE),
+        *make_interval_fields(("drop %", "% low", "% high"), SHARE, 1),
+        *make_interval_fields(("recovered", "recovered low", "recovered high"), RECOVERED), note=INTERVALS
     )  # fmt: skip
 
 
@@ -547,7 +568,8 @@ def _make_end_to_end_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTab
     )
     return ColumnTable.of(
         "noise_retrieval", "Retrieval with noisy questions", [line for line in lines if line.find(RECALL) is not None],
-        SYSTEM, DATASET, LANG, whole("level", _line_level), WORDING, *chain.from_iterable(changes),
+        SYSTEM, DATASET, LANG, make_whole_number_column("level", _parse_line_level), WORDING,
+        *chain.from_iterable(changes),
         measure_field(OVERLAP, OVERLAP), measure_field(TAU, TAU),
         note="Change is relative to the clean question, with p from the paired bootstrap; overlap and tau compare "
             "with its ranking. "
@@ -557,13 +579,13 @@ def _make_end_to_end_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTab
 
 def _list_rewriters(rows: ProbeRows) -> list[str]:
     """None (as asked), and those that were asked for."""
-    return list(dict.fromkeys(["", *map(_variant_rewriter, rows.variants(COSINE))]))
+    return list(dict.fromkeys(["", *map(_parse_variant_rewriter, rows.list_variants(COSINE))]))
 
 
-def _variant_rewriter(variant: str) -> str:
+def _parse_variant_rewriter(variant: str) -> str:
     return variant.partition(":")[2]
 
 
-def _line_level(line: ProbeLine) -> int:
+def _parse_line_level(line: ProbeTableRow) -> int:
     names = [level_name(level) for level in range(len(LEVELS))]
     return names.index(line.variant.partition(":")[0])

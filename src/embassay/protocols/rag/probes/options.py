@@ -19,7 +19,7 @@ from embassay.protocols.kernel.request import (
     as_lists,
     option,
     parse_column_pairs,
-    repeat_option,
+    redeclare_option,
 )
 from embassay.protocols.live import RetrieverRequest
 
@@ -45,7 +45,7 @@ class NamesRequest:
     retrieval data that are signed by the authors, to measure the recall that damaged names cost there.
     """
 
-    systems: tuple[str, ...] = repeat_option(RunRequest, "systems")
+    systems: tuple[str, ...] = redeclare_option(RunRequest, "systems")
     langs: tuple[Lang, ...] = option(
         LANGS, "Language. Default: both, or the languages of the data.", name="--lang", group=DATA
     )
@@ -66,21 +66,21 @@ class NamesRequest:
         most=10_000,
         group=STATISTICS,
     )
-    limit: int | None = repeat_option(RunRequest, "limit", help="Maximum queries.")
-    seed: int = repeat_option(RunRequest, "seed")
-    tokenizer: str = repeat_option(RunRequest, "tokenizer")
+    limit: int | None = redeclare_option(RunRequest, "limit", help="Maximum queries.")
+    seed: int = redeclare_option(RunRequest, "seed")
+    tokenizer: str = redeclare_option(RunRequest, "tokenizer")
     resamples: int = option(
         10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
-    datasets: tuple[str, ...] = repeat_option(
+    datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(),
         help="Retrieval data to add author names to, to measure how much recall damaged names cost."
     )  # fmt: skip
-    mapping: tuple[tuple[str, str], ...] = repeat_option(
+    mapping: tuple[tuple[str, str], ...] = redeclare_option(
         RunRequest, "mapping", default=(), read=parse_column_pairs
     )
-    split: str | None = repeat_option(RunRequest, "split")
-    grades: str | None = repeat_option(RunRequest, "grades")
+    split: str | None = redeclare_option(RunRequest, "split")
+    grades: str | None = redeclare_option(RunRequest, "grades")
 
     def __post_init__(self) -> None:
         for lang in self.langs:
@@ -95,7 +95,7 @@ class NamesRequest:
                     f"Did you mean {near[0]!r}?" if near else f"Available: {', '.join(_known_conditions())}."
                 )
                 raise UsageError(f"There is no condition {condition!r}.", mend=options)
-        _check_counts(self)
+        _check_counts_positive(self)
 
     @property
     def wanted_conditions(self) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class NamesRequest:
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists, as `material` takes them."""
-        return _list_files(self.people, self.topics)
+        return _map_material_files(self.people, self.topics)
 
     def of_collections(self) -> NoiseRequest:
         """How the questions of the datasets are read."""
@@ -129,13 +129,13 @@ class NamesRequest:
         return as_lists(plain)
 
 
-def _check_counts(request: NamesRequest | NoiseRequest) -> None:
+def _check_counts_positive(request: NamesRequest | NoiseRequest) -> None:
     for name in ("queries", "runs", "resamples"):
         if getattr(request, name) < 1:
             raise UsageError(f"{name} is {getattr(request, name)}.", mend="Use a positive whole number.")
 
 
-def _list_files(people: str | None, topics: str | None) -> dict[str, Path | None]:
+def _map_material_files(people: str | None, topics: str | None) -> dict[str, Path | None]:
     return {"people": Path(people) if people else None, "topics": Path(topics) if topics else None}
 
 
@@ -153,29 +153,29 @@ class NoiseRequest:
     where there is one. `runs` are draws of small talk. `limit` is the most queries of a dataset.
     """
 
-    systems: tuple[str, ...] = repeat_option(RunRequest, "systems")
-    datasets: tuple[str, ...] = repeat_option(
+    systems: tuple[str, ...] = redeclare_option(RunRequest, "systems")
+    datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(BUNDLED,), help="bundled (default), a catalogue name or a path."
     )
-    langs: tuple[Lang, ...] = repeat_option(NamesRequest, "langs", default=())
+    langs: tuple[Lang, ...] = redeclare_option(NamesRequest, "langs", default=())
     rewriters: tuple[str, ...] = option(
         ("rules",), "Rewriter for noisy questions: rules (default), identity or llm:MODEL.",
         name="--rewriter", group=SYSTEMS
     )  # fmt: skip
     reference: Reference = option("auto", "Compare with the original question, or with the best passage.")
-    mapping: tuple[tuple[str, str], ...] = repeat_option(
+    mapping: tuple[tuple[str, str], ...] = redeclare_option(
         RunRequest, "mapping", default=(), read=parse_column_pairs
     )
-    split: str | None = repeat_option(RunRequest, "split")
-    grades: str | None = repeat_option(RunRequest, "grades")
-    people: str | None = repeat_option(NamesRequest, "people")
-    topics: str | None = repeat_option(NamesRequest, "topics")
-    queries: int = repeat_option(NamesRequest, "queries")
-    runs: int = repeat_option(NamesRequest, "runs", default=3)
-    limit: int | None = repeat_option(NamesRequest, "limit")
-    seed: int = repeat_option(RunRequest, "seed")
-    tokenizer: str = repeat_option(RunRequest, "tokenizer")
-    resamples: int = repeat_option(NamesRequest, "resamples")
+    split: str | None = redeclare_option(RunRequest, "split")
+    grades: str | None = redeclare_option(RunRequest, "grades")
+    people: str | None = redeclare_option(NamesRequest, "people")
+    topics: str | None = redeclare_option(NamesRequest, "topics")
+    queries: int = redeclare_option(NamesRequest, "queries")
+    runs: int = redeclare_option(NamesRequest, "runs", default=3)
+    limit: int | None = redeclare_option(NamesRequest, "limit")
+    seed: int = redeclare_option(RunRequest, "seed")
+    tokenizer: str = redeclare_option(RunRequest, "tokenizer")
+    resamples: int = redeclare_option(NamesRequest, "resamples")
 
     def __post_init__(self) -> None:
         for lang in self.langs:
@@ -185,12 +185,12 @@ class NoiseRequest:
             raise UsageError(
                 f"The reference cannot be {self.reference!r}.", mend=f"Use {', '.join(get_args(Reference))}."
             )
-        _check_counts(self)
+        _check_counts_positive(self)
 
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists of authors and topics, as `material` takes them."""
-        return _list_files(self.people, self.topics)
+        return _map_material_files(self.people, self.topics)
 
     def dataset(self, source: str) -> DatasetRequest:
         """How to read one of the datasets."""

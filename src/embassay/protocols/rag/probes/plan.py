@@ -11,16 +11,16 @@ from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import (
     TaskEffort,
     count_dimensions,
-    read_bytes,
+    estimate_reading_bytes,
     remembered_vector_bytes,
     sum_memory,
     token_bytes,
 )
 from embassay.protocols.kernel.plan import PlannedSystem, plan_systems
 from embassay.protocols.rag.rewriters import Rewriter, describe_rewriter
-from embassay.runs.folder import Cell, digest_json
+from embassay.runs.folder import RunCell, digest_json
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import Footprint
+from embassay.runs.memory import MemoryFootprint
 from embassay.systems.remote import Ledger
 
 NAMES_VERSION = 2
@@ -39,7 +39,7 @@ class ProbePlan(planning.Plan):
     rewriters: tuple[Rewriter, ...] = ()
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def probe_manifest_settings(self) -> dict[str, Any]:
         """What only a probe's manifest has: which probe it is, and what is said of its rewriters."""
         return {
             "kind": self.task,
@@ -85,10 +85,10 @@ def make_cell_key(
     )
 
 
-def make_cell(task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any) -> Cell:
+def make_cell(task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any) -> RunCell:
     """A cell; a system without vectors sees no texts that progress could count."""
     texts = units if system.kind == "embedding" else 0
-    return Cell(task, dataset, system.name, key, texts, job, remote=system.remote is not None)
+    return RunCell(task, dataset, system.name, key, texts, job, remote=system.remote is not None)
 
 
 def estimate_effort(
@@ -119,11 +119,11 @@ class ProbeSizes:
 
 def estimate_memory(
     system: Similarity, asked: Sequence[str], stored: Sequence[str], sizes: ProbeSizes, mend: str
-) -> Footprint:
+) -> MemoryFootprint:
     """The estimate for one system that gets the texts `asked` as queries and those `stored` as passages."""
     dim = count_dimensions(system)
     parts = {
-        "texts": read_bytes(stored),
+        "texts": estimate_reading_bytes(stored),
         "values": _PER_PLACE * sizes.places,
         "replicates": _DRAWS * min(sizes.queries * sizes.resamples, _MOST_DRAWN),
     }

@@ -10,33 +10,42 @@ from embassay.protocols.kernel.forecast import Forecaster
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Conclusion, Session, SilentListener, make_unknown_price_error
+from embassay.protocols.kernel.session import (
+    CellSession,
+    Conclusion,
+    SilentListener,
+    make_unknown_price_error,
+)
 from embassay.protocols.rag.golden.protocol import ANSWER_TOKENS
 from embassay.protocols.rag.probes import names, noise, signatures
-from embassay.protocols.rag.probes.names import NamesJob, plan_names
-from embassay.protocols.rag.probes.noise import plan_noise
+from embassay.protocols.rag.probes.names import NamesJob, plan_names_probe
+from embassay.protocols.rag.probes.noise import plan_noise_probe
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 from embassay.protocols.rag.probes.plan import ProbePlan
-from embassay.protocols.rag.probes.questions import Rewritings, add_small_talk, load_questions
+from embassay.protocols.rag.probes.questions import (
+    RewritingStore,
+    add_small_talk_at_all_levels,
+    load_questions,
+)
 from embassay.protocols.rag.probes.resampling import RECALL, ProbeRows
-from embassay.protocols.rag.probes.signatures import SignedJob, plan_collections, signature_tables
+from embassay.protocols.rag.probes.signatures import SignedJob, add_collection_cells, signature_tables
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import estimate_tokens
 from embassay.text import open_tokenizer
 
 
-def _forecast_cells(plan: ProbePlan, *, measure: bool) -> Iterator[Forecast]:
+def _forecast_cells(plan: ProbePlan, *, measure: bool) -> Iterator[CellForecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
     forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for effort in plan.efforts:
         yield from forecaster.cells(effort())
 
 
-def _forecast_rewriting(plan: ProbePlan) -> Iterator[Forecast]:
+def _forecast_rewriting(plan: ProbePlan) -> Iterator[CellForecast]:
     for rewriter in plan.rewriters:
         model: Any = getattr(rewriter, "model", None)
         for dataset in plan.datasets if model is not None else ():
@@ -46,7 +55,7 @@ def _forecast_rewriting(plan: ProbePlan) -> Iterator[Forecast]:
             read, written = estimate_tokens(list(waiting)), ANSWER_TOKENS["rewrite"] * len(waiting)
             read += PROMPT * len(waiting)
             price = getattr(model, "price", None)
-            yield Forecast(
+            yield CellForecast(
                 "rewriting", dataset.name, rewriter.name, len(waiting), len(waiting), read + written,
                 requests=len(waiting), usd=None if price is None else price.usd(read, written),
                 seconds=remote_seconds(model, len(waiting), read + written, written), assumed=True
@@ -61,12 +70,12 @@ def list_texts_to_rewrite(plan: ProbePlan, dataset: str) -> set[str]:
     """The texts of a dataset that are to be rewritten."""
     job = next(cell.job for cell in plan.cells if cell.dataset == dataset)
     posed = load_questions(plan.request, job.source, job.lang)
-    noisy = add_small_talk(posed, plan.request.runs, plan.request.seed)
+    noisy = add_small_talk_at_all_levels(posed, plan.request.runs, plan.request.seed)
     return {text for variant in noisy for run in variant.texts for text in run if text is not None}
 
 
 def _read_kept_rewritings(plan: ProbePlan, identity: str) -> set[str]:
-    return set(Rewritings(plan.cells[0].job.folder, identity).read())
+    return set(RewritingStore(plan.cells[0].job.folder, identity).read())
 
 
 MISSING = "rewritings_missing"
@@ -91,8 +100,8 @@ def probe_names(
     (10,000). UsageError when `out` holds a run of other arguments, BudgetExceeded at `max_usd`: what is finished is
     kept.
     """
-    request = _probe_request(NamesRequest, probe_names, arguments, systems)
-    return Probe().carry_out(
+    request = _make_probe_request(NamesRequest, probe_names, arguments, systems)
+    return NameOrNoiseProbe().carry_out(
         request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
 
@@ -113,33 +122,33 @@ def probe_noise(
     mapping, split, grades, people, topics, queries (100), runs (3), limit, seed, tokenizer, resamples. Errors as for
     `probe_names`.
     """
-    request = _probe_request(NoiseRequest, probe_noise, arguments, systems)
-    return Probe().carry_out(
+    request = _make_probe_request(NoiseRequest, probe_noise, arguments, systems)
+    return NameOrNoiseProbe().carry_out(
         request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
 
 
-class Probe(Protocol):
+class NameOrNoiseProbe(Protocol):
     """Of names or of noise, whose questions are rewritten before any system sees them."""
 
     name = "rag"
     reads_folder = True
 
-    def plan(
+    def plan_run(
         self, request: NamesRequest | NoiseRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> ProbePlan:
         """Either probe's."""
         if isinstance(request, NamesRequest):
             self.evaluate = _evaluate_names
-            return plan_collections(plan_names(request, cache, ledger))
+            return add_collection_cells(plan_names_probe(request, cache, ledger))
         self.evaluate = noise.evaluate_cell
-        return plan_noise(request, self.folder.path, cache, ledger)
+        return plan_noise_probe(request, self.folder.path, cache, ledger)
 
-    def forecast(self, plan: ProbePlan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: ProbePlan, *, measure: bool = True) -> RunForecast:
         """The cost of every cell, and of a language model's rewritings. To time a system on some texts takes as long as
         a small probe."""
         timed = measure and sum(cell.units for cell in plan.cells) >= TIMED
-        return Forecasts((*_forecast_rewriting(plan), *_forecast_cells(plan, measure=timed)))
+        return RunForecast((*_forecast_rewriting(plan), *_forecast_cells(plan, measure=timed)))
 
     def headline(self, plan: ProbePlan, record: CellRecord) -> str:
         """A margin, a drop, or the recall of a collection."""
@@ -147,14 +156,14 @@ class Probe(Protocol):
             return RECALL
         return names.HEADLINE if plan.task == names.TASK else noise.HEADLINE
 
-    def call(self, request: NamesRequest | NoiseRequest, out: Path) -> str:
+    def format_python_call(self, request: NamesRequest | NoiseRequest, out: Path) -> str:
         """With `embassay.rag.probe_names` or `probe_noise`."""
         task = names.TASK if isinstance(request, NamesRequest) else noise.TASK
         return f"embassay.rag.probe_{task}({list(request.systems)!r}, out={str(out)!r})"
 
-    def check_prices(self, plan: ProbePlan, max_usd: float | None) -> None:
+    def check_prices_known(self, plan: ProbePlan, max_usd: float | None) -> None:
         """Of systems, and of rewriters."""
-        super().check_prices(plan, max_usd)
+        super().check_prices_known(plan, max_usd)
         for rewriter in plan.rewriters if max_usd is not None else ():
             model = getattr(rewriter, "model", None)
             if model is not None and getattr(model, "price", None) is None:
@@ -162,19 +171,23 @@ class Probe(Protocol):
 
     def describe_run(self, plan: ProbePlan) -> dict[str, Any]:
         """Which probe it is, and its rewriters."""
-        return plan.settings
+        return plan.probe_manifest_settings
 
-    def work(self, session: Session, listener: SilentListener) -> None:
+    def run_cells(self, session: CellSession, listener: SilentListener) -> None:
         """Have all noisy questions rewritten, and redo cells that lacked what is there now."""
         plan: Any = session.plan
         if plan.rewriters:
             of_dataset = {
                 dataset.name: list_texts_to_rewrite(plan, dataset.name) for dataset in plan.datasets
             }
-            self._redo(session, of_dataset, self._rewritten(session, of_dataset, listener))
+            self._redo_cells_lacking_rewritings(
+                session, of_dataset, self._rewrite_texts(session, of_dataset, listener)
+            )
         session.do(listener)
 
-    def conclude(self, plan: ProbePlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
+    def draw_conclusions(
+        self, plan: ProbePlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> Conclusion:
         """The tables of either probe."""
         del records  # their rows say all
         systems = [system.name for system in plan.systems]
@@ -187,15 +200,15 @@ class Probe(Protocol):
         )
         return Conclusion(tables=tuple(table for table in tables if table.rows))
 
-    def _rewritten(
-        self, session: Session, of_dataset: Mapping[str, set[str]], listener: SilentListener
+    def _rewrite_texts(
+        self, session: CellSession, of_dataset: Mapping[str, set[str]], listener: SilentListener
     ) -> dict[str, Mapping[str, str]]:
         """Why texts were not rewritten, by rewriter and text."""
         plan: Any = session.plan
         texts = sorted({text for of_texts in of_dataset.values() for text in of_texts})
         failed: dict[str, Mapping[str, str]] = {}
         for rewriter in plan.rewriters:
-            rewritings = Rewritings(self.folder.path, rewriter.identity)
+            rewritings = RewritingStore(self.folder.path, rewriter.identity)
             failed[rewriter.name] = rewritings.complete(rewriter, texts, listener, session.accounts.ledger)
         session.extra["rewriting_failures"] = {
             name: {"texts": len(reasons), "first": next(iter(reasons.values()), "")}
@@ -204,8 +217,11 @@ class Probe(Protocol):
         }
         return failed
 
-    def _redo(
-        self, session: Session, of_dataset: Mapping[str, set[str]], failed: Mapping[str, Mapping[str, str]]
+    def _redo_cells_lacking_rewritings(
+        self,
+        session: CellSession,
+        of_dataset: Mapping[str, set[str]],
+        failed: Mapping[str, Mapping[str, str]],
     ) -> None:
         for cell in session.plan.cells:
             missing = sum(text in reasons for reasons in failed.values() for text in of_dataset[cell.dataset])
@@ -225,16 +241,18 @@ def _evaluate_names(job: NamesJob | SignedJob, advance: Callable[[int], None], *
 T = TypeVar("T", NamesRequest, NoiseRequest)
 
 
-def _probe_request(
+def _make_probe_request(
     kind: type[T], call: Callable[..., Any], arguments: Mapping[str, Any], systems: Sequence[str]
 ) -> T:
     """The request of a Python call, whose mapping is a dictionary."""
     mapping = dict(arguments.get("mapping") or {})
     other = {name: value for name, value in arguments.items() if name != "mapping"}
-    return make_request(kind, call, _as_tuples(other), tuple(systems), mapping=tuple(sorted(mapping.items())))
+    return make_request(
+        kind, call, _freeze_arguments(other), tuple(systems), mapping=tuple(sorted(mapping.items()))
+    )
 
 
-def _as_tuples(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _freeze_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Lists as tuples, paths as text: a request is a value."""
     return {
         name: tuple(map(str, value))

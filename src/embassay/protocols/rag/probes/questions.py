@@ -18,20 +18,24 @@ from embassay.data.retrieval import grade_map, suggest_grade_map
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import ABSENT, RELEVANT, UNJUDGED
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.groups import Labels, tie_items
+from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.bundles import make_bundles, open_material
-from embassay.protocols.rag.probes.names import make_all_bundles, make_bundle_corpus, write_texts
+from embassay.protocols.rag.probes.bundles import make_bundles, open_bundle_material
+from embassay.protocols.rag.probes.names import (
+    make_bundle_corpus,
+    make_bundles_of_all_runs,
+    write_corpus_and_queries,
+)
 from embassay.protocols.rag.probes.options import BUNDLED, LANGS, NoiseRequest
 from embassay.protocols.rag.rewriters import Rewriter
-from embassay.randomness import random_bytes
-from embassay.records import Loaded, RetrievalSet, Skipped
-from embassay.runs.execution import Failure, run_jobs
+from embassay.randomness import draw_random_bytes
+from embassay.records import LoadedDataset, RetrievalSet, SkippedItems
+from embassay.runs.execution import CallFailure, run_jobs
 from embassay.runs.folder import digest_json, to_json, write_atomic
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.calls import wait_for
+from embassay.systems.remote.calls import wait_in_remote_loop
 
 Lang = Literal["en", "fr"]
 QUERY = "query"
@@ -45,40 +49,41 @@ LEVELS: tuple[tuple[str, ...], ...] = (
 """What each level consists of, in order. Source: spec rag 5.4; levels 1 and 3 and the phrases are ours."""
 
 
-def add_noise(query: str, level: int, *, lang: Lang, seed: int, key: str) -> str:
+def add_small_talk_to_question(query: str, level: int, *, lang: Lang, seed: int, key: str) -> str:
     """The question with the small talk of this level around it; `key` (its id) and `seed` choose the phrases.
 
     A phrase that two levels share is the same in both, so that a level differs from the one below by what it adds.
     UsageError for another level or language.
 
-    >>> add_noise("Why is the sea salt?", 0, lang="en", seed=1, key="q1")
+    >>> add_small_talk_to_question("Why is the sea salt?", 0, lang="en", seed=1, key="q1")
     'Why is the sea salt?'
-    >>> add_noise("Why is the sea salt?", 2, lang="en", seed=1, key="q1").endswith("Why is the sea salt?")
+    >>> add_small_talk_to_question("Why is the sea salt?", 2, lang="en", seed=1,
+    ... key="q1").endswith("Why is the sea salt?")
     True
     """
     if not 0 <= level < len(LEVELS):
         raise UsageError(f"There is no noise level {level}.", mend=f"Levels are 0 to {len(LEVELS) - 1}.")
-    bank = read_phrases().get(lang)
+    bank = read_small_talk_phrases().get(lang)
     if bank is None:
         raise UsageError(
-            f"There is no small talk in {lang!r}.", mend=f"Available: {' and '.join(read_phrases())}."
+            f"There is no small talk in {lang!r}.",
+            mend=f"Available: {' and '.join(read_small_talk_phrases())}.",
         )
     return " ".join(
-        query if part == QUERY else _choose_phrase(bank[part], seed, lang, part, key)
-        for part in LEVELS[level]
+        query if part == QUERY else _draw_phrase(bank[part], seed, lang, part, key) for part in LEVELS[level]
     )
 
 
 @cache
-def read_phrases() -> Mapping[str, Mapping[str, Sequence[str]]]:
+def read_small_talk_phrases() -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Language -> part -> phrases."""
     text = files("embassay.protocols.rag.probes").joinpath("phrases.json").read_text("utf-8")
     loaded: Mapping[str, Mapping[str, Sequence[str]]] = json.loads(text)
     return loaded
 
 
-def _choose_phrase(bank: Sequence[str], seed: int, *names: str) -> str:
-    return bank[int.from_bytes(random_bytes(8, seed, "noise", *names), "big") % len(bank)]
+def _draw_phrase(bank: Sequence[str], seed: int, *names: str) -> str:
+    return bank[int.from_bytes(draw_random_bytes(8, seed, "noise", *names), "big") % len(bank)]
 
 
 NEEDS: Mapping[Lang, str] = {"en": "works by {A} on {T}", "fr": "travaux de {A} sur {T}"}
@@ -101,7 +106,7 @@ class NoiseQuestions:
     corpus: Sequence[str]
     grades: tuple[Mapping[int, int], ...]
     fingerprint: str
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -111,7 +116,7 @@ class NoiseQuestions:
         """The group of each question: those that share a relevant passage or are of the same words; None where each is
         by itself."""
         relevant = [[str(place) for place, grade in row.items() if grade >= RELEVANT] for row in self.grades]
-        return tie_items(relevant, self.texts)
+        return group_items_sharing_things(relevant, self.texts)
 
     def counts(self) -> NDArray[np.int64]:
         """How many graded passages of grade 1, 2, 3, 4, 5 each question has, (q, 5)."""
@@ -161,12 +166,12 @@ def probed_languages(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
 
 
 def _bundled_questions(request: NoiseRequest, lang: Lang) -> NoiseQuestions:
-    of = open_material(lang, **request.files)
+    of = open_bundle_material(lang, **request.files)
     size = min(request.queries, request.limit or request.queries)
     first = make_bundles(of, size, seed=request.seed)
-    by_run = make_all_bundles(of, size, CORPUS_RUNS, request.seed)
+    by_run = make_bundles_of_all_runs(of, size, CORPUS_RUNS, request.seed)
     corpus = make_bundle_corpus(by_run, request.seed)
-    passages, of_runs = write_texts(by_run, corpus, "base", request.seed)
+    passages, of_runs = write_corpus_and_queries(by_run, corpus, "base", request.seed)
     if request.reference == "passage":
         references = [_find_best_passage(corpus.grades[q], passages) for q in range(size)]
     else:
@@ -199,8 +204,8 @@ def _open_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> N
     if several:
         dataset = dataset.subsets("retrieval")[lang]
     loaded = dataset.load("retrieval", seed=request.seed)
-    table, note = _grades_by_gain(loaded, request)
-    usable = list(_dataset_questions(loaded.data, table, _draw_queries(loaded.data.queries.ids, request)))
+    table, note = _map_gains_to_grades(loaded, request)
+    usable = list(_dataset_questions(loaded.data, table, _draw_query_ids(loaded.data.queries.ids, request)))
     if not usable:
         raise DataError(
             f"no query of {loaded.dataset!r} has a relevant passage with text", expected="at least one"
@@ -230,14 +235,16 @@ def _dataset_questions(
             yield key, text, best, grades
 
 
-def _draw_queries(ids: Sequence[str], request: NoiseRequest) -> set[str]:
+def _draw_query_ids(ids: Sequence[str], request: NoiseRequest) -> set[str]:
     """The queries that a limit leaves: drawn by their ids alone."""
     if request.limit is None or request.limit >= len(ids):
         return set(ids)
-    return set(sorted(ids, key=lambda key: random_bytes(8, request.seed, "limit", key))[: request.limit])
+    return set(sorted(ids, key=lambda key: draw_random_bytes(8, request.seed, "limit", key))[: request.limit])
 
 
-def _grades_by_gain(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tuple[dict[float, int], str]:
+def _map_gains_to_grades(
+    loaded: LoadedDataset[RetrievalSet], request: NoiseRequest
+) -> tuple[dict[float, int], str]:
     """Gain -> grade from 1 to 5, and how that was done: gains of 0 to 4 are grades less 1, values up to 5 are grades;
     other scales, binary ones among them, are spread. DataError where it is not sure what they mean."""
     gains = sorted({gain for judged in loaded.data.qrels.values() for gain in judged.values()})
@@ -273,7 +280,7 @@ def level_name(level: int, rewriter: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Variant:
+class NoiseVariant:
     """The questions at a level, as asked or rewritten."""
 
     level: int
@@ -285,15 +292,15 @@ class Variant:
         return level_name(self.level, self.rewriter)
 
 
-def add_small_talk(questions: NoiseQuestions, runs: int, seed: int) -> list[Variant]:
+def add_small_talk_at_all_levels(questions: NoiseQuestions, runs: int, seed: int) -> list[NoiseVariant]:
     """The questions at every level; the small talk of run r is drawn from seed + r."""
     return [
-        Variant(
+        NoiseVariant(
             level,
             "",
             tuple(
                 tuple(
-                    add_noise(text, level, lang=questions.lang, seed=seed + run, key=key)
+                    add_small_talk_to_question(text, level, lang=questions.lang, seed=seed + run, key=key)
                     for key, text in zip(questions.ids, questions.texts, strict=True)
                 )
                 for run in range(runs)
@@ -304,11 +311,11 @@ def add_small_talk(questions: NoiseQuestions, runs: int, seed: int) -> list[Vari
 
 
 def rewrite_variants(
-    variants: Sequence[Variant], rewriter: str, rewritings: Mapping[str, str]
-) -> list[Variant]:
+    variants: Sequence[NoiseVariant], rewriter: str, rewritings: Mapping[str, str]
+) -> list[NoiseVariant]:
     """The same after rewriting, by text; a question without a rewriting has none."""
     return [
-        Variant(
+        NoiseVariant(
             variant.level,
             rewriter,
             tuple(tuple(rewritings.get(text or "") for text in run) for run in variant.texts),
@@ -317,7 +324,7 @@ def rewrite_variants(
     ]
 
 
-class Rewritings:
+class RewritingStore:
     """Text -> rewriting of one rewriter, in a file of the run."""
 
     def __init__(self, folder: Path, identity: str) -> None:
@@ -343,17 +350,17 @@ class Rewritings:
             return failed
         listener.stage(f"rewriting by {rewriter.name}", len(waiting), "questions")
 
-        async def rewrite() -> None:
+        async def rewrite_missing_texts() -> None:
             jobs = [partial(rewriter.rewrite, Question(str(i), text)) for i, text in enumerate(waiting)]
             async for place, outcome in run_jobs(jobs, progress=listener.advanced_by):
-                if isinstance(outcome, Failure):
+                if isinstance(outcome, CallFailure):
                     failed[waiting[place]] = outcome.reason
                 else:
                     rewritings[waiting[place]] = outcome
 
         try:
             with charge_calls(ledger, rewriter.name):
-                wait_for(rewrite)
+                wait_in_remote_loop(rewrite_missing_texts)
         finally:
             # Sorted, for answers come in any order and the file should not depend on it.
             ordered = {text: rewritings[text] for text in sorted(rewritings)}

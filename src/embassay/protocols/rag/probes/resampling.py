@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Role, Similarity
 from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
-from embassay.measures.sets import n_recall_of, ra_nwg_of
+from embassay.measures.sets import compute_rarity_weighted_gain, n_recall_of
 from embassay.protocols.kernel.estimates import (
     Lost,
     bootstrap_interval,
@@ -22,11 +22,18 @@ from embassay.protocols.kernel.estimates import (
     make_undefined_score,
 )
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap
-from embassay.protocols.kernel.inputs import Context, find_lost_rows
-from embassay.protocols.kernel.tables import ColumnTable, Field, Style, number, text, whole
+from embassay.protocols.kernel.inputs import EvaluationContext, find_rows_with_nan
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    Style,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.randomness import make_generator
 from embassay.records import Result, RetrievalSet, Score
-from embassay.stats.resampling import count_rows, draw_all_resamples, draw_resamples, group_sums
+from embassay.stats.resampling import count_drawn_rows, draw_all_resamples, draw_resamples, group_sums
 from embassay.systems.cosine import scale_rows
 
 Floats = NDArray[np.float64]
@@ -34,7 +41,7 @@ Ints = NDArray[np.int64]
 _BLOCK = 4096
 
 
-def pair_similarities(
+def compare_text_pairs(
     system: Similarity,
     queries: Sequence[str],
     passages: Sequence[str],
@@ -89,7 +96,7 @@ NDCG = f"nDCG@{CUTOFF}"
 MEASURES = (RECALL, GAIN, NDCG)
 
 
-def find_first_passages(system: Similarity, queries: Sequence[str], corpus: Sequence[str]) -> Ints:
+def retrieve_first_passages(system: Similarity, queries: Sequence[str], corpus: Sequence[str]) -> Ints:
     """The places in the corpus of the first `CUTOFF` passages for each query, (q, 10), -1 where there are fewer; each
     distinct query is searched for once."""
     distinct = list(dict.fromkeys(queries))
@@ -98,14 +105,14 @@ def find_first_passages(system: Similarity, queries: Sequence[str], corpus: Sequ
     return np.asarray(ranked.indices[[row[text] for text in queries]])
 
 
-def measure_values(counts: Ints, top: NDArray[np.int8]) -> Mapping[str, Floats]:
+def measure_retrieval_metrics(counts: Ints, top: NDArray[np.int8]) -> Mapping[str, Floats]:
     """Each measure of `MEASURES` for every query, (q,), NaN where it is undefined: from the grades of its pool (q, 5)
     and of what was retrieved (q, 10)."""
     graded = Graded(counts, top)
     return {
         RECALL: n_recall_of(graded, cutoff=CUTOFF, rel=4),
-        GAIN: ra_nwg_of(graded, cutoff=CUTOFF),
-        NDCG: ndcg_arrays(np.maximum(top - 1.0, 0), _best_gains(counts), CUTOFF),
+        GAIN: compute_rarity_weighted_gain(graded, cutoff=CUTOFF),
+        NDCG: ndcg_arrays(np.maximum(top - 1.0, 0), _compute_ideal_gains(counts), CUTOFF),
     }
 
 
@@ -120,7 +127,7 @@ def count_grades(grades: NDArray[np.int8]) -> Ints:
     return np.stack([np.count_nonzero(grades == grade, axis=1) for grade in GRADES], axis=1)
 
 
-def _best_gains(counts: Ints) -> Floats:
+def _compute_ideal_gains(counts: Ints) -> Floats:
     """Grade less 1 at each rank of the best ranking of a pool, (q, 10), 0 beyond it."""
     ends = np.cumsum(counts[:, ::-1], axis=1)
     # Of the ideal order, grades 5, 4, 3 ... each fill the ranks up to their end.
@@ -133,7 +140,9 @@ def find_lost_queries(system: Similarity, ids: Sequence[str], texts: Callable[[i
     lost = Lost(system, ids, "queries")
     failures = getattr(system, "failures", {})
     if failures:
-        lost.see_texts([next((text for text in texts(q) if text in failures), "") for q in range(len(ids))])
+        lost.note_unencoded_texts(
+            [next((text for text in texts(q) if text in failures), "") for q in range(len(ids))]
+        )
     return lost
 
 
@@ -146,7 +155,7 @@ _HELD = 5_000_000
 
 
 @dataclass(frozen=True)
-class ProbeContext(Context):
+class ProbeContext(EvaluationContext):
     """A context whose resamples are the same queries for every statistic of a cell, and for every system."""
 
     draws: int = 10_000
@@ -164,24 +173,24 @@ class ProbeContext(Context):
         return self.draws
 
     def bootstrap(self, columns: Floats, purpose: str, groups: NDArray[np.int64] | None = None) -> Floats:
-        """As in `Context`, with one draw of queries for all statistics: there are hundreds of a cell."""
+        """As in `EvaluationContext`, with one draw of queries for all statistics: there are hundreds of a cell."""
         groups = self.together if groups is None else groups
         # Above this the counts of all draws would take too much memory.
         if self.draws * len(columns) > _HELD:
             return super().bootstrap(columns, purpose, groups)
-        lost = find_lost_rows(columns)
+        lost = find_rows_with_nan(columns)
         if groups is not None:
             filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
             whole = group_sums(filled, groups)
-            drawn = _draw_counts(self.seed, self.dataset, len(whole), self.draws) @ whole
+            drawn = _draw_resample_counts(self.seed, self.dataset, len(whole), self.draws) @ whole
             with np.errstate(invalid="ignore", divide="ignore"):
                 return np.asarray(drawn[:, :-1] / drawn[:, -1:])
-        counts = _draw_counts(self.seed, self.dataset, len(columns), self.draws)
+        counts = _draw_resample_counts(self.seed, self.dataset, len(columns), self.draws)
         sums = counts @ np.where(lost[:, None], 0.0, columns)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(sums / (counts @ ~lost)[:, None])
 
-    def over_queries(
+    def score_over_queries(
         self,
         measure: str,
         columns: Floats,
@@ -209,25 +218,31 @@ class ProbeContext(Context):
         """Correlations of two values of each query, (queries,), over the queries that have both."""
         whole = ~(np.isnan(x) | np.isnan(y))
         x, y = x[whole], y[whole]
-        return self._correlated(x, y, lambda rows: (x[rows], y[rows]), whole, names, variant, len(x))
+        return self._score_correlations(x, y, lambda rows: (x[rows], y[rows]), whole, names, variant, len(x))
 
-    def links_of_means(self, x: Floats, y: Floats, names: tuple[str, str], variant: str) -> list[Score]:
+    def correlate_over_conditions(
+        self, x: Floats, y: Floats, names: tuple[str, str], variant: str
+    ) -> list[Score]:
         """Correlations of the mean values under each of several conditions, (conditions, queries), over conditions;
         queries are resampled. A query that lacks a value anywhere is left out."""
         whole = np.asarray(~(np.isnan(x).any(axis=0) | np.isnan(y).any(axis=0)))
         x, y = x[:, whole], y[:, whole]
         if not whole.any():
             return [
-                make_undefined_score(_link_name(name, names), 0, "no query has all values", variant=variant)
+                make_undefined_score(
+                    _name_correlation(name, names), 0, "no query has all values", variant=variant
+                )
                 for name in CORRELATIONS
             ]
 
-        def resampled(rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        def average_resampled_conditions(rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
             return x[:, rows].mean(axis=-1).T, y[:, rows].mean(axis=-1).T
 
-        return self._correlated(x.mean(axis=1), y.mean(axis=1), resampled, whole, names, variant, len(x))
+        return self._score_correlations(
+            x.mean(axis=1), y.mean(axis=1), average_resampled_conditions, whole, names, variant, len(x)
+        )
 
-    def _correlated(
+    def _score_correlations(
         self,
         x: Floats,
         y: Floats,
@@ -237,10 +252,10 @@ class ProbeContext(Context):
         variant: str,
         n: int,
     ) -> list[Score]:
-        """Both correlations of `n` points, from the queries that are `whole`."""
+        """Both correlations of `n` points, from the queries that are `make_whole_number_column`."""
         scores = []
         for name, correlation in CORRELATIONS.items():
-            measure = _link_name(name, names)
+            measure = _name_correlation(name, names)
             if n < FEWEST:
                 scores.append(make_undefined_score(measure, n, f"{n} points are too few", variant=variant))
                 continue
@@ -250,14 +265,14 @@ class ProbeContext(Context):
                 side = names[0] if not np.ptp(x) else names[1]
                 scores.append(make_undefined_score(measure, n, f"{side} does not vary", variant=variant))
                 continue
-            parts = [np.asarray(correlation(*resampled(rows))) for rows in self._rows(whole)]
+            parts = [np.asarray(correlation(*resampled(rows))) for rows in self._draw_resampled_rows(whole)]
             low, high = bootstrap_interval(np.concatenate(parts))
             scores.append(Score(measure, value, n, low, high, variant=variant, method=self.method))
         return scores
 
-    def _rows(self, whole: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
-        """Of the `whole` queries those of each resample, in blocks that keep memory small; groups are drawn with all of
-        theirs, a resample at a time, since they are of several sizes."""
+    def _draw_resampled_rows(self, whole: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+        """Of the `make_whole_number_column` queries those of each resample, in blocks that keep memory small; groups
+        are drawn with all of theirs, a resample at a time, since they are of several sizes."""
         draws, stream = min(self.draws, LINK_DRAWS), self.stream("links")
         if self.together is None:
             n = int(whole.sum())
@@ -271,13 +286,13 @@ class ProbeContext(Context):
 
 
 @lru_cache(maxsize=2)
-def _draw_counts(seed: int, dataset: str, n: int, draws: int) -> Floats:
+def _draw_resample_counts(seed: int, dataset: str, n: int, draws: int) -> Floats:
     """How often each of n queries is drawn in each resample, (draws, n)."""
     rows = draw_all_resamples(n, draws, make_generator(seed, "bootstrap", dataset, "queries"))
-    return count_rows(rows).astype(np.float64)
+    return count_drawn_rows(rows).astype(np.float64)
 
 
-def _link_name(name: str, names: tuple[str, str]) -> str:
+def _name_correlation(name: str, names: tuple[str, str]) -> str:
     return f"{name}({names[0]}, {names[1]})"
 
 
@@ -297,7 +312,7 @@ class ProbeRows:
         """The row, or None."""
         return self._rows.get((dataset, system, variant, measure))
 
-    def variants(self, measure: str) -> tuple[str, ...]:
+    def list_variants(self, measure: str) -> tuple[str, ...]:
         """The variants that have a row of the measure, in order."""
         return tuple(dict.fromkeys(key[2] for key in self._rows if key[3] == measure))
 
@@ -307,14 +322,14 @@ class ProbeRows:
             if (of_dataset, of_system) == (dataset, system) and measure.partition("(")[0] in CORRELATIONS:
                 yield row
 
-    def lines(self, systems: Sequence[str], variants: Iterable[str] = ("",)) -> Iterator[ProbeLine]:
+    def lines(self, systems: Sequence[str], variants: Iterable[str] = ("",)) -> Iterator[ProbeTableRow]:
         """Every variant of every system, one dataset after another."""
         for (dataset, lang), system, variant in product(self.langs.items(), systems, variants):
-            yield ProbeLine(self, dataset, lang, system, variant)
+            yield ProbeTableRow(self, dataset, lang, system, variant)
 
 
 @dataclass(frozen=True)
-class ProbeLine:
+class ProbeTableRow:
     """A line of a table: what there is of a variant of a system on a dataset."""
 
     rows: ProbeRows
@@ -330,37 +345,40 @@ class ProbeLine:
 
 def measure_field(
     name: str, measure: str, end: str = "value", decimals: int = 3, style: Style = "number"
-) -> Field:
+) -> ComputedColumn:
     """The value of a measure, or an `end` of its interval."""
-    return number(name, end, decimals, style).within(lambda line: line.find(measure))
+    return make_number_column(name, end, decimals, style).within(lambda line: line.find(measure))
 
 
-def measure_fields(
+def make_interval_fields(
     names: Sequence[str], measure: str, decimals: int = 3, style: Style = "number"
-) -> tuple[Field, ...]:
+) -> tuple[ComputedColumn, ...]:
     """The value of a measure and its interval: columns of these three `names`."""
     ends = zip(names, ("value", "ci_low", "ci_high"), strict=True)
     return tuple(measure_field(name, measure, end, decimals, style) for name, end in ends)
 
 
-def change_fields(measure: str) -> tuple[Field, ...]:
+def change_fields(measure: str) -> tuple[ComputedColumn, ...]:
     """A measure, and its change with the interval."""
     names = [f"{measure} {end}" for end in ("change", "low", "high")]
-    return (measure_field(measure, measure), *measure_fields(names, f"{measure} change", 3, "signed"))
+    return (measure_field(measure, measure), *make_interval_fields(names, f"{measure} change", 3, "signed"))
 
 
-def link_table(rows: ProbeRows, systems: Sequence[str], name: str, title: str, across: str) -> ColumnTable:
+def build_correlation_table(
+    rows: ProbeRows, systems: Sequence[str], name: str, title: str, across: str
+) -> ColumnTable:
     """Every correlation of every system; `across` is the variant of those over conditions or levels."""
 
-    def resampled(row: Result) -> str:
+    def describe_resampled_unit(row: Result) -> str:
         return across if row.variant == across else f"queries, {row.variant or 'base'}"
 
     links = (rows.links(line.dataset, line.system) for line in rows.lines(systems))
     return ColumnTable.of(
-        name, title, chain.from_iterable(links), SYSTEM, DATASET, text("over", resampled),
+        name, title, chain.from_iterable(links), SYSTEM, DATASET, text("over", describe_resampled_unit),
         text("of", lambda row: row.measure.partition("(")[2].removesuffix(")")),
         text("correlation", lambda row: row.measure.partition("(")[0]),
-        number("value", style="signed"), number("low", "ci_low", style="signed"),
-        number("high", "ci_high", style="signed"), whole("n"), text("why none", "reason"),
+        make_number_column("value", style="signed"), make_number_column("low", "ci_low", style="signed"),
+        make_number_column("high", "ci_high", style="signed"), make_whole_number_column("n"),
+        text("why none", "reason"),
         note=f"{INTERVALS} n counts queries, or {across}."
     )  # fmt: skip

@@ -11,22 +11,22 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Similarity, Spread
-from embassay.data.shapes import check_targets
+from embassay.contracts import CellPartExecutor, Similarity
+from embassay.data.shapes import check_mapping_targets
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.inputs import charge_calls
-from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
-from embassay.protocols.kernel.tables import ColumnTable, number
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_unique_dataset_names
+from embassay.protocols.kernel.tables import ColumnTable, make_number_column
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.bundles import (
     CONDITIONS,
-    Bundle,
-    Person,
-    make_near_miss,
-    open_material,
+    AuthorName,
+    NameProbeBundle,
+    misspell_name,
+    open_bundle_material,
 )
 from embassay.protocols.rag.probes.names import (
     ABSOLUTE,
@@ -34,8 +34,8 @@ from embassay.protocols.rag.probes.names import (
     CONDITION,
     NEAR_MISS,
     PERCENT,
-    make_collections,
-    measure_margins,
+    make_probe_texts,
+    measure_name_margins,
 )
 from embassay.protocols.rag.probes.options import BASE, Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import NAMES_VERSION, ProbePlan, make_cell, make_cell_key
@@ -47,19 +47,19 @@ from embassay.protocols.rag.probes.resampling import (
     RECALL,
     SYSTEM,
     ProbeContext,
-    ProbeLine,
     ProbeRows,
+    ProbeTableRow,
+    build_correlation_table,
     change_fields,
-    find_first_passages,
     find_lost_queries,
-    link_table,
-    measure_values,
+    measure_retrieval_metrics,
+    retrieve_first_passages,
 )
-from embassay.randomness import random_bytes
-from embassay.records import Component, Result, Score, TaskOutcome
+from embassay.randomness import draw_random_bytes
+from embassay.records import HeadlineComponent, Result, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import Footprint, reserve_room
+from embassay.runs.memory import MemoryFootprint, reserve_memory
 from embassay.systems import open_system
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer, split_sentences
@@ -73,16 +73,16 @@ RIVALS = 50
 
 
 @dataclass(frozen=True)
-class Signatures:
+class AuthorSignatures:
     """The author that each question asks for, who signed each passage, and who signs it where impostors have nearly
     the author's name."""
 
-    authors: tuple[Person, ...]
-    signers: tuple[Person, ...]
-    near_signers: tuple[Person, ...]
+    authors: tuple[AuthorName, ...]
+    signers: tuple[AuthorName, ...]
+    near_signers: tuple[AuthorName, ...]
 
 
-def draw_signatures(posed: NoiseQuestions, people: Sequence[Person], seed: int) -> Signatures:
+def draw_signatures(posed: NoiseQuestions, people: Sequence[AuthorName], seed: int) -> AuthorSignatures:
     """Questions that share a relevant passage ask for one author, who signed what is relevant to them; all other
     passages have signers drawn from `seed`, so that an author has works on other topics too.
 
@@ -94,25 +94,25 @@ def draw_signatures(posed: NoiseQuestions, people: Sequence[Person], seed: int) 
     groups = range(len(posed)) if together is None else together.tolist()
     authors = tuple(distinct[group % len(distinct)] for group in groups)
     signers = [_draw_person(distinct, seed, place) for place in range(len(posed.corpus))]
-    own = dict[int, Person]()
+    own = dict[int, AuthorName]()
     for author, grades in zip(authors, posed.grades, strict=True):
         own |= {place: author for place, grade in grades.items() if grade >= RELEVANT}
     for place, author in own.items():
         signers[place] = author
     # Who answers a question keeps the name that it asks for.
     near_signers = list(signers)
-    for place, question in _find_rivals(posed).items():
+    for place, question in _find_rival_questions(posed).items():
         if place not in own:
-            near_signers[place] = _miss_name(authors[question], 1 + place % 3)
-    return Signatures(authors, tuple(signers), tuple(near_signers))
+            near_signers[place] = _misspell_person(authors[question], 1 + place % 3)
+    return AuthorSignatures(authors, tuple(signers), tuple(near_signers))
 
 
-def _draw_person(people: Sequence[Person], seed: int, place: int) -> Person:
-    drawn = int.from_bytes(random_bytes(8, seed, "signer", str(place)), "big")
+def _draw_person(people: Sequence[AuthorName], seed: int, place: int) -> AuthorName:
+    drawn = int.from_bytes(draw_random_bytes(8, seed, "signer", str(place)), "big")
     return people[drawn % len(people)]
 
 
-def _find_rivals(posed: NoiseQuestions) -> Mapping[int, int]:
+def _find_rival_questions(posed: NoiseQuestions) -> Mapping[int, int]:
     """Passage -> the question that it comes first for, by words alone; passages that come first for none are left
     out."""
     ranked = open_system("bm25", tokenizer=open_tokenizer("words")).search(
@@ -127,9 +127,9 @@ def _find_rivals(posed: NoiseQuestions) -> Mapping[int, int]:
     return rivals
 
 
-def _miss_name(person: Person, distance: int) -> Person:
-    given, _, family = make_near_miss(person.name, distance).rpartition(" ")
-    return Person(given, family)
+def _misspell_person(person: AuthorName, distance: int) -> AuthorName:
+    given, _, family = misspell_name(person.name, distance).rpartition(" ")
+    return AuthorName(given, family)
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class SignedCollection:
 
 
 def sign_collection(
-    posed: NoiseQuestions, signatures: Signatures, condition: str, seed: int
+    posed: NoiseQuestions, signatures: AuthorSignatures, condition: str, seed: int
 ) -> SignedCollection:
     """The collection as a condition writes it: the author stands behind the first sentence of a passage, and before
     the question. A passage without text stays so."""
@@ -151,9 +151,9 @@ def sign_collection(
     write = CONDITIONS[BASE if is_near else condition].write
     asked = zip(signatures.authors, posed.texts, strict=True)
     stored = zip(signers, posed.corpus, strict=True)
-    queries = (write(_make_bundle(posed.lang, author, text), seed).query for author, text in asked)
+    queries = (write(_make_one_text_bundle(posed.lang, author, text), seed).query for author, text in asked)
     passages = (
-        write(_make_bundle(posed.lang, signer, *_split_title(text)), seed).passages[0]
+        write(_make_one_text_bundle(posed.lang, signer, *_split_off_first_sentence(text)), seed).passages[0]
         if text.strip()
         else text
         for signer, text in stored
@@ -161,37 +161,37 @@ def sign_collection(
     return SignedCollection(tuple(queries), tuple(passages))
 
 
-def _make_bundle(lang: Lang, author: Person, title: str, body: str = "") -> Bundle:
+def _make_one_text_bundle(lang: Lang, author: AuthorName, title: str, body: str = "") -> NameProbeBundle:
     """A question, or a passage, as a bundle of its own, in which it stands first."""
-    return Bundle(0, lang, author, (author, author, author), title, title, ASKED[lang], "{T}", body)
+    return NameProbeBundle(0, lang, author, (author, author, author), title, title, ASKED[lang], "{T}", body)
 
 
-def _split_title(text: str) -> tuple[str, str]:
+def _split_off_first_sentence(text: str) -> tuple[str, str]:
     """The first sentence of a text that has one, and the rest."""
     title = split_sentences(text)[0]
     return title, text.strip().removeprefix(title).strip()
 
 
 @dataclass(frozen=True)
-class CollectionDamages:
+class CollectionConditions:
     """The conditions that change a collection, `base` first, and how each writes it."""
 
     posed: NoiseQuestions
-    signatures: Signatures
+    signatures: AuthorSignatures
     names: tuple[str, ...]
     seed: int
 
-    def write_under(self, condition: str) -> SignedCollection:
+    def write_under_condition(self, condition: str) -> SignedCollection:
         """The collection under one of the conditions."""
         return sign_collection(self.posed, self.signatures, condition, self.seed)
 
 
 @lru_cache(maxsize=2)
-def make_damages(request: NamesRequest, source: str, lang: Lang) -> CollectionDamages:
+def make_collection_conditions(request: NamesRequest, source: str, lang: Lang) -> CollectionConditions:
     """The damages to a dataset in a language. An ablation that changes no text of it is left out: it can cost
     nothing."""
     posed = load_questions(request.of_collections(), source, lang)
-    people = open_material(lang, **request.files).people
+    people = open_bundle_material(lang, **request.files).people
     signatures = draw_signatures(posed, people, request.seed)
     plain = sign_collection(posed, signatures, BASE, request.seed)
     names = [
@@ -199,31 +199,33 @@ def make_damages(request: NamesRequest, source: str, lang: Lang) -> CollectionDa
         for name in request.wanted_conditions
         if name == BASE or sign_collection(posed, signatures, name, request.seed) != plain
     ]
-    return CollectionDamages(posed, signatures, tuple(names), request.seed)
+    return CollectionConditions(posed, signatures, tuple(names), request.seed)
 
 
-def rehearse_calls(damages: CollectionDamages, hear: Hear) -> bool:
+def rehearse_encoder_calls(damages: CollectionConditions, hear: Hear) -> bool:
     """Tell of the calls that an encoder gets: a search under each condition."""
     for name in damages.names:
-        signed = damages.write_under(name)
+        signed = damages.write_under_condition(name)
         hear(list(dict.fromkeys(signed.queries)), "query")
         hear(signed.passages, "document")
     return True
 
 
-def search_signed(system: Similarity, damages: CollectionDamages) -> Mapping[str, Mapping[str, Floats]]:
+def search_signed_collection(
+    system: Similarity, damages: CollectionConditions
+) -> Mapping[str, Mapping[str, Floats]]:
     """Condition -> measure -> its value for every question, (q,), NaN where it is undefined."""
     counts = damages.posed.counts()
     by_condition = {}
     for name in damages.names:
-        signed = damages.write_under(name)
-        indices = find_first_passages(system, signed.queries, signed.passages)
-        by_condition[name] = measure_values(counts, damages.posed.top(indices))
+        signed = damages.write_under_condition(name)
+        indices = retrieve_first_passages(system, signed.queries, signed.passages)
+        by_condition[name] = measure_retrieval_metrics(counts, damages.posed.top(indices))
     return by_condition
 
 
 @dataclass(frozen=True)
-class SignedJob(inputs.Job):
+class SignedJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell of a collection."""
 
     source: str
@@ -232,47 +234,51 @@ class SignedJob(inputs.Job):
 
 
 def evaluate_cell(
-    job: SignedJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+    job: SignedJob,
+    advance: Callable[[int], None],
+    *,
+    ledger: Ledger | None = None,
+    spread: CellPartExecutor = HERE,
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request = job.request
-    damages = make_damages(request, job.source, job.lang)
+    damages = make_collection_conditions(request, job.source, job.lang)
     posed = damages.posed
-    opened = job.opened(advance, ledger=ledger, spread=spread)
+    opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
     context = ProbeContext(
         posed.dataset, open_tokenizer(request.tokenizer), request.seed, request.resamples,
         together=posed.together()
     )  # fmt: skip
     need = estimate_memory(request, job.source, job.lang, opened.system)
-    with reserve_room(need), charge_calls(ledger, opened.system.name) as requests:
-        opened.prefetch(partial(rehearse_calls, damages))
-        values = search_signed(opened.system, damages)
+    with reserve_memory(need), charge_calls(ledger, opened.system.name) as requests:
+        opened.prefetch(partial(rehearse_encoder_calls, damages))
+        values = search_signed_collection(opened.system, damages)
         lost = find_lost_queries(opened.system, posed.ids, lambda query: _query_texts(damages, query))
-        if lost.too_many:
-            result = lost.without_score(RECALL, Items(), posed.skipped)
+        if lost.too_many_lost_reason:
+            result = lost.make_outcome_without_score(RECALL, Items(), posed.skipped)
         else:
             for of_queries in chain.from_iterable(by_measure.values() for by_measure in values.values()):
-                of_queries[lost.mask] = np.nan
-            margins = _probe_changes(opened.system, request, job.lang, damages.names)
+                of_queries[lost.lost_mask] = np.nan
+            margins = _measure_probe_margin_changes(opened.system, request, job.lang, damages.names)
             result = cell_outcome(posed.ids, values, margins, context)
             skipped = (*posed.skipped, *lost.skipped)
             result = replace(result, skipped=skipped, warnings=posed.warnings)
-    return opened.add_conduct(result, requests, compares=True)
+    return opened.add_usage_and_warnings(result, requests, compares=True)
 
 
-def _query_texts(damages: CollectionDamages, query: int) -> Iterator[str]:
+def _query_texts(damages: CollectionConditions, query: int) -> Iterator[str]:
     author, text = damages.signatures.authors[query], damages.posed.texts[query]
     for name in damages.names:
         condition = CONDITIONS[BASE if name == NEAR_MISS else name]
-        yield condition.write(_make_bundle(damages.posed.lang, author, text), damages.seed).query
+        yield condition.write(_make_one_text_bundle(damages.posed.lang, author, text), damages.seed).query
 
 
-def _probe_changes(
+def _measure_probe_margin_changes(
     system: Similarity, request: NamesRequest, lang: Lang, conditions: Sequence[str]
 ) -> Floats:
     """What each ablation among the conditions does to the name margin of the bundles: (conditions - 1,)."""
-    texts, _ = make_collections(request, lang)
-    means = measure_margins(system, texts).name.mean(axis=(1, 2))
+    texts, _ = make_probe_texts(request, lang)
+    means = measure_name_margins(system, texts).name.mean(axis=(1, 2))
     places = [texts.conditions.index(name) for name in conditions]
     return np.asarray(means[places[1:]] - means[places[0]])
 
@@ -290,33 +296,35 @@ def cell_outcome(
     for name, by_measure in values.items():
         variant = "" if name == BASE else name
         for measure, of_queries in by_measure.items():
-            scores.append(context.over_queries(measure, of_queries, variant=variant))
+            scores.append(context.score_over_queries(measure, of_queries, variant=variant))
             items.add(list(ids), of_queries, measure, variant)
-    scores += _change_scores(values, margins, context)
+    scores += _score_condition_changes(values, margins, context)
     headline = next(score for score in scores if score.measure == RECALL)
-    components = {RECALL: Component(headline.value, headline.n, np.empty(0), headline.reason)}
+    components = {RECALL: HeadlineComponent(headline.value, headline.n, np.empty(0), headline.reason)}
     return TaskOutcome(tuple(scores), components, items.columns)
 
 
-def _change_scores(
+def _score_condition_changes(
     values: Mapping[str, Mapping[str, Floats]], margins: Floats, context: ProbeContext
 ) -> Iterator[Score]:
     for measure in MEASURES:
         plain = values[BASE][measure]
         changes = {name: by_measure[measure] - plain for name, by_measure in values.items() if name != BASE}
         for name, of_queries in changes.items():
-            yield context.over_queries(f"{measure} change", of_queries, variant=name)
+            yield context.score_over_queries(f"{measure} change", of_queries, variant=name)
         if changes:
             # The probe is a forecast made before: what varies between resamples is the loss alone.
             known = np.repeat(margins[:, None], len(plain), axis=1)
             names = ABSOLUTE, f"{measure} change"
-            yield from context.links_of_means(known, np.stack(list(changes.values())), names, ACROSS)
+            yield from context.correlate_over_conditions(
+                known, np.stack(list(changes.values())), names, ACROSS
+            )
 
 
-def estimate_memory(request: NamesRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
+def estimate_memory(request: NamesRequest, source: str, lang: Lang, system: Similarity) -> MemoryFootprint:
     """What a cell will hold: the collection under one condition at a time, and the texts of the probe."""
-    damages, (texts, _) = make_damages(request, source, lang), make_collections(request, lang)
-    signed = damages.write_under(BASE)
+    damages, (texts, _) = make_collection_conditions(request, source, lang), make_probe_texts(request, lang)
+    signed = damages.write_under_condition(BASE)
     places = len(signed.queries) * len(damages.names)
     sizes = plan.ProbeSizes(texts.right.size, places, len(signed.queries), request.resamples)
     return plan.estimate_memory(
@@ -325,15 +333,15 @@ def estimate_memory(request: NamesRequest, source: str, lang: Lang, system: Simi
     )  # fmt: skip
 
 
-def plan_collections(bundled: ProbePlan) -> ProbePlan:
+def add_collection_cells(bundled: ProbePlan) -> ProbePlan:
     """The plan of a name probe with the cells of its datasets. UsageError for a dataset in neither language."""
-    check_targets(dict(bundled.request.mapping))
+    check_mapping_targets(dict(bundled.request.mapping))
     request = bundled.request
     tokenizer = open_tokenizer(request.tokenizer)
     datasets, cells, efforts = list(bundled.datasets), list(bundled.cells), list(bundled.efforts)
     for source in dict.fromkeys(request.datasets):
         for lang in probed_languages(request.of_collections(), source):
-            damages = make_damages(request, source, lang)
+            damages = make_collection_conditions(request, source, lang)
             posed = damages.posed
             units = (len(posed) + len(posed.corpus)) * len(damages.names)
             planned = PlannedTask(TASK, len(posed), units, posed.skipped, posed.warnings)
@@ -347,17 +355,17 @@ def plan_collections(bundled: ProbePlan) -> ProbePlan:
                     system.spec, request.seed, request.tokenizer, bundled.cache, source, lang, request
                 )
                 cells.append(make_cell(TASK, posed.dataset, system, key, units, job))
-            efforts.append(partial(_cell_effort, request, source, lang, units))
-    check_names(dataset.name for dataset in datasets)
+            efforts.append(partial(_estimate_signed_effort, request, source, lang, units))
+    check_unique_dataset_names(dataset.name for dataset in datasets)
     return replace(bundled, datasets=tuple(datasets), cells=tuple(cells), efforts=tuple(efforts))
 
 
-def _cell_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> TaskEffort:
-    damages = make_damages(request, source, lang)
+def _estimate_signed_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> TaskEffort:
+    damages = make_collection_conditions(request, source, lang)
     posed = damages.posed
     tokens = sum(map(len, posed.corpus)) * len(damages.names) // 4
     return TaskEffort(
-        TASK, posed.dataset, len(posed), units, tokens, partial(rehearse_calls, damages), posed.corpus,
+        TASK, posed.dataset, len(posed), units, tokens, partial(rehearse_encoder_calls, damages), posed.corpus,
         posed.texts, "search", footprint=partial(estimate_memory, request, source, lang)
     )  # fmt: skip
 
@@ -365,7 +373,7 @@ def _cell_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> 
 def signature_tables(rows: ProbeRows, probed: ProbeRows, systems: Sequence[str]) -> Iterator[ColumnTable]:
     """The tables of the collections, beside the rows of the probe."""
 
-    def find_margin(line: ProbeLine) -> Result | None:
+    def find_bundle_margin_change(line: ProbeTableRow) -> Result | None:
         """What the ablation does to the margin of bundles in the same language, in percent."""
         dataset = next(name for name, lang in probed.langs.items() if lang == line.lang)
         return probed.find(dataset, line.system, line.variant, PERCENT)
@@ -374,11 +382,11 @@ def signature_tables(rows: ProbeRows, probed: ProbeRows, systems: Sequence[str])
     yield ColumnTable.of(
         "name_losses", "What damaged names cost in a collection",
         [line for line in lines if line.find(RECALL) is not None], DATASET, SYSTEM, CONDITION,
-        number("margin %", "value", 1, "signed").within(find_margin),
+        make_number_column("margin %", "value", 1, "signed").within(find_bundle_margin_change),
         *chain.from_iterable(map(change_fields, MEASURES)),
         note=("Passages get authors, and questions ask for an author. Change is relative to the base; margin % is "
             f"the ablation's change in the probe's name margin. {INTERVALS}")
     )  # fmt: skip
-    yield link_table(
+    yield build_correlation_table(
         rows, systems, "name_forecasts", "The probe's margin and the recall lost, over conditions", ACROSS
     )

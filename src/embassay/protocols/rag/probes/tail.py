@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import rank_lists, read_run
+from embassay.data.judged_runs import rank_passages_by_question, read_run
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.request import DATA, RunRequest, option, repeat_option
-from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
+from embassay.protocols.kernel.request import DATA, RunRequest, option, redeclare_option
+from embassay.protocols.kernel.tables import ColumnTable, make_number_column, make_whole_number_column, text
 from embassay.stats import bootstrap_ci, wilson
 
 WORST = 5
@@ -27,7 +27,7 @@ EVERY = "all"
 
 
 @dataclass(frozen=True)
-class TailRequest:
+class RecallTailRequest:
     """Runs of indexes, the run of exact search over the same passages and filters, and how deep both are compared."""
 
     runs: tuple[str, ...] = option(
@@ -40,8 +40,8 @@ class TailRequest:
         "", "The questions with their tags, such as a filter's selectivity, to report by tag.",
         value="FILE", group=DATA
     )  # fmt: skip
-    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
-    seed: int = repeat_option(RunRequest, "seed")
+    mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
+    seed: int = redeclare_option(RunRequest, "seed")
 
     def __post_init__(self) -> None:
         if self.cutoff < 1 or not 0 < self.floor <= 1:
@@ -104,39 +104,41 @@ class IndexTails:
         """A line for each index and group."""
         return ColumnTable.of(
             "index_tail", "Recall against exact search, by question", self.tails, text("index"), text("group"),
-            number("mean", "mean", 3), number("low", "low", 3), number("high", "high", 3), number("p5", "p5", 3),
-            number("least", "least", 3), whole("below the floor", "bad"), whole("questions", "n"),
+            make_number_column("mean", "mean", 3), make_number_column("low", "low", 3),
+            make_number_column("high", "high", 3), make_number_column("p5", "p5", 3),
+            make_number_column("least", "least", 3), make_whole_number_column("below the floor", "bad"),
+            make_whole_number_column("questions", "n"),
             note="Share of exact search's first passages that the index found, per question: the mean with its 95% "
                 "interval, the 5th percentile and the minimum."
         )  # fmt: skip
 
 
-def measure_tails(request: TailRequest) -> IndexTails:
+def measure_recall_tails(request: RecallTailRequest) -> IndexTails:
     """Read and compare the files. DataError where a run has no question of the exact one, UsageError for runs of one
     name."""
-    from embassay.protocols.rag.scoring.inputs import distinct_names, parse_named_path, read_tags
+    from embassay.protocols.rag.scoring.inputs import make_run_names_distinct, parse_named_path, read_tags
 
-    named = distinct_names([parse_named_path(given) for given in request.runs])
+    named = make_run_names_distinct([parse_named_path(given) for given in request.runs])
     exact_path = Path(request.exact).expanduser()
-    exact = rank_lists(read_run(exact_path, request.mapping))
+    exact = rank_passages_by_question(read_run(exact_path, request.mapping))
     tags = read_tags(request.queries) if request.queries else {}
     tails: list[RecallTail] = []
     notes: list[str] = []
     for name, path in named:
-        lists = rank_lists(read_run(path, request.mapping))
+        lists = rank_passages_by_question(read_run(path, request.mapping))
         if not lists.keys() & exact.keys():
             raise DataError(
                 "the run has none of the questions of the exact search", path=path,
                 expected=f"questions such as {next(iter(exact))!r}", found=", ".join(list(lists)[:3]),
                 mend="Search the same questions with both."
             )  # fmt: skip
-        recall = compare_lists(lists, exact, request.cutoff)
+        recall = compare_with_exact_lists(lists, exact, request.cutoff)
         missing = {key for key in exact if key not in lists}
         if extra := len(lists.keys() - exact.keys()):
             notes.append(f"{name}: {extra:,} questions were not searched exactly, and do not count")
         if missing:
             notes.append(f"{name}: {len(missing):,} questions have no list: their recall is 0")
-        tails += _tails_of(name, recall, missing, tags, request)
+        tails += _measure_tails_by_group(name, recall, missing, tags, request)
     short = sum(len(docs) < request.cutoff for docs in exact.values())
     if short:
         notes.append(
@@ -145,14 +147,14 @@ def measure_tails(request: TailRequest) -> IndexTails:
     return IndexTails(request.cutoff, request.floor, tuple(tails), tuple(notes))
 
 
-def compare_lists(
+def compare_with_exact_lists(
     lists: Mapping[str, Sequence[tuple[str, float]]], exact: Mapping[str, Sequence[tuple[str, float]]], k: int
 ) -> dict[str, float]:
     """Question -> share of the first k of exact search among the first k found; 0 without a list.
 
     Of passages that tie at place k of exact search any counts, as far as its list shows them.
 
-    >>> compare_lists({"q": [("b", 2.0)]}, {"q": [("a", 2.0), ("b", 2.0)]}, 1)
+    >>> compare_with_exact_lists({"q": [("b", 2.0)]}, {"q": [("a", 2.0), ("b", 2.0)]}, 1)
     {'q': 1.0}
     """
     recall = {}
@@ -164,12 +166,12 @@ def compare_lists(
     return recall
 
 
-def _tails_of(
+def _measure_tails_by_group(
     name: str,
     recall: Mapping[str, float],
     missing: set[str],
     tags: Mapping[str, Sequence[str]],
-    request: TailRequest,
+    request: RecallTailRequest,
 ) -> Iterator[RecallTail]:
     groups: dict[str, list[str]] = {EVERY: list(recall)}
     for query in recall:
@@ -177,16 +179,18 @@ def _tails_of(
             groups.setdefault(tag, []).append(query)
     for group, queries in groups.items():
         values = np.array([recall[query] for query in queries])
-        yield _measure_tail(name, group, queries, values, sum(query in missing for query in queries), request)
+        yield _measure_recall_tail(
+            name, group, queries, values, sum(query in missing for query in queries), request
+        )
 
 
-def _measure_tail(
+def _measure_recall_tail(
     name: str,
     group: str,
     queries: Sequence[str],
     values: NDArray[np.float64],
     missing: int,
-    request: TailRequest,
+    request: RecallTailRequest,
 ) -> RecallTail:
     ends = bootstrap_ci(values, seed=request.seed)
     bad = int((values < request.floor).sum())

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.records import RetrievalSet
 from embassay.text.chunking import sentence_ends
-from embassay.text.semantics import negate_in
+from embassay.text.semantics import negate_in_language
 from embassay.text.unanswerable import change_value
 
 CHANGES = ("number", "date", "status", "negation")
@@ -27,7 +27,7 @@ _STATUS_WORD = re.compile(rf"\b(?:{'|'.join(sorted(STATUS, key=len, reverse=True
 
 
 @dataclass(frozen=True)
-class Twins:
+class VersionTwins:
     """A question, the position of its current passage in the corpus, the old version of it and what that changes, and
     the copies."""
 
@@ -38,31 +38,33 @@ class Twins:
     copies: tuple[str, ...]
 
 
-def make_twins(
+def make_version_twins(
     data: RetrievalSet, limit: int, copies: int, seed: int, lang: str = ""
-) -> tuple[list[Twins], int]:
+) -> tuple[list[VersionTwins], int]:
     """Twins for up to `limit` questions, drawn by `seed`, each with a passage of its own, its most relevant one; of
     every kind of change as many as there can be. Besides, for how many questions none could be made."""
     places = {key: place for place, key in enumerate(data.corpus.ids)}
     order = sorted(
-        range(len(data.queries)), key=lambda row: random_bytes(8, seed, "twins", data.queries.ids[row])
+        range(len(data.queries)), key=lambda row: draw_random_bytes(8, seed, "twins", data.queries.ids[row])
     )
     counts = dict.fromkeys(CHANGES, 0)
     used: set[int] = set()
-    twins: list[Twins] = []
+    twins: list[VersionTwins] = []
     left = 0
     for row in order:
         if len(twins) == limit:
             break
         place = _best_passage(data.qrels.get(data.queries.ids[row], {}), places, used)
-        changed = None if place is None else _change_text(data, place, counts, seed, lang)
+        changed = None if place is None else _change_text_once(data, place, counts, seed, lang)
         if place is None or changed is None:
             left += 1
             continue
         used.add(place)
         counts[changed[0]] += 1
-        copied = tuple(copy_text(data.corpus.texts[place], number) for number in range(1, copies + 1))
-        twins.append(Twins(row, place, *changed, copied))
+        copied = tuple(
+            copy_as_print_version(data.corpus.texts[place], number) for number in range(1, copies + 1)
+        )
+        twins.append(VersionTwins(row, place, *changed, copied))
     return twins, left
 
 
@@ -71,7 +73,7 @@ def _best_passage(grades: Mapping[str, float], places: Mapping[str, int], used: 
     return next((places[key] for _, key in ranked if places[key] not in used), None)
 
 
-def _change_text(
+def _change_text_once(
     data: RetrievalSet, place: int, counts: Mapping[str, int], seed: int, lang: str
 ) -> tuple[str, str] | None:
     """The first change that the text allows, of those that were made least often."""
@@ -79,7 +81,7 @@ def _change_text(
     edits: Mapping[str, Callable[[], str | None]] = {
         "number": lambda: change_value(text, "number", seed, key),
         "date": lambda: change_value(text, "date", seed, key),
-        "status": lambda: change_status(text),
+        "status": lambda: reverse_status_word(text),
         "negation": lambda: negate_sentence(text, lang),
     }
     for change in sorted(CHANGES, key=lambda name: counts[name]):
@@ -89,10 +91,10 @@ def _change_text(
     return None
 
 
-def change_status(text: str) -> str | None:
+def reverse_status_word(text: str) -> str | None:
     """The text with its first word of status turned round; None where it has none.
 
-    >>> change_status("The account is active until it is closed.")
+    >>> reverse_status_word("The account is active until it is closed.")
     'The account is inactive until it is closed.'
     """
     match = _STATUS_WORD.search(text)
@@ -104,17 +106,17 @@ def negate_sentence(text: str, lang: str = "") -> str | None:
     start = 0
     for end in [*sentence_ends(text), len(text)]:
         sentence = text[start:end]
-        negated = negate_in(sentence, lang)
+        negated = negate_in_language(sentence, lang)
         if negated != sentence:
             return text[:start] + negated + text[end:]
         start = end
     return None
 
 
-def copy_text(text: str, number: int) -> str:
+def copy_as_print_version(text: str, number: int) -> str:
     """A copy as a crawler keeps it: the same text with a line of its own.
 
-    >>> copy_text("The shop opens at nine.", 2)
+    >>> copy_as_print_version("The shop opens at nine.", 2)
     'The shop opens at nine. Page 2 of the print version.'
     """
     return f"{text} Page {number} of the print version."
@@ -133,21 +135,21 @@ class CopyGroups:
         leaders: list[int] = []
         first: list[int] = []
         for row, place in enumerate(places):
-            leader = next((other for other in leaders if self._are_near(places[other], place)), row)
+            leader = next((other for other in leaders if self._are_near_copies(places[other], place)), row)
             if leader == row:
                 leaders.append(row)
             first.append(leader)
         return first
 
-    def _are_near(self, first: int, second: int) -> bool:
-        one_side, other = self._runs_of(first), self._runs_of(second)
+    def _are_near_copies(self, first: int, second: int) -> bool:
+        one_side, other = self._list_character_runs(first), self._list_character_runs(second)
         smaller, larger = sorted((len(one_side), len(other)))
         if smaller < self._near * larger:
             return False
         shared = len(one_side & other)
         return shared >= self._near * (smaller + larger - shared)
 
-    def _runs_of(self, place: int) -> frozenset[str]:
+    def _list_character_runs(self, place: int) -> frozenset[str]:
         if place not in self._runs:
             text = " ".join(self._texts[place].casefold().split())
             self._runs[place] = frozenset(text[at : at + 5] for at in range(max(1, len(text) - 4)))

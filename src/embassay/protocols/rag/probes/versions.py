@@ -22,7 +22,7 @@ from embassay.protocols.kernel.estimates import (
     estimate,
     make_undefined_score,
 )
-from embassay.protocols.kernel.evaluation import Context, Fields, Task, loader
+from embassay.protocols.kernel.evaluation import Fields, Task, TaskContext, loader
 from embassay.protocols.kernel.forecast import (
     count_dimensions,
     sum_memory,
@@ -32,14 +32,20 @@ from embassay.protocols.kernel.forecast import (
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.kernel.tables import ColumnTable, RunTable, number, text, whole
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    RunTable,
+    make_number_column,
+    make_whole_number_column,
+    text,
+)
 from embassay.protocols.live.systems import RetrieverProtocol
 from embassay.protocols.rag.probes.options import VersionsOptions, VersionsRequest
-from embassay.protocols.rag.probes.twins import CHANGES, CopyGroups, Twins, make_twins
-from embassay.protocols.tasks.task import make_outcome
-from embassay.records import Component, Result, RetrievalSet, Score, TaskOutcome
+from embassay.protocols.rag.probes.twins import CHANGES, CopyGroups, VersionTwins, make_version_twins
+from embassay.protocols.tasks.task import make_task_outcome
+from embassay.records import HeadlineComponent, Result, RetrievalSet, Score, TaskOutcome
 from embassay.registry import Registry
-from embassay.runs.memory import Footprint
+from embassay.runs.memory import MemoryFootprint
 from embassay.text.semantics import parse_language
 
 HEADLINE, ONLY_OLD, COPIES, DISTINCT = "current_first", "only_old", "copies_share", "distinct_passages"
@@ -49,44 +55,46 @@ REMEDIES = ("", "recency", "deduplicated", "both")
 Values = NDArray[np.float64]
 
 
-def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> TaskOutcome:
     """Probe one system on one retrieval dataset; items are the questions with twins."""
     options = context.options
     lang = context.lang if parse_language(context.lang) else ""
-    twins, left = make_twins(data, options.questions, options.copies, context.seed, lang)
+    twins, left = make_version_twins(data, options.questions, options.copies, context.seed, lang)
     items, ids = Items(), [data.queries.ids[twin.query] for twin in twins]
     if not twins:
         row = make_undefined_score(
             HEADLINE, 0, "no passage of a question has a number, date, status or verb to change"
         )
-        return TaskOutcome((row,), {HEADLINE: Component(None, 0, reason=row.reason)}, items.columns)
+        return TaskOutcome((row,), {HEADLINE: HeadlineComponent(None, 0, reason=row.reason)}, items.columns)
     asked = [data.queries.texts[twin.query] for twin in twins]
     lost = Lost(system, ids, "questions")
     with_old = [*data.corpus.texts, *(twin.old for twin in twins)]
-    lists = _search(system, asked, with_old, options)
-    lost.see_texts(asked)
-    if lost.too_many:
-        return lost.without_score(HEADLINE, items)
-    values = dict(_version_values(lists, twins, len(data.corpus.texts), with_old, options))
+    lists = _search_deep_lists(system, asked, with_old, options)
+    lost.note_unencoded_texts(asked)
+    if lost.too_many_lost_reason:
+        return lost.make_outcome_without_score(HEADLINE, items)
+    values = dict(_measure_version_ranking(lists, twins, len(data.corpus.texts), with_old, options))
     with_copies = [*data.corpus.texts, *(copied for twin in twins for copied in twin.copies)]
-    values |= dict(_copy_values(_search(system, asked, with_copies, options), with_copies, options))
+    values |= dict(
+        _measure_copy_share(_search_deep_lists(system, asked, with_copies, options), with_copies, options)
+    )
     for (measure, variant), column in values.items():
         column[lost.rows] = np.nan
         items.add(ids, column, measure, variant)
-    scores = list(_scores(values, [twin.change for twin in twins], context))
+    scores = list(_score_by_remedy(values, [twin.change for twin in twins], context))
     head = next(score for score in scores if (score.measure, score.variant) == (HEADLINE, ""))
     known = estimate(
         values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False
     )
     warnings = [f"{left:,} questions have no passage of their own to change"] if left else []
-    return make_outcome(
+    return make_task_outcome(
         HEADLINE, known if head.value is not None else head.reason, items, n=head.n,
         scores=[score for score in scores if score is not head], skipped=lost.skipped, warnings=warnings,
         counts={"questions": len(twins)}
     )  # fmt: skip
 
 
-def _search(
+def _search_deep_lists(
     system: Similarity, asked: Sequence[str], corpus: Sequence[str], options: VersionsOptions
 ) -> list[list[tuple[int, float]]]:
     """For each question position and score of passages, deep enough that a list without copies is still full."""
@@ -98,9 +106,9 @@ def _search(
     ]
 
 
-def _version_values(
+def _measure_version_ranking(
     lists: Sequence[Sequence[tuple[int, float]]],
-    twins: Sequence[Twins],
+    twins: Sequence[VersionTwins],
     originals: int,
     corpus: Sequence[str],
     options: VersionsOptions,
@@ -117,7 +125,7 @@ def _version_values(
         tied = scores.get(old, 0.0) == scores.get(twin.current, 1.0)
         for remedy in REMEDIES:
             # Old versions, of any passage, stand behind all others in the corpus.
-            first = apply_remedy(places, groups, remedy, originals)[: options.cutoff]
+            first = apply_duplicate_remedy(places, groups, remedy, originals)[: options.cutoff]
             if old not in first and twin.current not in first:
                 continue
             is_first = old not in first or (
@@ -131,11 +139,13 @@ def _version_values(
     yield from columns.items()
 
 
-def apply_remedy(places: Sequence[int], groups: Sequence[int], remedy: str, originals: int) -> list[int]:
+def apply_duplicate_remedy(
+    places: Sequence[int], groups: Sequence[int], remedy: str, originals: int
+) -> list[int]:
     """A list (positions in the corpus, best first) after a remedy; those of one of the `groups` are near-duplicates,
     and positions from `originals` on are old.
 
-    >>> [apply_remedy([9, 3, 1], [0, 1, 0], remedy, 5) for remedy in REMEDIES]
+    >>> [apply_duplicate_remedy([9, 3, 1], [0, 1, 0], remedy, 5) for remedy in REMEDIES]
     [[9, 3, 1], [1, 3, 9], [9, 3], [1, 3]]
     """
     if not remedy:
@@ -153,7 +163,7 @@ def apply_remedy(places: Sequence[int], groups: Sequence[int], remedy: str, orig
     return [of_group[0] for of_group in members.values()]
 
 
-def _copy_values(
+def _measure_copy_share(
     lists: Sequence[Sequence[tuple[int, float]]], corpus: Sequence[str], options: VersionsOptions
 ) -> Iterator[tuple[tuple[str, str], Values]]:
     """The share of the first places that repeat another of them, and how many different passages they hold; as they
@@ -167,7 +177,7 @@ def _copy_values(
         places = [place for place, _ in hits]
         groups = near.of(places)
         for remedy in ("", "deduplicated"):
-            first = apply_remedy(places, groups, remedy, len(corpus))[: options.cutoff]
+            first = apply_duplicate_remedy(places, groups, remedy, len(corpus))[: options.cutoff]
             if not first:
                 continue
             distinct = len(set(near.of(first)))
@@ -176,20 +186,24 @@ def _copy_values(
     yield from columns.items()
 
 
-def _scores(
-    values: Mapping[tuple[str, str], Values], changes: Sequence[str], context: Context
+def _score_by_remedy(
+    values: Mapping[tuple[str, str], Values], changes: Sequence[str], context: TaskContext
 ) -> Iterator[Score]:
     """A row for each measure and remedy, and the headline by kind of change as subset."""
     kinds = np.array(changes)
     for (measure, variant), column in values.items():
-        yield _score(column, measure, variant, "", context)
+        yield _score_value_column(column, measure, variant, "", context)
         if measure == HEADLINE:
             for change in CHANGES:
                 if (kinds == change).any():
-                    yield _score(np.where(kinds == change, column, np.nan), measure, variant, change, context)
+                    yield _score_value_column(
+                        np.where(kinds == change, column, np.nan), measure, variant, change, context
+                    )
 
 
-def _score(column: Values, measure: str, variant: str, subset: str, context: Context) -> Score:
+def _score_value_column(
+    column: Values, measure: str, variant: str, subset: str, context: TaskContext
+) -> Score:
     n = int((~np.isnan(column)).sum())
     if not n:
         reason = "neither version is among the first passages of any question"
@@ -198,18 +212,22 @@ def _score(column: Values, measure: str, variant: str, subset: str, context: Con
     return share.score(measure, variant=variant, subset=subset)
 
 
-def versions() -> Task:
+def versions_task() -> Task:
     """Does the current version rank first, and what do copies crowd out?"""
 
-    def fields(data: RetrievalSet) -> Fields:
+    def list_text_fields(data: RetrievalSet) -> Fields:
         return {"text": (data.queries.ids, data.queries.texts)}
 
-    return Task("versions", "Versions", ("retrieval",), HEADLINE, 1, evaluate, loader("retrieval"), fields)
+    return Task(
+        "versions", "Versions", ("retrieval",), HEADLINE, 1, evaluate, loader("retrieval"), list_text_fields
+    )
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
 TASKS.add(
-    "versions", "embassay.protocols.rag.probes.versions:versions", "old versions and copies in the corpus"
+    "versions",
+    "embassay.protocols.rag.probes.versions:versions_task",
+    "old versions and copies in the corpus",
 )
 
 
@@ -228,7 +246,7 @@ class VersionsProbe(RetrieverProtocol):
 
     def needed(
         self, task: str, system: Similarity, data: RetrievalSet, fields: Any, options: Any
-    ) -> Footprint:
+    ) -> MemoryFootprint:
         """The corpus with its twins, and what they become."""
         del task, fields
         dim, n = count_dimensions(system), len(data.corpus) + options.questions * (1 + options.copies)
@@ -238,7 +256,7 @@ class VersionsProbe(RetrieverProtocol):
         )
         return sum_memory(parts, "Use a smaller corpus.")
 
-    def call(self, request: Any, out: Any) -> str:
+    def format_python_call(self, request: Any, out: Any) -> str:
         """The call from Python that makes the run, for its manifest."""
         return (
             f"embassay.rag.probe_versions({list(request.systems)!r}, datasets={list(request.datasets)!r}, "
@@ -277,9 +295,9 @@ def remedies_table(rows: Sequence[Result]) -> ColumnTable:
         "versions_remedies", "The current version against the old one", cells.values(),
         text("dataset", f"{HEADLINE}.dataset"), text("system", f"{HEADLINE}.system"),
         text("remedy", lambda cell: cell[HEADLINE].variant or "none"),
-        number("current first", f"{HEADLINE}.value", 3), number("low", f"{HEADLINE}.ci_low", 3),
-        number("high", f"{HEADLINE}.ci_high", 3), number("only old", f"{ONLY_OLD}.value", 3),
-        whole("questions", f"{HEADLINE}.n"),
+        make_number_column("current first", f"{HEADLINE}.value", 3), make_number_column("low", f"{HEADLINE}.ci_low", 3),
+        make_number_column("high", f"{HEADLINE}.ci_high", 3), make_number_column("only old", f"{ONLY_OLD}.value", 3),
+        make_whole_number_column("questions", f"{HEADLINE}.n"),
         note="Share of questions whose current passage ranks above its old version (0.5: chance), and whose list "
             "has only the old one, among questions whose list has either."
     )  # fmt: skip
@@ -290,8 +308,9 @@ def changes_table(rows: Sequence[Result]) -> ColumnTable:
     kept = [row for row in rows if row.measure == HEADLINE and row.subset and not row.variant and row.dataset]
     return ColumnTable.of(
         "versions_changes", "By what the old version changes", kept, text("dataset"), text("system"),
-        text("change", "subset"), number("current first", "value", 3), number("low", "ci_low", 3),
-        number("high", "ci_high", 3), whole("questions", "n"), note="Lists as they are."
+        text("change", "subset"), make_number_column("current first", "value", 3),
+        make_number_column("low", "ci_low", 3),
+        make_number_column("high", "ci_high", 3), make_whole_number_column("questions", "n"), note="Lists as they are."
     )  # fmt: skip
 
 
@@ -304,7 +323,8 @@ def copies_table(rows: Sequence[Result]) -> ColumnTable:
     return ColumnTable.of(
         "versions_copies", "Share of copies in the list", cells.values(), text("dataset", f"{COPIES}.dataset"),
         text("system", f"{COPIES}.system"), text("remedy", lambda cell: cell[COPIES].variant or "none"),
-        number("copies", f"{COPIES}.value", 3), number("different passages", f"{DISTINCT}.value", 2),
-        whole("questions", f"{COPIES}.n"),
+        make_number_column("copies", f"{COPIES}.value", 3),
+        make_number_column("different passages", f"{DISTINCT}.value", 2),
+        make_whole_number_column("questions", f"{COPIES}.n"),
         note="Share of the first passages that repeat another of them, and how many different ones there are."
     )  # fmt: skip

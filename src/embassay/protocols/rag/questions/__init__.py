@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Any
 
 
-class _Questions(ModuleType):
+class _QuestionsModule(ModuleType):
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         from embassay.protocols.rag.questions.protocol import questions
 
         return questions(*arguments, **named)
 
 
-sys.modules[__name__].__class__ = _Questions
+sys.modules[__name__].__class__ = _QuestionsModule

@@ -7,19 +7,19 @@ from dataclasses import MISSING, asdict, dataclass, field
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, option, repeat_option, split_names
+from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, option, redeclare_option, split_names
 from embassay.protocols.questions import (
     FAR,
     NO_ANSWER,
     OF_MODELS,
     QuestionsOptions,
     check_kinds,
-    check_language,
-    default_kinds,
+    check_language_is_named,
+    list_default_kinds,
 )
 
 
-def document_kinds() -> tuple[str, ...]:
+def list_document_question_kinds() -> tuple[str, ...]:
     """The kinds that documents ask themselves."""
     from embassay.text.questions import KINDS  # a command's help needs none of it
 
@@ -48,8 +48,8 @@ class QuestionsRequest:
         "fact, comparison, procedure, keywords, typo, language; title, heading, faq, sentence. Default: all.",
         name="--kind -k",
     )
-    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
-    seed: int = repeat_option(RunRequest, "seed")
+    mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
+    seed: int = redeclare_option(RunRequest, "seed")
     options: QuestionsOptions = field(default_factory=QuestionsOptions)
     tokenizer: str = "words"
     no_answer: tuple[str, ...] = option(
@@ -63,15 +63,18 @@ class QuestionsRequest:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        check_kinds(self.kinds, (*OF_MODELS, *document_kinds()))
+        check_kinds(self.kinds, (*OF_MODELS, *list_document_question_kinds()))
         asked = set(self.chosen)
         if not self.llm and asked & set(OF_MODELS):
             raise UsageError(
                 f"Questions of the kind {next(kind for kind in self.chosen if kind in OF_MODELS)!r} are written by "
                 "a language model, but none is named.",
-                mend=f"Name one with --llm, or use kinds that need no model: {', '.join(document_kinds())}.",
+                mend=(
+                    "Name one with --llm, or use kinds that need no model: "
+                    f"{', '.join(list_document_question_kinds())}."
+                ),
             )
-        check_language(asked, self.options.into)
+        check_language_is_named(asked, self.options.into)
         for kind in self.no_answer:
             if kind not in NO_ANSWER:
                 raise UsageError(
@@ -85,10 +88,10 @@ class QuestionsRequest:
     def chosen(self) -> tuple[str, ...]:
         """The kinds that are asked, in their order; without a word all that can be."""
         if self.kinds:
-            return tuple(kind for kind in (*OF_MODELS, *document_kinds()) if kind in self.kinds)
+            return tuple(kind for kind in (*OF_MODELS, *list_document_question_kinds()) if kind in self.kinds)
         if not self.llm:
-            return document_kinds()
-        return default_kinds(self.options.into)
+            return list_document_question_kinds()
+        return list_default_kinds(self.options.into)
 
     @property
     def systems(self) -> tuple[str, ...]:

@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents import PlacedPassage, passage_places
-from embassay.data.intake import Intake
+from embassay.data.documents import PlacedPassage, read_placed_passages
+from embassay.data.intake import RowIntake
 from embassay.data.sources import prefer_own_path
-from embassay.data.tables import known_suffix, open_table
-from embassay.data.views import Draw, RenamedView
+from embassay.data.tables import find_known_suffix, open_table
+from embassay.data.views import RenamedView, SeededDraw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Attempt, RunAccounts, SilentListener
+from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentListener
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     RunTable,
-    format_counted,
-    points,
+    format_count_with_noun,
+    make_points_column,
+    make_whole_number_column,
     text,
-    whole,
     write_tables,
 )
 from embassay.protocols.questions import FAR, NEAR, NO_ANSWER, OF_MODELS, drafts
@@ -35,30 +35,30 @@ from embassay.protocols.questions.drafts import (
     DRAFTS,
     KEPT,
     OUTCOMES,
-    Draft,
+    QuestionDraft,
     QuestionWriter,
     find_near_repeats,
-    load_prompt,
-    outcomes_table,
+    load_question_prompt,
+    make_outcomes_table,
     read_drafts,
 )
 from embassay.protocols.rag.questions.options import QuestionsRequest
 from embassay.records import Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import Cell, CellRecord, digest_json, to_json, write_atomic
-from embassay.runs.forecast import Forecast, Forecasts
+from embassay.runs.folder import CellRecord, RunCell, digest_json, to_json, write_atomic
+from embassay.runs.forecast import CellForecast, RunForecast
 from embassay.search.bm25 import BM25Index
 from embassay.stats import wilson
 from embassay.systems.remote import Ledger
 from embassay.text.questions import KINDS as OF_DOCUMENTS
-from embassay.text.questions import PseudoQuestion, Text, pseudo_questions
+from embassay.text.questions import PseudoQuestion, SourcePassage, pseudo_questions
 from embassay.text.unanswerable import (
     ChangedQuestion,
     UnansweredQuestions,
     WordCover,
     change_questions,
-    draw_far,
-    far_questions,
+    draw_far_questions,
+    load_far_questions,
 )
 
 TASK = "questions"
@@ -88,8 +88,8 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     """Open the corpus, the models and the users' questions, and draw passages. UsageError, ModelError and DataError as
     openings raise them."""
     dataset = open_dataset(prefer_own_path(request.corpus), mapping=request.mapping)
-    passages = passage_places(dataset)
-    users = read_users(request.queries) if request.queries else ()
+    passages = read_placed_passages(dataset)
+    users = read_user_questions(request.queries) if request.queries else ()
     kinds = [kind for kind in request.chosen if kind in OF_MODELS]
     writer = (
         drafts.open_question_writer(
@@ -100,65 +100,70 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     )
     if writer is not None and NEAR in request.no_answer:
         kinds.append(NEAR)
-        writer = replace(writer, search=_search_passages(passages), corpus=dataset.fingerprint)
-    drawn = drafts.draw_passages(passages, kinds, request.options, request.seed, request.corpus)
+        writer = replace(writer, search=_make_passage_searcher(passages), corpus=dataset.fingerprint)
+    drawn = drafts.draw_passages_by_kind(passages, kinds, request.options, request.seed, request.corpus)
     cells = tuple(
-        _make_cell(kind, dataset, request, writer) for kind in (*request.chosen, *request.no_answer)
+        _make_question_kind_cell(kind, dataset, request, writer)
+        for kind in (*request.chosen, *request.no_answer)
     )
     task = PlannedTask(TASK, sum(map(len, drawn.values())), len(passages), dataset.skipped, dataset.notes)
     planned = PlannedDataset(request.corpus, dataset.name, dataset.lang, dataset.fingerprint, (task,))
-    systems = () if writer is None else drafts.plan_models(request.llm, request.checker, writer, ledger)
+    systems = (
+        () if writer is None else drafts.plan_question_models(request.llm, request.checker, writer, ledger)
+    )
     return QuestionsPlan(
         request, systems, (planned,), cells, cache=cache, passages=passages, drawn=drawn, users=users, writer=writer
     )  # fmt: skip
 
 
-def _search_passages(passages: Sequence[PlacedPassage]) -> Callable[[str], Sequence[PlacedPassage]]:
+def _make_passage_searcher(passages: Sequence[PlacedPassage]) -> Callable[[str], Sequence[PlacedPassage]]:
     """The passages that share most words with a question, `drafts.SEARCHED` beside its own."""
     by_id = {passage.id: passage for passage in passages}
     index = BM25Index.of(list(by_id), [f"{p.title} {p.body}" for p in by_id.values()])
     return lambda question: [by_id[hit.id] for hit in index.search(question, drafts.SEARCHED + 1)]
 
 
-def read_users(name: str) -> tuple[UserQuestion, ...]:
+def read_user_questions(name: str) -> tuple[UserQuestion, ...]:
     """The users' questions: a table with `text`, and perhaps `id`."""
     path = Path(name).expanduser()
     if not path.is_file():
         raise UsageError(f"There is no file {name!r}.", mend="Check its name and folder.")
-    if not known_suffix(path.name):
+    if not find_known_suffix(path.name):
         raise UsageError(f"{name} is not a table.", mend="Give a .jsonl, .csv, .tsv, .txt or .parquet file.")
-    intake = Intake()
+    intake = RowIntake()
     rows = intake.read(
         RenamedView(open_table(path)),
         ["text"],
         lambda row, key: intake.texts(row, key, "text"),
-        Draw(None, 0),
+        SeededDraw(None, 0),
     )
     return tuple(UserQuestion(key, texts[0]) for key, texts in rows)
 
 
-def _make_cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: QuestionWriter | None) -> Cell:
+def _make_question_kind_cell(
+    kind: str, dataset: Dataset, request: QuestionsRequest, writer: QuestionWriter | None
+) -> RunCell:
     by = DOCUMENTS if kind in (*OF_DOCUMENTS, FAR) or writer is None else writer.chat.name
     ids = (
         []
         if writer is None
-        else [writer.chat.identity, writer.checker.identity, load_prompt("check").identity]
+        else [writer.chat.identity, writer.checker.identity, load_question_prompt("check").identity]
     )
     key = digest_json([TASK, kind, dataset.fingerprint, ids, request.options.as_dict(), request.seed])
-    return Cell(TASK, dataset.name, by, key, 1, None, variant=kind)
+    return RunCell(TASK, dataset.name, by, key, 1, None, variant=kind)
 
 
-def forecast_drafts(plan: QuestionsPlan, done: Mapping[str, Draft]) -> Forecasts:
+def forecast_drafts(plan: QuestionsPlan, done: Mapping[str, QuestionDraft]) -> RunForecast:
     """The calls for each draft that is not `done` (by key), and between which sums they may come to lie."""
-    work: list[Forecast] = []
+    work: list[CellForecast] = []
     for cell in plan.cells:
-        head = Forecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
+        head = CellForecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
         if cell.variant in plan.drawn and plan.writer is not None:
             work += drafts.forecast_drafts(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
         else:
             work.append(head)
-    note = "" if plan.writer is None else drafts.describe_total(work, plan.writer, done)
-    return Forecasts(tuple(work), (note,) if note else ())
+    note = "" if plan.writer is None else drafts.describe_open_cost(work, plan.writer, done)
+    return RunForecast(tuple(work), (note,) if note else ())
 
 
 USERS = "users"
@@ -188,8 +193,8 @@ class QuestionSet:
     what documents did not ask, by reason."""
 
     asked: tuple[SetQuestion, ...]
-    drafts: Mapping[str, Sequence[Draft]]
-    passages: tuple[Text, ...]
+    drafts: Mapping[str, Sequence[QuestionDraft]]
+    passages: tuple[SourcePassage, ...]
     wanted: Mapping[str, int]
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     repeated: Mapping[str, int] = field(default_factory=dict)
@@ -207,7 +212,7 @@ class QuestionSet:
         outcomes = Counter(draft.outcome for draft in self.drafts.get(kind, ()))
         return {name: outcomes[name] for name in OUTCOMES if outcomes[name]}
 
-    def is_whole(self, kind: str) -> bool:
+    def has_all_drafts(self, kind: str) -> bool:
         """Whether every passage drawn for a kind has its draft."""
         return len(self.drafts.get(kind, ())) == self.wanted.get(kind, 0)
 
@@ -217,16 +222,16 @@ class QuestionSet:
         return {name: {"questions": count, "share": count / len(self.asked)} for name, count in tally.items()}
 
 
-def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> QuestionSet:
+def gather_question_set(plan: QuestionsPlan, decided: Mapping[str, Sequence[QuestionDraft]]) -> QuestionSet:
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
-    pseudo = _make_document_questions(plan)
+    pseudo = _derive_document_questions(plan)
     users = [
         SetQuestion(user.id, user.text, "user", USERS)
-        for user in _check_ids(plan.users, plan.request.no_answer)
+        for user in _check_user_question_ids(plan.users, plan.request.no_answer)
     ]
     written = [
-        _make_draft_question(plan, draft, number)
+        _turn_draft_into_question(plan, draft, number)
         for kind in OF_MODELS
         for number, draft in enumerate(decided.get(kind, ()), 1)
         if draft.is_kept
@@ -236,13 +241,13 @@ def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]
     gone = {every[place].id for place in repeats}
     repeated = {id(draft) for asked, draft in written if asked.id in gone}
 
-    def settle(draft: Draft) -> Draft:
+    def finalize_draft(draft: QuestionDraft) -> QuestionDraft:
         return replace(draft, outcome="near-duplicate") if id(draft) in repeated else draft
 
-    final = {kind: [settle(draft) for draft in drafts] for kind, drafts in decided.items()}
+    final = {kind: [finalize_draft(draft) for draft in drafts] for kind, drafts in decided.items()}
     left_out = Counter(every[place].source for place in repeats)
     asked = tuple(question for question in every if question.id not in gone)
-    unanswered = _gather_unanswered(plan, asked, pseudo.passages, final)
+    unanswered = _gather_unanswered_questions(plan, asked, pseudo.passages, final)
     rejected = {**pseudo.rejected, **{kind: made.rejected for kind, made in unanswered.items()}}
     return QuestionSet(
         asked, final, pseudo.passages, {kind: len(drawn) for kind, drawn in plan.drawn.items()}, rejected,
@@ -250,17 +255,17 @@ def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]
     )  # fmt: skip
 
 
-def _gather_unanswered(
+def _gather_unanswered_questions(
     plan: QuestionsPlan,
     asked: Sequence[SetQuestion],
-    passages: Sequence[Text],
-    decided: Mapping[str, Sequence[Draft]],
+    passages: Sequence[SourcePassage],
+    decided: Mapping[str, Sequence[QuestionDraft]],
 ) -> dict[str, UnansweredQuestions]:
     """Kind -> the questions that the documents don't answer: near ones of a model, or made of the questions asked."""
     request, made = plan.request, {}
     if not request.no_answer:
         return {}
-    cover = WordCover([passage.whole for passage in passages])
+    cover = WordCover([passage.full_text for passage in passages])
     if NEAR in plan.drawn:
         kept = [draft for draft in decided.get(NEAR, ()) if draft.is_kept]
         made[NEAR] = UnansweredQuestions(
@@ -274,18 +279,22 @@ def _gather_unanswered(
             [(question.id, question.text) for question in asked], cover, request.options.n, request.seed
         )
     if FAR in request.no_answer:
-        questions = [user.text for user in read_users(request.far)] if request.far else far_questions()
-        made[FAR] = draw_far(questions, cover, request.options.n, request.seed)
+        questions = (
+            [user.text for user in read_user_questions(request.far)] if request.far else load_far_questions()
+        )
+        made[FAR] = draw_far_questions(questions, cover, request.options.n, request.seed)
     return made
 
 
-def _check_ids(users: Sequence[UserQuestion], more: Sequence[str]) -> list[UserQuestion]:
+def _check_user_question_ids(users: Sequence[UserQuestion], more: Sequence[str]) -> list[UserQuestion]:
     """Users' questions under ids that no kind of ours, nor one `more`, begins with."""
     ours = tuple(f"{kind}-" for kind in (*OF_MODELS, *OF_DOCUMENTS, *more))
     return [replace(user, id=f"user-{user.id}") if user.id.startswith(ours) else user for user in users]
 
 
-def _make_draft_question(plan: QuestionsPlan, draft: Draft, number: int) -> tuple[SetQuestion, Draft]:
+def _turn_draft_into_question(
+    plan: QuestionsPlan, draft: QuestionDraft, number: int
+) -> tuple[SetQuestion, QuestionDraft]:
     assert plan.writer is not None
     by = plan.writer.chat.name
     lang = plan.request.options.into if draft.kind == "language" else ""
@@ -299,18 +308,20 @@ def _make_draft_question(plan: QuestionsPlan, draft: Draft, number: int) -> tupl
 
 
 @dataclass(frozen=True)
-class _Pseudo:
+class _DocumentQuestions:
     asked: tuple[SetQuestion, ...]
-    passages: tuple[Text, ...]
+    passages: tuple[SourcePassage, ...]
     rejected: Mapping[str, Mapping[str, int]]
 
 
-def _make_document_questions(plan: QuestionsPlan) -> _Pseudo:
+def _derive_document_questions(plan: QuestionsPlan) -> _DocumentQuestions:
     """What documents ask of themselves; nothing is taken out of a passage that a model was shown."""
-    texts = [Text(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages]
+    texts = [
+        SourcePassage(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages
+    ]
     kinds = [kind for kind in plan.request.chosen if kind in OF_DOCUMENTS]
     if not kinds:
-        return _Pseudo((), tuple(texts), {})
+        return _DocumentQuestions((), tuple(texts), {})
     whole = {passage.id for drawn in plan.drawn.values() for passage in drawn}
     pseudo = pseudo_questions(
         texts, kinds=kinds, limit=plan.request.options.n, seed=plan.request.seed, whole=whole
@@ -326,14 +337,14 @@ def _make_document_questions(plan: QuestionsPlan) -> _Pseudo:
                 question, f"{question.kind}-{numbers[question.kind]}", source.document or source.id
             )
         )
-    return _Pseudo(tuple(asked), pseudo.passages, pseudo.rejected)
+    return _DocumentQuestions(tuple(asked), pseudo.passages, pseudo.rejected)
 
 
 def _make_question(question: PseudoQuestion, key: str, document: str) -> SetQuestion:
     return SetQuestion(key, question.text, question.kind, DOCUMENTS, question.answers, document)
 
 
-def write_export(folder: Path, plan: QuestionsPlan, found: QuestionSet) -> None:
+def export_question_set(folder: Path, plan: QuestionsPlan, found: QuestionSet) -> None:
     """`corpus.jsonl`, `queries.jsonl` and `qrels.tsv`, which every command reads as a dataset, and `spans.jsonl`: where
     in the documents the evidence stands."""
     places = {passage.id: passage for passage in plan.passages}
@@ -364,11 +375,11 @@ def write_export(folder: Path, plan: QuestionsPlan, found: QuestionSet) -> None:
         write_atomic(folder / f"{name}.jsonl", "".join(to_json(row) + "\n" for row in rows))
     write_atomic(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
     if plan.request.no_answer:
-        unanswered = _unanswered_rows(plan, found)
+        unanswered = _list_unanswered_rows(plan, found)
         write_atomic(folder / "no_answer.jsonl", "".join(to_json(row) + "\n" for row in unanswered))
 
 
-def _unanswered_rows(plan: QuestionsPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:
+def _list_unanswered_rows(plan: QuestionsPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:
     """As `calibrate --no-answer` reads them: id, text and kind, what it was made of, and what was changed."""
     by_model = plan.writer is not None and NEAR in plan.drawn
     for kind, questions in gathered.unanswered.items():
@@ -380,7 +391,7 @@ def _unanswered_rows(plan: QuestionsPlan, gathered: QuestionSet) -> Iterator[dic
             yield row
 
 
-def make_rows(plan: QuestionsPlan, found: QuestionSet) -> list[Result]:
+def make_question_result_rows(plan: QuestionsPlan, found: QuestionSet) -> list[Result]:
     """The share of drafts that was kept, by kind, with Wilson's interval."""
     rows = []
     for cell in plan.cells:
@@ -400,9 +411,9 @@ def question_tables(plan: QuestionsPlan, found: QuestionSet) -> Iterator[RunTabl
     shares = found.shares()
     yield ColumnTable.of(
         "sources", "Sources of the questions", shares, text("Source", str),
-        whole("Questions", lambda name: int(shares[name]["questions"])),
-        points("Share (%)", lambda name: shares[name]["share"]),
-        whole("Repeats left out", lambda name: found.repeated.get(name, 0)),
+        make_whole_number_column("Questions", lambda name: int(shares[name]["questions"])),
+        make_points_column("Share (%)", lambda name: shares[name]["share"]),
+        make_whole_number_column("Repeats left out", lambda name: found.repeated.get(name, 0)),
         note="Users' questions come first: repeats of them are left out."
     )  # fmt: skip
     for name, title, kinds in (
@@ -414,7 +425,7 @@ def question_tables(plan: QuestionsPlan, found: QuestionSet) -> Iterator[RunTabl
         counts = {kind: found.counts(kind) for kind in every if kind in kinds}
         if counts:
             outcomes = list(dict.fromkeys(outcome for of_kind in counts.values() for outcome in of_kind))
-            yield outcomes_table(name, title, counts, outcomes)
+            yield make_outcomes_table(name, title, counts, outcomes)
 
 
 def questions(
@@ -443,28 +454,28 @@ class QuestionAttempt(Protocol):
 
     name = "rag"
 
-    def plan(
+    def plan_run(
         self, request: QuestionsRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> QuestionsPlan:
         """Open the corpus and the models, and draw passages; a cell is a kind of question."""
         return make_plan(request, cache, ledger)
 
-    def forecast(self, plan: QuestionsPlan, *, measure: bool = True) -> Forecasts:
+    def forecast_cost(self, plan: QuestionsPlan, *, measure: bool = True) -> RunForecast:
         """Two calls for every draft that is not in the folder."""
         del measure
         return forecast_drafts(plan, read_drafts(self.folder.path / DRAFTS))
 
-    def check_prices(self, plan: QuestionsPlan, max_usd: float | None) -> None:
+    def check_prices_known(self, plan: QuestionsPlan, max_usd: float | None) -> None:
         """Planning has looked at them."""
 
-    def call(self, request: QuestionsRequest, out: Path) -> str:
+    def format_python_call(self, request: QuestionsRequest, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         named = {"llm": request.llm, "checker": request.checker, "queries": request.queries}
         spelled = "".join(f", {name}={value!r}" for name, value in named.items() if value)
         kinds = f", kinds={list(request.kinds)!r}" if request.kinds else ""
         return f"embassay.rag.questions({request.corpus!r}{spelled}{kinds}, out={str(out)!r})"
 
-    def attempt(
+    def start_attempt(
         self, plan: QuestionsPlan, accounts: RunAccounts, workers: Workers, command: str
     ) -> QuestionsSession:
         """All kinds together, at the pace of the model."""
@@ -472,25 +483,25 @@ class QuestionAttempt(Protocol):
         return QuestionsSession(self.folder, plan, self, accounts, command=command)
 
 
-class QuestionsSession(Attempt):
+class QuestionsSession(RunAttempt):
     """One attempt at questions; what earlier ones decided stands in `drafts.jsonl`."""
 
     plan: QuestionsPlan
 
     def __init__(self, *inherited: Any, command: str) -> None:
         super().__init__(*inherited, command=command)
-        self.drafts: dict[str, Draft] = {}
+        self.drafts: dict[str, QuestionDraft] = {}
         self.done_now = 0
         self.found: QuestionSet | None = None
         self.failed: dict[tuple[str, str], str] = {}
         """Kind and passage -> why it has no draft: a call that failed, which the next attempt tries again."""
 
-    def begin(self, listener: SilentListener) -> None:
+    def begin_attempt(self, listener: SilentListener) -> None:
         """Read the drafts that are there."""
         del listener
         self.drafts = read_drafts(self.folder.path / DRAFTS)
         if self.plan.writer is not None:
-            self.forecast = self.previous.get("forecast") or self.protocol.forecast(self.plan).as_dict()
+            self.forecast = self.previous.get("forecast") or self.protocol.forecast_cost(self.plan).as_dict()
         self.write_manifest("running")
 
     def do(self, listener: SilentListener) -> None:
@@ -504,33 +515,39 @@ class QuestionsSession(Attempt):
         self.failed = drafts.write_drafts(writer, self.plan.drawn, path, self.drafts, listener, ledger)
         self.done_now = len(self.drafts) - before
 
-    def end(self) -> None:
+    def finish_attempt(self) -> None:
         """Put together what is there: export, rows and tables; whatever has happened."""
         plan = self.plan
-        self.found = found = gather_questions(plan, self.decided())
-        write_export(self.folder.path / "export", plan, found)
-        self.folder.write_results(make_rows(plan, found))
+        self.found = found = gather_question_set(plan, self.decided())
+        export_question_set(self.folder.path / "export", plan, found)
+        self.folder.write_results(make_question_result_rows(plan, found))
         write_tables(self.folder.path, question_tables(plan, found))
         if plan.writer is not None:
             plan.writer.chat.cache.close()
         self.accounts.spending.close()
-        self.records = {cell.key: record for cell in plan.cells if (record := self._record(cell)) is not None}
+        self.records = {
+            cell.key: record
+            for cell in plan.cells
+            if (record := self._record_question_kind(cell)) is not None
+        }
         whole = [record for record in self.records.values() if record.done]
         self.write_manifest("finished" if len(whole) == len(plan.cells) else "partial")
 
-    def _record(self, cell: Cell) -> CellRecord | None:
+    def _record_question_kind(self, cell: RunCell) -> CellRecord | None:
         """What is known of a kind: None where drafts are wanting for no reason but that the work stopped."""
         assert self.found is not None
         failed = [reason for (kind, _), reason in self.failed.items() if kind == cell.variant]
-        if not failed and not self.found.is_whole(cell.variant):
+        if not failed and not self.found.has_all_drafts(cell.variant):
             return None
-        reason = f"{format_counted(len(failed), 'call')} failed; the first: {failed[0]}" if failed else ""
+        reason = (
+            f"{format_count_with_noun(len(failed), 'call')} failed; the first: {failed[0]}" if failed else ""
+        )
         return CellRecord(
             cell.key, cell.task, cell.dataset, cell.system, "failed" if failed else "done", reason, 0.0, (), {},
             counts=self.found.counts(cell.variant), variant=cell.variant
         )  # fmt: skip
 
-    def decided(self) -> dict[str, list[Draft]]:
+    def decided(self) -> dict[str, list[QuestionDraft]]:
         """Kind -> the drafts of its passages that are decided, in the order of the draw."""
         writer = self.plan.writer
         return {} if writer is None else drafts.list_decided_drafts(writer, self.plan.drawn, self.drafts)
@@ -539,7 +556,7 @@ class QuestionsSession(Attempt):
         """What it is made with, and where questions came from."""
         kinds = list(self.plan.drawn)
         into = self.plan.request.options.into
-        prompts = [load_prompt(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
+        prompts = [load_question_prompt(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
         return {
             "kind": "questions", "prompts": prompts, "shares": {} if self.found is None else self.found.shares(),
             "failed": {f"{kind} {one}": reason for (kind, one), reason in self.failed.items()}

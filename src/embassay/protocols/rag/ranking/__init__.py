@@ -4,6 +4,12 @@ Pure computation: an engine says which batches it wants judged and learns what c
 the answers and resumes stands outside (`golden.refinement`).
 """
 
-from embassay.protocols.rag.ranking.engines import Call, Candidate, Engine, Ranker, Ranking
+from embassay.protocols.rag.ranking.engines import (
+    CandidateRanking,
+    JudgeOrderAnswer,
+    RankedCandidate,
+    Ranker,
+    RankingEngine,
+)
 
-__all__ = ["Call", "Candidate", "Engine", "Ranker", "Ranking"]
+__all__ = ["CandidateRanking", "JudgeOrderAnswer", "RankedCandidate", "Ranker", "RankingEngine"]

@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.ranking.choice import Claims, claim_order, propose_windows
+from embassay.protocols.rag.ranking.choice import OrderClaims, estimate_order_claims, propose_windows
 from embassay.protocols.rag.ranking.engines import (
     BayesOptions,
-    Call,
-    Candidate,
+    CandidateRanking,
+    JudgeOrderAnswer,
+    RankedCandidate,
     Ranker,
-    Ranking,
-    check_answers,
+    check_answers_fit_proposals,
 )
 from embassay.protocols.rag.ranking.posterior import (
     RELIABILITY,
@@ -39,9 +39,9 @@ from embassay.protocols.rag.ranking.posterior import (
     Floats,
     MixtureComponent,
     Posterior,
-    draw_scores,
-    log_weights,
-    spread_of_grades,
+    compute_log_prior_weights,
+    draw_mixture_scores,
+    estimate_utility_spread,
 )
 from embassay.randomness import make_generator
 from embassay.spec import COLON, Spec
@@ -111,7 +111,7 @@ class ReliabilityChecks:
         }
         return tuple(name for name, holds in reasons.items() if holds)
 
-    def calibrated(self, chance: float, alone: float) -> float:
+    def calibrate_claimed_chance(self, chance: float, alone: float) -> float:
         """What a claim of `chance` comes true as where these are the checks of all answers of the judge, and the
         query's own are this share of them."""
         figures = self.figures(0.0)
@@ -122,7 +122,7 @@ class ReliabilityChecks:
         return 1 / (1 + math.exp(ALONE * alone + STAYS * stays - LEVEL - logit))
 
 
-class PoolAnswers:
+class PoolAnswerChecks:
     """The answers about one pool of n as they come, with their checks."""
 
     def __init__(self, n: int, random: float) -> None:
@@ -139,32 +139,33 @@ class PoolAnswers:
         before = self._wins[order[above], order[below]] - self._wins[order[below], order[above]]
         repeated = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
         self._sums += ReliabilityChecks(
-            1.0, *_count_stayed_pairs(chance[before != 0], before[before != 0] > 0), *_order_surprise(chance[repeated]),
-            as_shown=float((np.diff(place) > 0).all()) - self._as_shown(scores[:, np.argsort(place)])
+            1.0, *_sum_stayed_pairs(chance[before != 0], before[before != 0] > 0),
+            *_measure_order_surprise(chance[repeated]),
+            as_shown=float((np.diff(place) > 0).all()) - self._chance_of_shown_order(scores[:, np.argsort(place)])
         )  # fmt: skip
         self._wins[order[above], order[below]] += 1
 
-    def checks(self) -> ReliabilityChecks:
+    def sum_reliability_checks(self) -> ReliabilityChecks:
         """The sums, with the circles that there are now."""
         over = (self._wins > self._wins.T).astype(np.int64)
         either = over + over.T
         circles, triads = np.trace(over @ over @ over) / 3, np.trace(either @ either @ either) / 6
         return self._sums + ReliabilityChecks(circles=float(circles), triads=float(triads))
 
-    def _as_shown(self, scores: Floats) -> float:
+    def _chance_of_shown_order(self, scores: Floats) -> float:
         """How probable it is that an answer is the order in which `scores` (draws, m) stand."""
         tails = np.logaddexp.accumulate(scores[:, ::-1], axis=1)[:, ::-1]
         real = float(np.exp((scores - tails).sum(axis=1)).mean())
         return (1 - self._random) * real + self._random / math.factorial(scores.shape[1])
 
 
-def _count_stayed_pairs(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
+def _sum_stayed_pairs(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
     """Of pairs that were put so with `chance`, how many more than expected are as before, and the variance."""
     expected = np.where(as_before, chance, 1 - chance)
     return float((as_before - expected).sum()), float((chance * (1 - chance)).sum())
 
 
-def _order_surprise(chance: Floats) -> tuple[float, float]:
+def _measure_order_surprise(chance: Floats) -> tuple[float, float]:
     """The log loss of pairs that were put so with `chance` beyond its expectation, and its variance."""
     odds = np.log(chance / (1 - chance))
     return float((-(1 - chance) * odds).sum()), float((chance * (1 - chance) * odds**2).sum())
@@ -177,12 +178,12 @@ CELLS = 2.0
 LOWEST = -300.0
 
 
-def make_shared_priors(evidences: Floats) -> Floats:
+def compute_shared_log_priors(evidences: Floats) -> Floats:
     """For each query the log prior over the grid that all others give it, (queries, points), of `evidences` of that
     shape (log, each query with its own constant)."""
     relative = np.maximum(evidences - evidences.max(axis=1, keepdims=True), LOWEST)
-    heights, kernels = np.exp(relative), _width_kernels()
-    common = log_weights()
+    heights, kernels = np.exp(relative), _make_smoothing_kernels()
+    common = compute_log_prior_weights()
     spoken = [np.log(heights @ kernel.T) for kernel in kernels]  # (queries, points) of g0 for each width
     total = np.array([common + of_width.sum(axis=0) for of_width in spoken])  # (widths, points)
     priors = np.empty_like(heights)
@@ -195,20 +196,22 @@ def make_shared_priors(evidences: Floats) -> Floats:
 
 
 @lru_cache
-def _width_kernels() -> tuple[Floats, ...]:
+def _make_smoothing_kernels() -> tuple[Floats, ...]:
     """K(g0 -> g), (points, points), its rows sums of 1, for each width."""
     sharpness, reliability = np.log(SHARPNESS), np.arange(len(RELIABILITY), dtype=np.float64)
     # The points are all pairs of a sharpness and a reliability, so the kernel is a Kronecker product.
     return tuple(
         np.asarray(
-            np.kron(_make_kernel(sharpness, width), _make_kernel(reliability, CELLS * width)),
+            np.kron(
+                _make_gaussian_kernel(sharpness, width), _make_gaussian_kernel(reliability, CELLS * width)
+            ),
             dtype=np.float64,
         )
         for width in WIDTHS
     )
 
 
-def _make_kernel(values: Floats, width: float) -> Floats:
+def _make_gaussian_kernel(values: Floats, width: float) -> Floats:
     kernel = np.exp(-0.5 * ((values[:, None] - values[None, :]) / width) ** 2)
     return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
 
@@ -222,7 +225,7 @@ class PosteriorView:
 
     def __init__(self, posterior: Posterior, n: int, draws: int, rng: np.random.Generator) -> None:
         self.components = posterior.components()
-        self.both = draw_scores(self.components, rng.standard_normal((n + 1, draws)))
+        self.both = draw_mixture_scores(self.components, rng.standard_normal((n + 1, draws)))
         self.scores = np.ascontiguousarray(self.both[:, :n])
         # Equal scores keep the order of candidates; rounding must not tell them apart.
         self.order = np.argsort(-np.round(self.best.mode[:n] / self.best.sharpness, 9), kind="stable")
@@ -237,27 +240,27 @@ class BayesRanker:
     """See `Ranker`. Inside, candidates stand by grade, fusion rank and id, whatever order they were given in."""
 
     def __init__(
-        self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int, options: BayesOptions
+        self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int, options: BayesOptions
     ) -> None:
         self._options, self._top = options, max(1, min(top, len(candidates)))
         self._names = (seed, "ranking", "bayes", query)
         self._given = np.array(
-            sorted(range(len(candidates)), key=lambda i: _candidate_order(candidates[i])), dtype=np.intp
+            sorted(range(len(candidates)), key=lambda i: _candidate_sort_key(candidates[i])), dtype=np.intp
         )
         # The inverse permutation: where each candidate, as given, stands in the sorted order.
         self._inside = np.argsort(self._given)
-        spread = spread_of_grades([candidates[i].grade for i in self._given])
-        self._limits = options.limits(len(candidates), graded=not spread.says_little)
-        self._borders = spread.borders(self._top)
+        spread = estimate_utility_spread([candidates[i].grade for i in self._given])
+        self._limits = options.limits(len(candidates), graded=not spread.is_mostly_tied)
+        self._borders = spread.list_border_places(self._top)
         self.posterior = Posterior(
             spread, options.batch, random=options.random, bias=options.bias, gamma=options.gamma
         )
-        self._answers = PoolAnswers(len(candidates), options.random)
+        self._answers = PoolAnswerChecks(len(candidates), options.random)
         self.others = ReliabilityChecks()
         self.calls = 0
         self._exposures = np.zeros(len(candidates), dtype=np.int64)
         self._view: PosteriorView | None = None
-        self._claims: Claims | None = None
+        self._claims: OrderClaims | None = None
         self._proposed: list[tuple[int, ...]] | None = None
         self._looked, self._sure = 0, 0
         self._stopped = "" if len(candidates) >= options.batch else "too few to judge"
@@ -265,13 +268,13 @@ class BayesRanker:
     def proposals(self) -> Sequence[tuple[int, ...]]:
         """Batches to be judged now; none once it has stopped."""
         if self._proposed is None:
-            self._look()
-            self._proposed = [] if self._stopped else self._choose()
+            self._decide_whether_to_stop()
+            self._proposed = [] if self._stopped else self._choose_next_batches()
         return self._proposed
 
-    def learn(self, answers: Sequence[Call]) -> None:
+    def learn(self, answers: Sequence[JudgeOrderAnswer]) -> None:
         """The answers to all proposals."""
-        check_answers(self.proposals(), answers)
+        check_answers_fit_proposals(self.proposals(), answers)
         if not answers:
             return
         orders = np.array([[self._inside[i] for i in call.order] for call in answers], dtype=np.int64)
@@ -279,135 +282,145 @@ class BayesRanker:
         # From -1 for the first place to 1 for the last.
         places = 2 * places / (orders.shape[1] - 1) - 1
         for order, place in zip(orders, places, strict=True):
-            self._answers.add(order, place, self._seen().both)
-        self.posterior.learn(orders, places)
+            self._answers.add(order, place, self._view_posterior().both)
+        self.posterior.learn_answers(orders, places)
         # add.at counts a candidate as often as it occurs, where += would count it once.
         np.add.at(self._exposures, orders.ravel(), 1)
         self.calls += len(answers)
         self.refresh()
 
-    def checks(self) -> ReliabilityChecks:
+    def compute_own_checks(self) -> ReliabilityChecks:
         """What this pool's own answers say of the model; `others` is what those of other pools do."""
-        return self._answers.checks()
+        return self._answers.sum_reliability_checks()
 
     def refresh(self) -> None:
         """Forget what was worked out: the posterior has changed."""
         self._view = self._claims = self._proposed = None
 
-    def ranking(self) -> Ranking:
+    def ranking(self) -> CandidateRanking:
         """The order at the best point of the grid; scores in standard deviations of utility, `info` their precision."""
-        view, n = self._seen(), len(self._given)
+        view, n = self._view_posterior(), len(self._given)
         sharpness = view.best.sharpness
-        precision = sharpness**2 / np.diagonal(view.best.covariance())[:n]
-        return Ranking(
+        precision = sharpness**2 / np.diagonal(view.best.compute_covariance())[:n]
+        return CandidateRanking(
             order=tuple(int(i) for i in self._given[view.order]),
-            scores=_as_floats((view.best.mode[:n] / sharpness)[self._inside]),
+            scores=_convert_to_float_tuple((view.best.mode[:n] / sharpness)[self._inside]),
             exposures=tuple(int(i) for i in self._exposures[self._inside]),
-            info=_as_floats(precision[self._inside]),
+            info=_convert_to_float_tuple(precision[self._inside]),
             stopped=self._stopped,
-            claims=self._claims_so_far(),
-            doubts=self._doubts(),
+            claims=self._list_trusted_claims(),
+            doubts=self._list_reasons_for_doubt(),
         )
 
     def state(self) -> Mapping[str, Any]:
         """Calls, the mixture's mean sharpness, reliability and bias for places, the checks, and the claims."""
-        parts = self._seen().components
-        draws = self._seen().both
-        sharpness = self._sharpness()
+        parts = self._view_posterior().components
+        draws = self._view_posterior().both
+        sharpness = self._average_sharpness()
         return {
             "calls": self.calls,
             "cap": self._limits.cap,
             "sharpness": sharpness,
             "reliability": sum(part.weight * part.reliability for part in parts),
-            "bias": self._favour(),
+            "bias": self._estimate_place_bias(),
             "bias_sd": float(draws[:, -1].std()) / sharpness,
             "components": len(parts),
             "looks_in_a_row": self._sure,
             "stopped": self._stopped,
-            **(self.checks() + self.others).figures(self._favour()),
-            "doubts": list(self._doubts()),
-            **self._claims_so_far(),
+            **(self.compute_own_checks() + self.others).figures(self._estimate_place_bias()),
+            "doubts": list(self._list_reasons_for_doubt()),
+            **self._list_trusted_claims(),
         }
 
-    def _choose(self) -> list[tuple[int, ...]]:
-        options, view = self._options, self._seen()
+    def _choose_next_batches(self) -> list[tuple[int, ...]]:
+        options, view = self._options, self._view_posterior()
         count = min(options.at_once, self._limits.cap - self.calls)
         batches = propose_windows(
             view.best, view.scores, view.order, self._borders, m=options.batch, count=count,
-            border=options.border, rng=self._rng("choice")
+            border=options.border, rng=self._make_random_generator("choice")
         )  # fmt: skip
         return [tuple(int(self._given[i]) for i in batch) for batch in batches]
 
-    def _look(self) -> None:
+    def _decide_whether_to_stop(self) -> None:
         """Stop at the cap, or when the claims have been good enough at two looks in a row."""
         if self._stopped:
             return
         due = self.calls >= self._limits.first_look and self.calls >= self._looked + LOOK_EVERY
         if self._options.stop and self.calls and due:
             self._looked = self.calls
-            self._sure = self._sure + 1 if self._good_enough() else 0
+            self._sure = self._sure + 1 if self._are_claims_good_enough() else 0
         if self._sure >= LOOKS:
             self._stopped = "sure"
         elif self.calls >= self._limits.cap:
             self._stopped = "cap"
 
-    def _good_enough(self) -> bool:
-        claimed, wanted = self._claimed(), self._options
+    def _are_claims_good_enough(self) -> bool:
+        claimed, wanted = self._estimate_order_claims(), self._options
         return (
-            not self._doubts()
+            not self._list_reasons_for_doubt()
             and claimed.set_errors_at_most_1 >= wanted.surely
             and claimed.overlap >= wanted.overlap
             and claimed.tau >= wanted.tau
         )
 
-    def _seen(self) -> PosteriorView:
+    def _view_posterior(self) -> PosteriorView:
         if self._view is None:
             self._view = PosteriorView(
-                self.posterior, len(self._given), self._options.draws, self._rng("draws")
+                self.posterior, len(self._given), self._options.draws, self._make_random_generator("draws")
             )
         return self._view
 
-    def _claimed(self) -> Claims:
+    def _estimate_order_claims(self) -> OrderClaims:
         if self._claims is None:
             claimed, own_checks = (
-                claim_order(self._seen().scores, self._seen().order, self._top),
-                self.checks(),
+                estimate_order_claims(self._view_posterior().scores, self._view_posterior().order, self._top),
+                self.compute_own_checks(),
             )
             checks = own_checks + self.others
             alone = own_checks.answers / max(1.0, checks.answers)
             top = {name: var for name, var in vars(claimed).items() if name.startswith("set_errors")}
-            held = {name: checks.calibrated(chance, alone) for name, chance in top.items()}
+            held = {name: checks.calibrate_claimed_chance(chance, alone) for name, chance in top.items()}
             self._claims = replace(claimed, **held)
         return self._claims
 
-    def _claims_so_far(self) -> Mapping[str, float]:
+    def _list_trusted_claims(self) -> Mapping[str, float]:
         """The claims, none while no answer is there or the answers are not such as the model expects."""
-        return self._claimed().as_mapping() if self.calls and not self._doubts() else {}
+        return (
+            self._estimate_order_claims().as_dict()
+            if self.calls and not self._list_reasons_for_doubt()
+            else {}
+        )
 
-    def _doubts(self) -> tuple[str, ...]:
-        return (self.checks() + self.others).doubts(self._favour()) if self.calls else ()
+    def _list_reasons_for_doubt(self) -> tuple[str, ...]:
+        return (
+            (self.compute_own_checks() + self.others).doubts(self._estimate_place_bias())
+            if self.calls
+            else ()
+        )
 
-    def _favour(self) -> float:
+    def _estimate_place_bias(self) -> float:
         """The bias for places in standard deviations of utility."""
-        return float(self._seen().both[:, -1].mean()) / self._sharpness()
+        return float(self._view_posterior().both[:, -1].mean()) / self._average_sharpness()
 
-    def _sharpness(self) -> float:
-        return float(np.exp(sum(part.weight * np.log(part.sharpness) for part in self._seen().components)))
+    def _average_sharpness(self) -> float:
+        return float(
+            np.exp(sum(part.weight * np.log(part.sharpness) for part in self._view_posterior().components))
+        )
 
-    def _rng(self, name: str) -> np.random.Generator:
+    def _make_random_generator(self, name: str) -> np.random.Generator:
         seed, *names = self._names
         return make_generator(int(seed), *map(str, names), name, str(self.calls))
 
 
-def _candidate_order(candidate: Candidate) -> tuple[int, int, str]:
+def _candidate_sort_key(candidate: RankedCandidate) -> tuple[int, int, str]:
     return (-(candidate.grade or 0), candidate.rank, candidate.id)
 
 
-def _as_floats(values: Floats | NDArray[np.float64]) -> tuple[float, ...]:
+def _convert_to_float_tuple(values: Floats | NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-class Bayes:
+class BayesianEngine:
     """A posterior over all orders, from grades and answers; asked is what tells most of the order and its top."""
 
     def __init__(self, options: BayesOptions = BayesOptions()) -> None:  # noqa: B008 - frozen
@@ -423,7 +436,7 @@ class Bayes:
         }
         return COLON.format(Spec("bayes", params=params))
 
-    def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> BayesRanker:
+    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> BayesRanker:
         """Begin with a pool."""
         return BayesRanker(candidates, query=query, top=top, seed=seed, options=self.options)
 
@@ -433,11 +446,11 @@ class Bayes:
         asked = [ranker for ranker in rankers.values() if isinstance(ranker, BayesRanker) and ranker.calls]
         if not self.options.share or len(asked) < 2:
             return
-        checks = {id(bayes_ranker): bayes_ranker.checks() for bayes_ranker in asked}
+        checks = {id(bayes_ranker): bayes_ranker.compute_own_checks() for bayes_ranker in asked}
         together = sum(checks.values(), ReliabilityChecks())
         for ranker, prior in zip(
             asked,
-            make_shared_priors(np.array([bayes_ranker.posterior.evidence for bayes_ranker in asked])),
+            compute_shared_log_priors(np.array([bayes_ranker.posterior.evidence for bayes_ranker in asked])),
             strict=True,
         ):
             ranker.posterior.log_prior, ranker.others = prior, together - checks[id(ranker)]

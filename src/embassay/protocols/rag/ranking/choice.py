@@ -4,7 +4,7 @@ For windows of up to `LISTED` candidates every answer is listed. A set of m has 
 answered, its probability is a product of choices "i, first of the subset that is left": so the choices are computed
 once per subset, the probabilities of all orders come from them as a tree, and the entropy of the order and its Fisher
 information are sums over subsets, weighted by how probable it is that just they are left. All this is exact given the
-scores; only the scores are drawn. For longer windows see `squashed_log_det`.
+scores; only the scores are drawn. For longer windows see `bound_log_det_information`.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ def make_order_tree(m: int) -> OrderTree:
     return OrderTree(np.array(parents, dtype=np.int64), np.array(choices, dtype=np.int64))
 
 
-def list_information(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
+def measure_window_information(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
     """Mutual information (windows,) in nats of the answers to `windows` (windows, m) with the scores, of which
     `scores` (draws, n) are draws, and the Fisher information (windows, m, m) of an answer, its mean over draws."""
     tree = make_order_tree(windows.shape[1])
-    information, fisher = _list_fisher(scores, windows, tree.parents, tree.choices)
+    information, fisher = _compute_window_information(scores, windows, tree.parents, tree.choices)
     return information, fisher / len(scores[::FISHER_EVERY])
 
 
 @compile_lazily
-def _list_fisher(
+def _compute_window_information(
     scores: Floats, windows: Positions, parents: Positions, choices: Positions
 ) -> tuple[Floats, Floats]:
-    """As `list_information`, but the Fisher information is a sum."""
+    """As `measure_window_information`, but the Fisher information is a sum."""
     count, m = windows.shape
     draws, subsets = len(scores), 1 << m
     orders = round(math.gamma(m + 1.0))
@@ -80,7 +80,7 @@ def _list_fisher(
         for draw in range(draws):
             for i in range(m):
                 score[i] = scores[draw, windows[window, i]]
-            within += _subset_chances(score, share, reached)
+            within += _fill_subset_chances(score, share, reached)
             if draw % FISHER_EVERY == 0:
                 _add_fisher(share, reached, fisher[window])
             # The chance of a node is its own choice's times its parent's, which comes before it.
@@ -99,7 +99,7 @@ def _list_fisher(
 
 
 @compile_lazily
-def _subset_chances(score: Floats, share: Floats, reached: Floats) -> float:
+def _fill_subset_chances(score: Floats, share: Floats, reached: Floats) -> float:
     """Write the chance of each item to be first of each subset, and of each subset to be what is left at some time;
     return the entropy of an answer in nats."""
     m = len(score)
@@ -149,9 +149,9 @@ def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
 
 
 @compile_lazily
-def sample_information(scores: Floats, windows: Positions, noise: Floats) -> Floats:
-    """As the Fisher information of `list_information`, from one simulated answer per draw: `noise` (draws, m) is
-    standard Gumbel, and scores with such noise, put in order, are a Plackett-Luce answer."""
+def sample_fisher_information(scores: Floats, windows: Positions, noise: Floats) -> Floats:
+    """As the Fisher information of `measure_window_information`, from one simulated answer per draw: `noise` (draws, m)
+    is standard Gumbel, and scores with such noise, put in order, are a Plackett-Luce answer."""
     count, m = windows.shape
     fisher = np.zeros((count, m, m))
     score, weight = np.empty(m), np.empty(m)
@@ -175,7 +175,7 @@ def sample_information(scores: Floats, windows: Positions, noise: Floats) -> Flo
     return fisher / len(scores)
 
 
-def squashed_log_det(fisher: Floats, covariance: Floats) -> Floats:
+def bound_log_det_information(fisher: Floats, covariance: Floats) -> Floats:
     """1/2 log |I + F S|, the information (windows,) of Gaussian answers with Fisher information F (windows, m, m) about
     scores with covariance S (windows, m, m), bent so that it stays below log m!, which no order can exceed."""
     m = fisher.shape[1]
@@ -190,7 +190,7 @@ def list_neighbour_windows(order: NDArray[np.intp], m: int) -> Positions:
 
 
 @dataclass(frozen=True)
-class Claims:
+class OrderClaims:
     """Expected Kendall tau of the order with the judge's own, expected share of the top set that is right, and the
     probabilities that at most 0, 1 and 2 of its members are wrong."""
 
@@ -200,19 +200,19 @@ class Claims:
     set_errors_at_most_1: float
     set_errors_at_most_2: float
 
-    def as_mapping(self) -> Mapping[str, float]:
-        """By name, as a `Ranking` carries them."""
+    def as_dict(self) -> Mapping[str, float]:
+        """By name, as a `CandidateRanking` carries them."""
         return dict(vars(self))
 
 
-def claim_order(scores: Floats, order: NDArray[np.intp], top: int) -> Claims:
+def estimate_order_claims(scores: Floats, order: NDArray[np.intp], top: int) -> OrderClaims:
     """What draws of the scores (draws, n) say of `order` (n,) and the set of its first `top`."""
     n, draws = len(order), len(scores)
     size = min(top, n)
     drawn = np.ascontiguousarray(scores[:, order])
-    wrong = size - np.count_nonzero(_is_in_top(drawn, size)[:, :size], axis=1)
-    tau = 4.0 * _agreeing_pairs(drawn) / (draws * n * (n - 1)) - 1.0 if n > 1 else 1.0
-    return Claims(
+    wrong = size - np.count_nonzero(_mark_top_of_each_draw(drawn, size)[:, :size], axis=1)
+    tau = 4.0 * _count_agreeing_pairs(drawn) / (draws * n * (n - 1)) - 1.0 if n > 1 else 1.0
+    return OrderClaims(
         float(tau),
         float(1.0 - wrong.mean() / size),
         *(float(np.mean(wrong <= errors)) for errors in (0, 1, 2)),
@@ -221,10 +221,10 @@ def claim_order(scores: Floats, order: NDArray[np.intp], top: int) -> Claims:
 
 def chance_in_top(scores: Floats, top: int) -> Floats:
     """How probably each candidate is among the best `top`, (n,)."""
-    return np.asarray(_is_in_top(scores, top).mean(axis=0))
+    return np.asarray(_mark_top_of_each_draw(scores, top).mean(axis=0))
 
 
-def _is_in_top(scores: Floats, top: int) -> NDArray[np.bool_]:
+def _mark_top_of_each_draw(scores: Floats, top: int) -> NDArray[np.bool_]:
     """Whether each candidate is among the best `top` of each draw (draws, n); draws have no ties."""
     n = scores.shape[1]
     if top >= n:
@@ -233,7 +233,7 @@ def _is_in_top(scores: Floats, top: int) -> NDArray[np.bool_]:
 
 
 @compile_lazily
-def _agreeing_pairs(drawn: Floats) -> int:
+def _count_agreeing_pairs(drawn: Floats) -> int:
     """In how many pairs, over all draws, the one that stands first has the higher score."""
     agreeing = 0
     for draw in range(drawn.shape[0]):
@@ -252,7 +252,7 @@ DOUBTFUL = 0.005
 """A pair that is wrong with less than this probability is left out."""
 
 
-def window_values(
+def estimate_window_values(
     best: MixtureComponent,
     scores: Floats,
     order: NDArray[np.intp],
@@ -265,19 +265,19 @@ def window_values(
     times the drop it should bring in wrong pairs across each of the `borders`, places of `order`, on average; `scores`
     are draws."""
     n, m = len(order), windows.shape[1]
-    covariance = best.covariance()[:n, :n]
+    covariance = best.compute_covariance()[:n, :n]
     if m <= LISTED:
-        information, fisher = list_information(_thin_draws(scores, DRAWS), windows)
+        information, fisher = measure_window_information(_thin_draws(scores, DRAWS), windows)
     else:
         # Too many orders to list: one answer is simulated per draw instead.
         drawn = _thin_draws(scores, SIMULATED)
-        fisher = sample_information(drawn, windows, rng.gumbel(size=(len(drawn), m)))
-        information = squashed_log_det(fisher, covariance[windows[:, :, None], windows[:, None, :]])
+        fisher = sample_fisher_information(drawn, windows, rng.gumbel(size=(len(drawn), m)))
+        information = bound_log_det_information(fisher, covariance[windows[:, :, None], windows[:, None, :]])
     worth = information / math.lgamma(m + 1)
     for top in borders:
         if border and top < n:
             in_top = chance_in_top(scores, top)
-            drop = drop_in_border_errors(best.mode[:n], covariance, in_top, order, top, windows, fisher)
+            drop = estimate_border_error_drop(best.mode[:n], covariance, in_top, order, top, windows, fisher)
             worth += border / len(borders) * drop
     return np.asarray(worth)
 
@@ -300,7 +300,7 @@ def propose_windows(
 ) -> list[Positions]:  # fmt: skip
     """Up to `count` disjoint windows of m neighbours in `order`, each shuffled, which spreads a bias for places."""
     windows = list_neighbour_windows(order, m)
-    worth = window_values(best, scores, order, borders, windows, border, rng)
+    worth = estimate_window_values(best, scores, order, borders, windows, border, rng)
     return [rng.permutation(windows[start]) for start in choose_disjoint_windows(worth, m, count)]
 
 
@@ -310,7 +310,7 @@ def _thin_draws(scores: Floats, count: int) -> Floats:
     return np.ascontiguousarray(scores[chosen.astype(np.intp)])
 
 
-def drop_in_border_errors(
+def estimate_border_error_drop(
     mean: Floats,
     covariance: Floats,
     in_top: Floats,
@@ -329,11 +329,11 @@ def drop_in_border_errors(
     inner = covariance[windows[:, :, None], windows[:, None, :]]
     # S' = S - S[:, w] M S[w, :] is the covariance after the answer.
     update = np.asarray(np.linalg.solve(np.eye(m) + fisher @ inner, fisher), dtype=np.float64)
-    return _drop_errors(mean, covariance, in_top, order.astype(np.int64), top, windows, update)
+    return _compute_border_error_drop(mean, covariance, in_top, order.astype(np.int64), top, windows, update)
 
 
 @compile_lazily
-def _drop_errors(
+def _compute_border_error_drop(
     mean: Floats,
     covariance: Floats,
     in_top: Floats,
@@ -349,7 +349,7 @@ def _drop_errors(
         for below in order[top:]:
             before = covariance[above, above] + covariance[below, below] - 2 * covariance[above, below]
             distance = abs(mean[above] - mean[below])
-            wrong = _tail_chance(distance / math.sqrt(before))
+            wrong = _normal_upper_tail(distance / math.sqrt(before))
             if wrong < DOUBTFUL:
                 continue
             weight = in_top[above] * (1 - in_top[below]) + in_top[below] * (1 - in_top[above])
@@ -375,11 +375,11 @@ def _chance_of_wrong_order(distance: float, learned: float, after: float) -> flo
     moved, left = math.sqrt(learned), math.sqrt(after)
     expected = 0.0
     for k in range(len(NODES)):
-        expected += WEIGHTS[k] * _tail_chance(abs(distance + moved * NODES[k]) / left)
+        expected += WEIGHTS[k] * _normal_upper_tail(abs(distance + moved * NODES[k]) / left)
     return expected
 
 
 @compile_lazily
-def _tail_chance(x: float) -> float:
+def _normal_upper_tail(x: float) -> float:
     """The chance of a standard normal to exceed x."""
     return 0.5 * math.erfc(x / math.sqrt(2.0))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
 from embassay.errors import UsageError
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.registry import Registry
 from embassay.spec import COLON, Spec
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RankedCandidate:
     """A passage of one query's pool: its grade (None where it could not be had) and its place by fusion, 1 = best."""
 
     id: str
@@ -23,7 +23,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Call:
+class JudgeOrderAnswer:
     """One answer of the judge: positions of candidates in the order `shown`, and the same positions, best first."""
 
     shown: tuple[int, ...]
@@ -31,7 +31,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class CandidateRanking:
     """The order of all candidates, best first, as positions; per candidate (n,) its score and how often it was shown.
 
     `info` is how much is known of each (its own scale for each engine). `stopped` says in a word why no more is asked.
@@ -57,11 +57,11 @@ class Ranker(Protocol):
         and independent: they may be asked at once. None: it is done."""
         ...
 
-    def learn(self, calls: Sequence[Call]) -> None:
+    def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
         """The answers to all proposals, in their order."""
         ...
 
-    def ranking(self) -> Ranking:
+    def ranking(self) -> CandidateRanking:
         """The order as it stands, at any time."""
         ...
 
@@ -70,7 +70,7 @@ class Ranker(Protocol):
         ...
 
 
-class Engine(Protocol):
+class RankingEngine(Protocol):
     """A way to rank, with its options. One engine ranks all queries of a run."""
 
     @property
@@ -78,7 +78,7 @@ class Engine(Protocol):
         """As `--ranking` names it."""
         ...
 
-    def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> Ranker:
+    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:
         """Begin with a pool; its first `top` places matter most. Random choices derive from `seed` and `query`."""
         ...
 
@@ -92,10 +92,10 @@ MIDDLE = 3.0
 """The score of a candidate where the pool has no grade at all."""
 
 
-def starting_scores(candidates: Sequence[Candidate]) -> list[float]:
+def starting_scores(candidates: Sequence[RankedCandidate]) -> list[float]:
     """Grades as scores; a candidate without one gets the mean of the pool's, 3 where nobody has one.
 
-    >>> starting_scores([Candidate("a", 5, 1), Candidate("b", None, 2), Candidate("c", 4, 3)])
+    >>> starting_scores([RankedCandidate("a", 5, 1), RankedCandidate("b", None, 2), RankedCandidate("c", 4, 3)])
     [5.0, 4.5, 4.0]
     """
     grades = [candidate.grade for candidate in candidates if candidate.grade is not None]
@@ -103,10 +103,10 @@ def starting_scores(candidates: Sequence[Candidate]) -> list[float]:
     return [mean if candidate.grade is None else float(candidate.grade) for candidate in candidates]
 
 
-def order_by_grade(candidates: Sequence[Candidate]) -> tuple[int, ...]:
+def order_by_grade(candidates: Sequence[RankedCandidate]) -> tuple[int, ...]:
     """Positions by grade, best first; equal ones by their place by fusion, then by id (spec rag 4.1).
 
-    >>> order_by_grade([Candidate("a", 3, 2), Candidate("b", 4, 3), Candidate("c", 3, 1)])
+    >>> order_by_grade([RankedCandidate("a", 3, 2), RankedCandidate("b", 4, 3), RankedCandidate("c", 3, 1)])
     (1, 2, 0)
     """
     scores = starting_scores(candidates)
@@ -120,51 +120,58 @@ class RankingStart:
     """What a ranker begins with: its query's candidates, how many places matter most, and what names its random
     choices."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[RankedCandidate, ...]
     query: str
     top: int
     seed: int
 
 
-def is_answer(shown: Sequence[int], call: Call) -> bool:
+def is_answer_to_batch(shown: Sequence[int], call: JudgeOrderAnswer) -> bool:
     """Whether `call` orders exactly what was `shown`, in the order it was shown in.
 
-    >>> is_answer((4, 2, 7), Call((4, 2, 7), (7, 4, 2))), is_answer((4, 2, 7), Call((4, 2, 7), (7, 4, 4)))
+    >>> (is_answer_to_batch((4, 2, 7), JudgeOrderAnswer((4, 2, 7), (7, 4, 2))),
+    ... is_answer_to_batch((4, 2, 7), JudgeOrderAnswer((4, 2, 7), (7, 4, 4))))
     (True, False)
     """
     return call.shown == tuple(shown) and sorted(call.order) == sorted(call.shown)
 
 
-def check_answers(proposals: Sequence[tuple[int, ...]], calls: Sequence[Call]) -> None:
+def check_answers_fit_proposals(
+    proposals: Sequence[tuple[int, ...]], calls: Sequence[JudgeOrderAnswer]
+) -> None:
     """ValueError unless `calls` are the answers to `proposals`, one each, in their order."""
-    if len(proposals) != len(calls) or not all(map(is_answer, proposals, calls)):
+    if len(proposals) != len(calls) or not all(map(is_answer_to_batch, proposals, calls)):
         raise ValueError(f"answers to {list(proposals)} were expected, not {list(calls)}")
 
 
-ENGINES: Registry[Engine] = Registry("engine", COLON, [["name", "start", "share"]])
+ENGINES: Registry[RankingEngine] = Registry("engine", COLON, [["name", "start", "share"]])
 
 _HERE = "embassay.protocols.rag.ranking"
-ENGINES.add("grades", f"{_HERE}.engines:Grades", "The order of the grades; the judge is not asked", calls="0")
-ENGINES.add("single_shot", f"{_HERE}.engines:SingleShot", "The whole pool ordered in one answer", calls="1")
 ENGINES.add(
-    "locks", f"{_HERE}.locks:Locks", "The published refinement: locked pairs and Plackett-Luce steps",
+    "grades", f"{_HERE}.engines:GradesEngine", "The order of the grades; the judge is not asked", calls="0"
+)
+ENGINES.add(
+    "single_shot", f"{_HERE}.engines:SingleShotEngine", "The whole pool ordered in one answer", calls="1"
+)
+ENGINES.add(
+    "locks", f"{_HERE}.locks:LocksEngine", "The published refinement: locked pairs and Plackett-Luce steps",
     calls="about 3.5 per candidate"
 )  # fmt: skip
 ENGINES.add(
-    "bayes", f"{_HERE}.bayes:Bayes", "A posterior over all orders; asks where an answer is most informative",
+    "bayes", f"{_HERE}.bayes:BayesianEngine", "A posterior over all orders; asks where an answer is most informative",
     calls="at most 1.2 per candidate, 0.9 if grades differ"
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Grades:
+class GradesEngine:
     """By grade, then by place by fusion, then by id; nothing is judged."""
 
     @property
     def name(self) -> str:
         return "grades"
 
-    def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> Ranker:  # noqa: ARG002
+    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:  # noqa: ARG002
         return GradesRanker(tuple(candidates))
 
     def share(self, rankers: Mapping[str, Ranker]) -> None:
@@ -175,18 +182,18 @@ class Grades:
 class GradesRanker:
     """The ranking is there from the beginning."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[RankedCandidate, ...]
 
     def proposals(self) -> Sequence[tuple[int, ...]]:
         return ()
 
-    def learn(self, calls: Sequence[Call]) -> None:
-        check_answers((), calls)
+    def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
+        check_answers_fit_proposals((), calls)
 
-    def ranking(self) -> Ranking:
+    def ranking(self) -> CandidateRanking:
         n = len(self.candidates)
         scores = tuple(starting_scores(self.candidates))
-        return Ranking(order_by_grade(self.candidates), scores, (0,) * n, (0.0,) * n, "grades")
+        return CandidateRanking(order_by_grade(self.candidates), scores, (0,) * n, (0.0,) * n, "grades")
 
     def state(self) -> Mapping[str, Any]:
         return {"engine": "grades", "iteration": 0, "stopped": "grades"}
@@ -196,7 +203,7 @@ Shown = Literal["fusion", "grades", "shuffled"]
 
 
 @dataclass(frozen=True)
-class SingleShot:
+class SingleShotEngine:
     """One answer orders all candidates. `shown` is the order in which they stand in the prompt: by `fusion`, which
     says nothing of grades, by `grades`, or `shuffled` anew for each seed."""
 
@@ -209,25 +216,27 @@ class SingleShot:
         params = {} if self.shown == "fusion" else {"shown": self.shown}
         return COLON.format(Spec("single_shot", params=params))
 
-    def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> Ranker:  # noqa: ARG002
-        return SingleShotRanker(self.name, tuple(candidates), self._order(candidates, query, seed))
+    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:  # noqa: ARG002
+        return SingleShotRanker(self.name, tuple(candidates), self._order_for_prompt(candidates, query, seed))
 
     def share(self, rankers: Mapping[str, Ranker]) -> None:
         """There is nothing to share."""
 
-    def _order(self, candidates: Sequence[Candidate], query: str, seed: int) -> tuple[int, ...]:
+    def _order_for_prompt(
+        self, candidates: Sequence[RankedCandidate], query: str, seed: int
+    ) -> tuple[int, ...]:
         if self.shown == "grades":
             return order_by_grade(candidates)
         if self.shown == "fusion":
             return tuple(sorted(range(len(candidates)), key=lambda i: (candidates[i].rank, candidates[i].id)))
-        keys = {i: random_bytes(8, seed, "single_shot", query, str(i)) for i in range(len(candidates))}
+        keys = {i: draw_random_bytes(8, seed, "single_shot", query, str(i)) for i in range(len(candidates))}
         return tuple(sorted(keys, key=keys.__getitem__))
 
 
 class SingleShotRanker:
     """The order of the grades until the one answer is there."""
 
-    def __init__(self, name: str, candidates: tuple[Candidate, ...], shown: tuple[int, ...]) -> None:
+    def __init__(self, name: str, candidates: tuple[RankedCandidate, ...], shown: tuple[int, ...]) -> None:
         self._name, self._candidates = name, candidates
         self._proposals = (shown,) if len(shown) > 1 else ()
         self._order = order_by_grade(candidates)
@@ -236,26 +245,26 @@ class SingleShotRanker:
     def proposals(self) -> Sequence[tuple[int, ...]]:
         return self._proposals
 
-    def learn(self, calls: Sequence[Call]) -> None:
-        check_answers(self._proposals, calls)
+    def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
+        check_answers_fit_proposals(self._proposals, calls)
         for call in calls:
             self._order, self._proposals, self._calls = call.order, (), 1
 
-    def ranking(self) -> Ranking:
+    def ranking(self) -> CandidateRanking:
         n = len(self._candidates)
         scores = starting_scores(self._candidates)
         if self._calls:
             for place, position in enumerate(self._order):
                 scores[position] = float(n - place)
-        return Ranking(
-            self._order, tuple(scores), (self._calls,) * n, (float(self._calls),) * n, self._stopped
+        return CandidateRanking(
+            self._order, tuple(scores), (self._calls,) * n, (float(self._calls),) * n, self._stop_reason
         )
 
     def state(self) -> Mapping[str, Any]:
-        return {"engine": self._name, "iteration": self._calls, "stopped": self._stopped}
+        return {"engine": self._name, "iteration": self._calls, "stopped": self._stop_reason}
 
     @property
-    def _stopped(self) -> str:
+    def _stop_reason(self) -> str:
         return "" if self._proposals else "once" if self._calls else "few"
 
 
@@ -324,12 +333,13 @@ _BAYES_RANGES = (
 )
 
 
-def count_calls(engine: str, pool: int) -> int:
+def estimate_engine_calls(engine: str, pool: int) -> int:
     """The calls that an engine makes for a pool, by what the registry says of it; one per candidate where it is silent.
 
-    >>> count_calls("bayes", 40), count_calls("locks", 40), count_calls("grades", 40), count_calls("single_shot", 40)
+    >>> (estimate_engine_calls("bayes", 40), estimate_engine_calls("locks", 40),
+    ... estimate_engine_calls("grades", 40), estimate_engine_calls("single_shot", 40))
     (48, 140, 0, 1)
     """
-    calls = dict(ENGINES.get(ENGINES.parse(engine).name).facts).get("calls", "1 per candidate")
+    calls = dict(ENGINES.get(ENGINES.parse_spec(engine).name).facts).get("calls", "1 per candidate")
     number = float((re.search(r"[0-9.]*[0-9]", calls) or ["1"])[0])
     return round(number * pool) if "per candidate" in calls else round(number)

@@ -12,19 +12,19 @@ from typing import Any, Literal
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.ranking.engines import (
-    Call,
-    Candidate,
+    CandidateRanking,
+    JudgeOrderAnswer,
+    RankedCandidate,
     Ranker,
-    Ranking,
     RankingStart,
-    check_answers,
+    check_answers_fit_proposals,
     order_by_grade,
     starting_scores,
 )
-from embassay.randomness import random_bytes
+from embassay.randomness import draw_random_bytes
 from embassay.spec import COLON, Spec
 
-__all__ = ["Locks", "LocksRanker"]
+__all__ = ["LocksEngine", "LocksRanker"]
 
 
 class PartialOrder:
@@ -40,13 +40,13 @@ class PartialOrder:
         self._above = [0] * n
         self._direct_above = [0] * n
 
-    def has_path(self, better: int, worse: int) -> bool:
+    def is_known_better(self, better: int, worse: int) -> bool:
         """Whether the pairs say, directly or through others, that one is better than the other."""
         return bool(self._below[better] >> worse & 1)
 
     def add(self, better: int, worse: int) -> None:
         """Add a pair; ValueError if it contradicts what is known, or is one of an item with itself."""
-        if better == worse or self.has_path(worse, better):
+        if better == worse or self.is_known_better(worse, better):
             raise ValueError(f"{better} over {worse} would close a cycle")
         self.pairs.append((better, worse))
         self._worse[better].append(worse)
@@ -57,13 +57,13 @@ class PartialOrder:
         for item in _list_bit_members(under):
             self._above[item] |= over
 
-    def sorted(self, scores: Sequence[float], ties: Sequence[int]) -> tuple[int, ...]:
+    def sort_items_by_score(self, scores: Sequence[float], ties: Sequence[int]) -> tuple[int, ...]:
         """All items, best first: always the one with the highest score among those that nothing left is better than;
         equal scores by the least of `ties`.
 
         >>> order = PartialOrder(5)
         >>> order.add(0, 1); order.add(4, 2)
-        >>> order.sorted([4.1, 5, 4.5, 4.5, 2], range(5))
+        >>> order.sort_items_by_score([4.1, 5, 4.5, 4.5, 2], range(5))
         (3, 0, 1, 4, 2)
         """
         left = list(self._direct_above)
@@ -103,7 +103,7 @@ class LockEvidence:
         self.pending: Counter[Pair] = Counter()
         self._confirmations, self._net, self._pending_edges = confirmations, net, pending_edges
 
-    def take_in(
+    def add_judged_order(
         self, order: Sequence[int], is_clear: Callable[[int, int], bool], is_ahead: Callable[[int, int], bool]
     ) -> None:
         """Take in all pairs of a judged order, in that order; lock those for which there is enough.
@@ -112,20 +112,20 @@ class LockEvidence:
         """
         for better, worse in combinations(order, 2):
             # Asked anew for each pair: every lock adds paths, and a lock against one would close a cycle (T16).
-            if self.order.has_path(better, worse) or self.order.has_path(worse, better):
+            if self.order.is_known_better(better, worse) or self.order.is_known_better(worse, better):
                 continue
             self.pending[better, worse] += 1
             if (
-                self._is_confirmed(better, worse)
+                self._is_confirmed_often_enough(better, worse)
                 or is_clear(better, worse)
                 or (self._pending_edges and is_ahead(better, worse) and self._is_implied_twice(better, worse))
             ):
                 self.order.add(better, worse)
                 del self.pending[better, worse]
-        for pair in [pair for pair in self.pending if self.order.has_path(*pair)]:
+        for pair in [pair for pair in self.pending if self.order.is_known_better(*pair)]:
             del self.pending[pair]
 
-    def _is_confirmed(self, better: int, worse: int) -> bool:
+    def _is_confirmed_often_enough(self, better: int, worse: int) -> bool:
         against = self.pending.get((worse, better), 0) if self._net else 0
         return self.pending[better, worse] - against >= self._confirmations
 
@@ -147,15 +147,15 @@ def count_disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
     """
     room: dict[tuple[int, bool], dict[tuple[int, bool], int]] = {}
 
-    def edge(start: tuple[int, bool], end: tuple[int, bool]) -> None:
+    def add_graph_edge(start: tuple[int, bool], end: tuple[int, bool]) -> None:
         room.setdefault(start, {})[end] = 1
         room.setdefault(end, {}).setdefault(start, 0)
 
     for above, below in pairs:
         if (above, below) != (better, worse):
-            edge((above, True), (below, False))
-            edge((above, False), (above, True))
-            edge((below, False), (below, True))
+            add_graph_edge((above, True), (below, False))
+            add_graph_edge((above, False), (above, True))
+            add_graph_edge((below, False), (below, True))
     paths = 0
     while paths < 2 and _augment_path(room, (better, True), (worse, False)):
         paths += 1
@@ -232,7 +232,7 @@ MOST_TURNS = 5000
 
 
 @dataclass(frozen=True)
-class Locks:
+class LocksEngine:
     """The published refinement with all its knobs; the defaults are those of its reference.
 
     `batch` candidates are shown in a turn. It stops when the ordered top has stayed the same for `stability_turns`, or
@@ -276,14 +276,14 @@ class Locks:
         }
         return COLON.format(Spec("locks", params=params))
 
-    def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> Ranker:
+    def start(self, candidates: Sequence[RankedCandidate], *, query: str, top: int, seed: int) -> Ranker:
         return LocksRanker(self, RankingStart(tuple(candidates), query, top, seed))
 
     def share(self, rankers: Mapping[str, Ranker]) -> None:
         """Every query is on its own."""
 
     @property
-    def last_turn(self) -> int:
+    def max_turn_count(self) -> int:
         """No more turns than this."""
         return min(self.max_turns or MOST_TURNS, MOST_TURNS)
 
@@ -291,10 +291,10 @@ class Locks:
 class LocksRanker:
     """Scores, information and exposures of one pool (n,), and the pairs that are locked."""
 
-    def __init__(self, options: Locks, start: RankingStart) -> None:
+    def __init__(self, options: LocksEngine, start: RankingStart) -> None:
         self._options, self._start = options, start
         n = len(start.candidates)
-        self._ties = _id_ranks([candidate.id for candidate in start.candidates])
+        self._ties = _rank_ids_alphabetically([candidate.id for candidate in start.candidates])
         self._scores = starting_scores(start.candidates)
         self._information = [LEAST_INFORMATION] * n
         self._exposures = [0] * n
@@ -307,18 +307,18 @@ class LocksRanker:
         self._turn, self._streak = 0, 0
         few = n < options.batch
         self._stopped = "few" if few else ""
-        self._order = order_by_grade(start.candidates) if few else self._sorted()
+        self._order = order_by_grade(start.candidates) if few else self._sort_candidates()
 
     def proposals(self) -> Sequence[tuple[int, ...]]:
-        return () if self._stopped else (self._sample(),)
+        return () if self._stopped else (self._sample_batch(),)
 
-    def learn(self, calls: Sequence[Call]) -> None:
-        check_answers(self.proposals(), calls)
+    def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
+        check_answers_fit_proposals(self.proposals(), calls)
         for call in calls:
-            self._learn(call.order)
+            self._learn_judged_order(call.order)
 
-    def ranking(self) -> Ranking:
-        return Ranking(
+    def ranking(self) -> CandidateRanking:
+        return CandidateRanking(
             self._order, tuple(self._scores), tuple(self._exposures), tuple(self._information), self._stopped
         )
 
@@ -348,11 +348,11 @@ class LocksRanker:
     def _turn_seed(self) -> int:
         return self._start.seed + 2 * self._turn
 
-    def _sample(self) -> tuple[int, ...]:
+    def _sample_batch(self) -> tuple[int, ...]:
         """Those shown least and known least first, with some chance; then shuffled, so that their places say nothing
         of the order so far. Positions are recorded as shown, so that labels map back (T17)."""
         n, m = len(self._scores), self._options.batch
-        drawn = random_bytes(8 * (n + m), self._turn_seed, "locks", self._start.query)
+        drawn = draw_random_bytes(8 * (n + m), self._turn_seed, "locks", self._start.query)
         uniform = [int.from_bytes(drawn[8 * i : 8 * i + 8], "little") / 2**64 for i in range(n + m)]
         # The key of spec rag 4.1, of which the smallest are drawn.
         keys = [
@@ -362,38 +362,38 @@ class LocksRanker:
         chosen = sorted(range(n), key=keys.__getitem__)[:m]
         return tuple(position for _, position in sorted(zip(uniform[n:], chosen, strict=True)))
 
-    def _learn(self, order: tuple[int, ...]) -> None:
+    def _learn_judged_order(self, order: tuple[int, ...]) -> None:
         options = self._options
         if options.lock_after_update:
-            self._move(order)
-            self._lock(order)
+            self._update_scores(order)
+            self._lock_confirmed_pairs(order)
         else:
-            self._lock(order)
-            self._move(order)
+            self._lock_confirmed_pairs(order)
+            self._update_scores(order)
         if options.recenter_every and (self._turn + 1) % options.recenter_every == 0:
             mean = sum(self._scores) / len(self._scores)
             self._scores = [score - mean for score in self._scores]
         self._turn += 1
-        before, self._order = self._order, self._sorted()
+        before, self._order = self._order, self._sort_candidates()
         top = self._start.top
         self._streak = self._streak + 1 if self._order[:top] == before[:top] else 0
         if self._streak >= options.stability_turns:
             self._stopped = "stable"
-        elif self._turn >= options.last_turn:
+        elif self._turn >= options.max_turn_count:
             self._stopped = "cap"
 
-    def _lock(self, order: tuple[int, ...]) -> None:
+    def _lock_confirmed_pairs(self, order: tuple[int, ...]) -> None:
         error = {
             i: self._options.margin_z / sqrt(max(self._information[i], LEAST_INFORMATION)) for i in order
         }
         scores = self._scores
-        self._evidence.take_in(
+        self._evidence.add_judged_order(
             order,
             lambda better, worse: scores[better] - error[better] > scores[worse] + error[worse],
             lambda better, worse: scores[better] > scores[worse],
         )
 
-    def _move(self, order: tuple[int, ...]) -> None:
+    def _update_scores(self, order: tuple[int, ...]) -> None:
         options = self._options
         size = step_size(self._turn, options.step, options.step_min, options.decay)
         changes, information = plackett_luce_step([self._scores[i] for i in order], size)
@@ -402,11 +402,11 @@ class LocksRanker:
             self._information[i] += learned
             self._exposures[i] += 1
 
-    def _sorted(self) -> tuple[int, ...]:
-        return self._evidence.order.sorted(self._scores, self._ties)
+    def _sort_candidates(self) -> tuple[int, ...]:
+        return self._evidence.order.sort_items_by_score(self._scores, self._ties)
 
 
-def _id_ranks(ids: Sequence[str]) -> list[int]:
+def _rank_ids_alphabetically(ids: Sequence[str]) -> list[int]:
     """The place of each id among them in alphabetical order."""
     ranks = [0] * len(ids)
     for place, i in enumerate(sorted(range(len(ids)), key=lambda i: ids[i])):

@@ -23,7 +23,7 @@ Positions = NDArray[np.int64]
 
 
 @compile_lazily
-def add_answers(
+def compute_log_likelihood_slopes(
     x: Floats, orders: Positions, places: Floats, random: float, slope: Floats, curvature: Floats
 ) -> float:
     """The log likelihood of all answers `orders` (calls, m), shown at `places` (calls, m), both in the order of the
@@ -36,7 +36,7 @@ def add_answers(
     guess = -math.lgamma(m + 1.0)
     total = 0.0
     for call in range(calls):
-        log_probability = _stage_likelihood(x, orders[call], places[call], score, tail)
+        log_probability = _compute_answer_log_likelihood(x, orders[call], places[call], score, tail)
         weight = 1.0
         if random > 0.0:
             real, other = math.log1p(-random) + log_probability, math.log(random) + guess
@@ -71,13 +71,13 @@ def add_answers(
 
 @compile_lazily
 def log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) -> float:
-    """The log likelihood of all answers: what `add_answers` returns, without the slopes."""
+    """The log likelihood of all answers: what `compute_log_likelihood_slopes` returns, without the slopes."""
     calls, m = orders.shape
     score, tail = np.empty(m), np.empty(m)
     guess = -math.lgamma(m + 1.0)
     total = 0.0
     for call in range(calls):
-        real = _stage_likelihood(x, orders[call], places[call], score, tail)
+        real = _compute_answer_log_likelihood(x, orders[call], places[call], score, tail)
         if random > 0.0:
             real, other = math.log1p(-random) + real, math.log(random) + guess
             high = max(real, other)
@@ -87,7 +87,9 @@ def log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) 
 
 
 @compile_lazily
-def _stage_likelihood(x: Floats, order: Positions, place: Floats, score: Floats, tail: Floats) -> float:
+def _compute_answer_log_likelihood(
+    x: Floats, order: Positions, place: Floats, score: Floats, tail: Floats
+) -> float:
     """The log probability of one answer. Written: the scores, and the log-sum-exp of each place's score and later ones
     (summed from the tail, so that scores of hundreds neither overflow nor vanish)."""
     m = len(order)
@@ -104,7 +106,7 @@ def _stage_likelihood(x: Floats, order: Positions, place: Floats, score: Floats,
 
 
 @compile_lazily
-def factor_matrix(matrix: Floats) -> None:
+def factor_cholesky_in_place(matrix: Floats) -> None:
     """Overwrite the upper half of a positive definite matrix (d, d) by its factor U; the lower half is left."""
     d = len(matrix)
     # Cholesky's factor, row by row: the matrix is U'U.
@@ -120,7 +122,7 @@ def factor_matrix(matrix: Floats) -> None:
 
 
 @compile_lazily
-def solve_factored(factor: Floats, side: Floats, solved: Floats) -> None:
+def solve_cholesky_system(factor: Floats, side: Floats, solved: Floats) -> None:
     """Write the x (d,) with U'U x = `side` (d,)."""
     d = len(side)
     for i in range(d):
@@ -136,7 +138,7 @@ def solve_factored(factor: Floats, side: Floats, solved: Floats) -> None:
 
 
 @compile_lazily
-def solve_upper(factor: Floats, sides: Floats) -> Floats:
+def solve_upper_triangular(factor: Floats, sides: Floats) -> Floats:
     """The X with U X = `sides` (d, columns). Standard normal columns become draws of N(0, 1 / U'U)."""
     d, columns = sides.shape
     solved = np.empty((d, columns))
@@ -162,7 +164,7 @@ FAR = -25.0
 
 
 @compile_lazily
-def log_prediction(
+def predict_answer_log_chance(
     x: Floats, factor: Floats, order: Positions, place: Floats, random: float, steps: Floats
 ) -> float:
     """The log probability of the answer `order` (m,), shown at `place` (m,), if scores are N(x, 1 / U'U) with the upper
@@ -190,7 +192,7 @@ def log_prediction(
         if k:
             covariance[k, k - 1] -= NOISE * NOISE
             covariance[k - 1, k] -= NOISE * NOISE
-    real = math.log1p(-random) + log_orthant(mean, covariance)
+    real = math.log1p(-random) + estimate_log_orthant_chance(mean, covariance)
     if random == 0.0:
         return real
     guess = math.log(random) - math.lgamma(m + 1.0)
@@ -199,7 +201,7 @@ def log_prediction(
 
 
 @compile_lazily
-def log_orthant(mean: Floats, covariance: Floats) -> float:
+def estimate_log_orthant_chance(mean: Floats, covariance: Floats) -> float:
     """The log probability that all of N(mean, covariance) are positive; `mean` (p,), `covariance` (p, p) definite."""
     p = len(mean)
     factor, approximate, pull, centre, column = (
@@ -210,8 +212,8 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
         centre[i] = mean[i]
     _copy_matrix(covariance, factor)
     _copy_matrix(covariance, approximate)
-    factor_matrix(factor)
-    solve_factored(factor, mean, pull)
+    factor_cholesky_in_place(factor)
+    solve_cholesky_system(factor, mean, pull)
     log_volume = 0.0  # of `approximate`, relative to `covariance`
     for _ in range(SWEEPS):
         moved = 0.0
@@ -220,7 +222,7 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
             variance = 1.0 / (1.0 / approximate[i, i] - precision[i])
             without = variance * (centre[i] / approximate[i, i] - shift[i])
             z = without / math.sqrt(variance)
-            log_chance, ratio = _normal_tail(z)
+            log_chance, ratio = _compute_log_normal_tail(z)
             narrowed = max(variance * (1.0 - ratio * (z + ratio)), 1e-9 * variance)
             # A truncated normal is never wider, so a negative precision is rounding.
             new = max(1.0 / narrowed - 1.0 / variance, 0.0)
@@ -234,7 +236,7 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
                 math.log(grown) - natural * natural * variance / grown + without * without / variance
             )
             log_volume -= math.log(1.0 + change * approximate[i, i])
-            _absorb_precision(change, i, approximate, column)
+            _raise_precision_of_variable(change, i, approximate, column)
             for j in range(p):
                 centre[j] = 0.0
                 for k in range(p):
@@ -248,7 +250,7 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
 
 
 @compile_lazily
-def _normal_tail(z: float) -> tuple[float, float]:
+def _compute_log_normal_tail(z: float) -> tuple[float, float]:
     """log Phi(z) and phi(z) / Phi(z) of a standard normal."""
     if z < FAR:
         # Further out erfc underflows; 0.9189 is log sqrt(2 pi).
@@ -259,7 +261,7 @@ def _normal_tail(z: float) -> tuple[float, float]:
 
 
 @compile_lazily
-def _absorb_precision(change: float, i: int, covariance: Floats, column: Floats) -> None:
+def _raise_precision_of_variable(change: float, i: int, covariance: Floats, column: Floats) -> None:
     """Overwrite `covariance` (p, p) by what it is when the precision of variable `i` grows by `change`; `column` (p,)
     is overwritten."""
     p = len(covariance)
@@ -288,7 +290,7 @@ left then is of the order of its square; below `SURE_ENOUGH` it takes steps with
 
 
 @compile_lazily
-def learn_last(
+def learn_newest_answer(
     modes: Floats, means: Floats, precisions: Floats, orders: Positions, places: Floats, random: float
 ) -> Floats:
     """With the last of the answers being new: how probable it was (log, (points,)) by the posterior of those before it,
@@ -301,31 +303,35 @@ def learn_last(
     factor, before, steps = np.empty((d, d)), np.empty((d, d)), np.empty((m - 1, d))
     for point in range(len(modes)):
         x, mean, precision = modes[point], means[point], precisions[point]
-        value = _ascent_at(x, mean, precision, orders[:-1], places[:-1], random, slope, factor)
+        value = _compute_log_posterior_slopes(
+            x, mean, precision, orders[:-1], places[:-1], random, slope, factor
+        )
         for i in range(d):
             for j in range(i, d):
                 before[i, j] = factor[i, j]
-        factor_matrix(before)
-        logs[point] = log_prediction(x, before, orders[-1], places[-1], random, steps)
-        value += add_answers(x, orders[-1:], places[-1:], random, slope, factor)
-        _climb_posterior(x, mean, precision, orders, places, random, (value, slope, factor))
+        factor_cholesky_in_place(before)
+        logs[point] = predict_answer_log_chance(x, before, orders[-1], places[-1], random, steps)
+        value += compute_log_likelihood_slopes(x, orders[-1:], places[-1:], random, slope, factor)
+        _climb_to_posterior_mode(x, mean, precision, orders, places, random, (value, slope, factor))
     return logs
 
 
 @compile_lazily
-def factor_at(x: Floats, precision: Floats, orders: Positions, places: Floats, random: float) -> Floats:
+def factor_posterior_precision(
+    x: Floats, precision: Floats, orders: Positions, places: Floats, random: float
+) -> Floats:
     """The upper triangular U with U'U = H, the negative Hessian of the log posterior at x."""
     d = len(x)
     slope, factor = np.zeros(d), np.zeros((d, d))
     for i in range(d):
         factor[i, i] = precision[i]
-    add_answers(x, orders, places, random, slope, factor)
-    factor_matrix(factor)
+    compute_log_likelihood_slopes(x, orders, places, random, slope, factor)
+    factor_cholesky_in_place(factor)
     return factor
 
 
 @compile_lazily
-def _climb_posterior(
+def _climb_to_posterior_mode(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     at_x: tuple[float, Floats, Floats]
 ) -> None:  # fmt: skip
@@ -335,8 +341,8 @@ def _climb_posterior(
     d = len(x)
     step, tried = np.empty(d), np.empty(d)
     for _ in range(MOST_STEPS):
-        factor_matrix(factor)
-        solve_factored(factor, slope, step)
+        factor_cholesky_in_place(factor)
+        solve_cholesky_system(factor, slope, step)
         gain = 0.0
         for i in range(d):
             gain += step[i] * slope[i]
@@ -355,11 +361,11 @@ def _climb_posterior(
             x[i] = tried[i]
         if gain < CLOSE_ENOUGH:
             break
-        value = _ascent_at(x, mean, precision, orders, places, random, slope, factor)
+        value = _compute_log_posterior_slopes(x, mean, precision, orders, places, random, slope, factor)
 
 
 @compile_lazily
-def _ascent_at(
+def _compute_log_posterior_slopes(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     slope: Floats, curvature: Floats
 ) -> float:  # fmt: skip
@@ -369,7 +375,9 @@ def _ascent_at(
             curvature[i, j] = 0.0
         curvature[i, i] = precision[i]
         slope[i] = -precision[i] * (x[i] - mean[i])
-    return add_answers(x, orders, places, random, slope, curvature) + _log_prior(x, mean, precision)
+    return compute_log_likelihood_slopes(x, orders, places, random, slope, curvature) + _log_prior(
+        x, mean, precision
+    )
 
 
 @compile_lazily
@@ -394,17 +402,17 @@ class UtilitySpread:
     variance: Floats
 
     @property
-    def says_nothing(self) -> bool:
+    def is_uninformative(self) -> bool:
         """Whether grades tell no candidate from another: none is graded, or all are alike."""
         return bool((self.variance == 1.0).all())
 
     @property
-    def says_little(self) -> bool:
+    def is_mostly_tied(self) -> bool:
         """Whether grades leave more than half of all pairs equal."""
         counts = np.unique(self.mean, return_counts=True)[1]
         return bool((counts**2).sum() > len(self.mean) ** 2 / 2)
 
-    def borders(self, top: int) -> tuple[int, ...]:
+    def list_border_places(self, top: int) -> tuple[int, ...]:
         """The places whose two sides are to be told apart: `top`, and where that falls among equals that are more than
         half of the pool, also the place before those, at which grades say that relevance ends."""
         if not 0 < top < len(self.mean):
@@ -414,10 +422,10 @@ class UtilitySpread:
         return (int(above), top) if above and 2 * equal > len(self.mean) else (top,)
 
 
-def spread_of_grades(grades: Sequence[int | None]) -> UtilitySpread:
+def estimate_utility_spread(grades: Sequence[int | None]) -> UtilitySpread:
     """Of grades (higher is better), the moments of a standard normal within the quantiles that each grade covers.
 
-    >>> [round(float(one), 3) for one in spread_of_grades([5, 3, 3, 1, None]).mean]
+    >>> [round(float(one), 3) for one in estimate_utility_spread([5, 3, 3, 1, None]).mean]
     [1.271, 0.0, 0.0, -1.271, 0.0]
     """
     from scipy.special import ndtri
@@ -443,21 +451,21 @@ def _normal_density(x: float) -> float:
 
 
 @dataclass(frozen=True)
-class Priors:
+class ScorePriors:
     """At each point of the grid (sharpness x reliability, row by row) the prior of the n scores and, last, the bias."""
 
     means: Floats
     precisions: Floats
 
 
-def make_priors(spread: UtilitySpread, bias: float) -> Priors:
+def make_score_priors(spread: UtilitySpread, bias: float) -> ScorePriors:
     """A z ~ N(A rho mean, A^2 (rho^2 variance + 1 - rho^2)), and A times a bias for places of standard deviation
     `bias`; both arrays (points, n + 1)."""
     sharpness, reliability = (axis.reshape(-1, 1) for axis in parameter_grid())
     means = sharpness * reliability * spread.mean
     variances = sharpness**2 * (reliability**2 * spread.variance + 1 - reliability**2)
     none = np.zeros_like(sharpness)
-    return Priors(
+    return ScorePriors(
         np.hstack([means, none]), 1 / np.hstack([variances, (sharpness * bias) ** 2 if bias else none + 1])
     )
 
@@ -468,7 +476,7 @@ def parameter_grid() -> tuple[Floats, Floats]:
     return np.repeat(SHARPNESS, len(RELIABILITY)), np.tile(RELIABILITY, len(SHARPNESS))
 
 
-def log_weights() -> Floats:
+def compute_log_prior_weights() -> Floats:
     """The prior over the grid, (points,), as logarithms: log A ~ N(log 5, 1); rho with density 1 - rho^2, taken times
     the width of its cell, because reliability that is thought too high makes an engine boast."""
     edges = np.concatenate([[0.0], (RELIABILITY[1:] + RELIABILITY[:-1]) / 2, [1.0]])
@@ -496,46 +504,46 @@ class MixtureComponent:
     mode: Floats
     factor: Floats
 
-    def covariance(self) -> Floats:
+    def compute_covariance(self) -> Floats:
         """(n + 1, n + 1)."""
-        inverse = solve_upper(self.factor, np.eye(len(self.factor)))
+        inverse = solve_upper_triangular(self.factor, np.eye(len(self.factor)))
         return np.asarray(inverse @ inverse.T)
 
     def draws(self, normal: Floats) -> Floats:
         """Scores and bias (columns, n + 1), of standard normal columns (n + 1, columns)."""
-        return np.asarray(self.mode + solve_upper(self.factor, normal).T)
+        return np.asarray(self.mode + solve_upper_triangular(self.factor, normal).T)
 
 
 class Posterior:
     """Learns answers on m of n candidates; `log_prior` over the grid may be replaced at any time."""
 
     def __init__(self, spread: UtilitySpread, m: int, *, random: float, bias: float, gamma: float) -> None:
-        self.log_prior = log_weights()
+        self.log_prior = compute_log_prior_weights()
         self._random, self._gamma = random, gamma
-        self._priors = make_priors(spread, bias)
+        self._priors = make_score_priors(spread, bias)
         self._modes = self._priors.means.copy()
         self._evidence = np.zeros(len(self._modes))
         self._orders: NDArray[np.int64] = np.empty((0, m), dtype=np.int64)
         self._places = np.empty((0, m))
         self._biased = bias > 0
-        self._flat = spread.says_nothing
+        self._flat = spread.is_uninformative
         # Without grades, reliability makes no difference.
         self._resting = np.tile(np.arange(SHAPE[1]) > 0, SHAPE[0]) & self._flat
 
-    def learn(self, orders: NDArray[np.int64], places: Floats) -> None:
+    def learn_answers(self, orders: NDArray[np.int64], places: Floats) -> None:
         """Take in answers (calls, m), best first, and where each candidate was shown, -1 (first) .. 1 (last)."""
         for order, place in zip(orders, places if self._biased else np.zeros_like(places), strict=True):
-            self._learn(order, place)
+            self._learn_one_answer(order, place)
 
-    def _learn(self, order: NDArray[np.int64], place: Floats) -> None:
+    def _learn_one_answer(self, order: NDArray[np.int64], place: Floats) -> None:
         if not self._flat:
-            self._resting = ~_spread_out(self.log_posterior() > np.log(SLIGHT))
+            self._resting = ~_widen_to_neighbours(self.log_posterior() > np.log(SLIGHT))
         live = np.flatnonzero(~self._resting)
         calls, best = len(self._orders), self._evidence.max()
         modes = self._modes[live]
         self._orders = np.concatenate([self._orders, order[None]])
         self._places = np.concatenate([self._places, place[None]])
-        evidence = self._evidence[live] + learn_last(
+        evidence = self._evidence[live] + learn_newest_answer(
             modes, self._priors.means[live], self._priors.precisions[live],
             self._orders, self._places, self._random
         )  # fmt: skip
@@ -567,18 +575,20 @@ class Posterior:
         weights = np.exp(self._gamma * (log_posterior - log_posterior.max())) * ~self._resting
         heavy = np.flatnonzero(weights > KEPT * weights.max())
         heavy = heavy[np.argsort(-weights[heavy], kind="stable")]
-        return [self._component(point, weights[point] / weights[heavy].sum()) for point in heavy]
+        return [self._make_mixture_component(point, weights[point] / weights[heavy].sum()) for point in heavy]
 
-    def _component(self, point: np.intp, weight: float) -> MixtureComponent:
+    def _make_mixture_component(self, point: np.intp, weight: float) -> MixtureComponent:
         sharpness, reliability = parameter_grid()
         mode = self._modes[point]
-        factor = factor_at(mode, self._priors.precisions[point], self._orders, self._places, self._random)
+        factor = factor_posterior_precision(
+            mode, self._priors.precisions[point], self._orders, self._places, self._random
+        )
         return MixtureComponent(
             float(weight), float(sharpness[point]), float(reliability[point]), mode, factor
         )
 
 
-def draw_scores(components: list[MixtureComponent], normal: Floats) -> Floats:
+def draw_mixture_scores(components: list[MixtureComponent], normal: Floats) -> Floats:
     """Scores and bias (draws, n + 1) of the mixture, of standard normal `normal` (n + 1, draws): component by
     component, each as often as its weight says."""
     draws = normal.shape[1]
@@ -593,7 +603,7 @@ def draw_scores(components: list[MixtureComponent], normal: Floats) -> Floats:
     )
 
 
-def _spread_out(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _widen_to_neighbours(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The chosen points of the grid and their neighbours."""
     padded = np.pad(chosen.reshape(SHAPE), 1)
     rows, columns = SHAPE

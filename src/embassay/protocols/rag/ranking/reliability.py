@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking.engines import Call, Candidate, starting_scores
+from embassay.protocols.rag.ranking.engines import JudgeOrderAnswer, RankedCandidate, starting_scores
 from embassay.randomness import make_generator
 from embassay.stats import Estimate, percentile_interval, resample_means
 from embassay.stats.resampling import draw_all_resamples
@@ -56,16 +56,16 @@ def compare_repeats(
         raise UsageError(
             f"{len(orders)} orders cannot be compared.", mend="Give two or more, all with the same positions."
         )
-    places = [_order_places(order) for order in orders]
+    places = [_invert_order(order) for order in orders]
     size = min(top, len(orders[0]))
     discordances, overlaps = [], []
     for a, b in combinations(range(len(orders)), 2):
         # (1 - tau) / 2 is the share of pairs that the two orders put the other way round.
-        discordances.append((1 - _order_tau(places[a], places[b])) / 2)
+        discordances.append((1 - _measure_kendall_tau(places[a], places[b])) / 2)
         overlaps.append(len(set(orders[a][:size]) & set(orders[b][:size])) / size if size else 1.0)
     tau = None
     if reference is not None:
-        tau = float(np.mean([_order_tau(_order_places(reference), order) for order in places]))
+        tau = float(np.mean([_measure_kendall_tau(_invert_order(reference), order) for order in places]))
     return RepeatAgreement(
         len(orders),
         float(np.mean(discordances)),
@@ -77,13 +77,13 @@ def compare_repeats(
     )
 
 
-def _order_places(order: Sequence[int]) -> NDArray[np.int64]:
+def _invert_order(order: Sequence[int]) -> NDArray[np.int64]:
     places = np.empty(len(order), dtype=np.int64)
     places[list(order)] = np.arange(len(order))
     return places
 
 
-def _order_tau(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+def _measure_kendall_tau(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     """Kendall's tau of two orders without ties; 1 for fewer than two items."""
     n = len(first)
     if n < 2:
@@ -105,8 +105,8 @@ Floats = NDArray[np.float64]
 class QueryAnswers:
     """A query's candidates and all answers about them."""
 
-    candidates: tuple[Candidate, ...]
-    calls: tuple[Call, ...]
+    candidates: tuple[RankedCandidate, ...]
+    calls: tuple[JudgeOrderAnswer, ...]
 
     def wins(self) -> NDArray[np.int64]:
         """How often i was put before j, (n, n)."""
@@ -134,14 +134,14 @@ def bootstrap_over_queries(
     return Estimate(value, *percentile_interval(replicates), n, "bootstrap over queries")
 
 
-def column_ratio(columns: Floats) -> Floats:
+def divide_first_by_second_column(columns: Floats) -> Floats:
     """The first column over the second, (..., 2) -> (...); NaN where the second is 0."""
     above, below = columns[..., 0], columns[..., 1]
     return np.asarray(np.divide(above, below, out=np.full(np.shape(below), np.nan), where=below > 0))
 
 
 @dataclass(frozen=True)
-class Consistency:
+class JudgeConsistency:
     """Of `pairs` shown together twice or more, `contradicted` were put both ways: `share` of them. Of `triads`, three
     candidates each pair of which was shown and has a majority, `circles` go round (a over b over c over a): `circular`
     is their share. Both shares are 0 for a judge without noise, and None where there is nothing to count.
@@ -157,30 +157,30 @@ class Consistency:
     circular: Estimate | None
 
 
-def count_consistency(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Consistency:
+def count_contradictions_and_circles(queries: Sequence[QueryAnswers], *, seed: int = 0) -> JudgeConsistency:
     """Count both over all queries; intervals resample queries."""
     pairs, triads = [], []
     for query in queries:
         wins = query.wins()
-        pairs.append(_count_repeated(wins))
-        triads.append(_count_triads(wins))
+        pairs.append(_count_contradicted_pairs(wins))
+        triads.append(_count_circular_triads(wins))
     counts = [(sum(bad for bad, _ in rows), sum(all_ for _, all_ in rows), rows) for rows in (pairs, triads)]
     estimates = [
-        bootstrap_over_queries(rows, column_ratio, total, name, seed) if total else None
+        bootstrap_over_queries(rows, divide_first_by_second_column, total, name, seed) if total else None
         for (_, total, rows), name in zip(counts, ("pairs", "triads"), strict=True)
     ]
     (contradicted, repeated, _), (circles, complete, _) = counts
-    return Consistency(repeated, contradicted, estimates[0], complete, circles, estimates[1])
+    return JudgeConsistency(repeated, contradicted, estimates[0], complete, circles, estimates[1])
 
 
-def _count_repeated(wins: NDArray[np.int64]) -> tuple[int, int]:
+def _count_contradicted_pairs(wins: NDArray[np.int64]) -> tuple[int, int]:
     """Pairs put both ways, and pairs shown together twice or more."""
     upper = np.triu_indices(len(wins), 1)
     ahead, behind = wins[upper], wins.T[upper]
     return int(np.count_nonzero((ahead > 0) & (behind > 0))), int(np.count_nonzero(ahead + behind > 1))
 
 
-def _count_triads(wins: NDArray[np.int64]) -> tuple[int, int]:
+def _count_circular_triads(wins: NDArray[np.int64]) -> tuple[int, int]:
     """Threes of candidates that go round, and threes of which every pair has a majority."""
     over = (wins > wins.T).astype(np.int64)
     either = over + over.T
@@ -188,7 +188,7 @@ def _count_triads(wins: NDArray[np.int64]) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Exposure:
+class ExposureCounts:
     """Times that a candidate was shown, over those of all queries: the least, the median, the most; and how many were
     `never` shown: their place is by grade alone."""
 
@@ -198,7 +198,7 @@ class Exposure:
     never: int
 
 
-def count_exposure(queries: Sequence[QueryAnswers]) -> Exposure | None:
+def count_candidate_exposure(queries: Sequence[QueryAnswers]) -> ExposureCounts | None:
     """Count them; None where there is no candidate."""
     counts: list[int] = []
     for query in queries:
@@ -207,7 +207,9 @@ def count_exposure(queries: Sequence[QueryAnswers]) -> Exposure | None:
             for position in call.shown:
                 shown[position] += 1
         counts += shown
-    return Exposure(min(counts), float(median(counts)), max(counts), counts.count(0)) if counts else None
+    return (
+        ExposureCounts(min(counts), float(median(counts)), max(counts), counts.count(0)) if counts else None
+    )
 
 
 Orders = NDArray[np.int64]
@@ -236,7 +238,7 @@ def log_likelihoods(scores: Floats, orders: Orders) -> Floats:
     return np.asarray((shown - _suffix_sums(shown)).sum(axis=-1))
 
 
-def fit_scores(orders: Orders, means: Floats, precisions: Floats) -> PosteriorFit:
+def fit_score_posteriors(orders: Orders, means: Floats, precisions: Floats) -> PosteriorFit:
     """The posteriors of scores given answers (calls, m), for priors N(means, 1 / precisions): (points, n), (points,).
 
     By Newton's method; a step that makes things worse is halved. The posterior is concave, so there is one mode.
@@ -244,7 +246,7 @@ def fit_scores(orders: Orders, means: Floats, precisions: Floats) -> PosteriorFi
     modes = means.copy()
     value = _negative_posterior(modes, orders, means, precisions)
     for _ in range(_STEPS):
-        gradient, curvature = _posterior_derivatives(modes, orders, means, precisions)
+        gradient, curvature = _differentiate_log_posterior(modes, orders, means, precisions)
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         size = np.ones(len(modes))
         for _ in range(_HALVINGS):
@@ -260,7 +262,7 @@ def fit_scores(orders: Orders, means: Floats, precisions: Floats) -> PosteriorFi
         value = np.where(worse, value, tried)
         if np.abs(size[:, None] * step).max() < _NEAR:
             break
-    return PosteriorFit(modes, _posterior_derivatives(modes, orders, means, precisions)[1])
+    return PosteriorFit(modes, _differentiate_log_posterior(modes, orders, means, precisions)[1])
 
 
 def _negative_posterior(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> Floats:
@@ -268,7 +270,7 @@ def _negative_posterior(scores: Floats, orders: Orders, means: Floats, precision
     return np.asarray(log_likelihoods(scores, orders).sum(axis=-1) - prior)
 
 
-def _posterior_derivatives(
+def _differentiate_log_posterior(
     scores: Floats, orders: Orders, means: Floats, precisions: Floats
 ) -> tuple[Floats, Floats]:
     """Gradient (points, n) and negative Hessian (points, n, n) of the log posterior."""
@@ -307,7 +309,7 @@ FOLDS, DRAWS = 5, 64
 LEAST_CALLS, MOST_QUERIES = 10, 60
 
 
-def judge_noise(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Estimate | None:
+def estimate_judge_noise(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Estimate | None:
     """The share of all pairs of a pool that one answer of the judge would put against its own order without noise,
     whatever engine asked; None where no query has 10 answers to batches of one size.
 
@@ -316,20 +318,22 @@ def judge_noise(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Estimate |
     pairs at scores that are probable then. The interval resamples queries, of which 60 are drawn where there are more.
     Only noise that is drawn anew in every answer shows: what a judge always gets wrong counts as its own order.
     """
-    chosen = _sample_queries(queries, seed)
+    chosen = _sample_answered_queries(queries, seed)
     if not chosen:
         return None
     rng = make_generator(seed, "ranking report", "noise")
-    logs, shares = map(np.array, zip(*(_query_likelihoods(query, rng) for query in chosen), strict=True))
-    value = _share_at_best(logs.sum(axis=0), shares.mean(axis=0))
+    logs, shares = map(
+        np.array, zip(*(_predict_held_out_answers(query, rng) for query in chosen), strict=True)
+    )
+    value = _interpolate_share_at_best(logs.sum(axis=0), shares.mean(axis=0))
     if len(chosen) == 1:
         return Estimate(value, n=1, method="no interval from one query")
     rows = draw_all_resamples(len(chosen), RESAMPLES, rng)
-    replicates = [_share_at_best(logs[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
+    replicates = [_interpolate_share_at_best(logs[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
     return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
 
 
-def _sample_queries(queries: Sequence[QueryAnswers], seed: int) -> list[QueryAnswers]:
+def _sample_answered_queries(queries: Sequence[QueryAnswers], seed: int) -> list[QueryAnswers]:
     """The queries with enough answers, all of one size; 60 at most."""
     fits = [
         query
@@ -342,27 +346,27 @@ def _sample_queries(queries: Sequence[QueryAnswers], seed: int) -> list[QueryAns
     return [fits[i] for i in sorted(chosen)]
 
 
-def _query_likelihoods(query: QueryAnswers, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _predict_held_out_answers(query: QueryAnswers, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """For every point of the grid (reliability, sharpness): the log probability of answers predicted from the others,
     and the share of pairs misordered, both of that shape."""
     orders = np.array([call.order for call in query.calls], dtype=np.int64)
-    means, precisions = _grade_prior(query)
+    means, precisions = _make_prior_from_grades(query)
     shape, n = (len(RELIABILITY), len(SHARPNESS)), len(query.candidates)
     normal = rng.standard_normal((DRAWS, n))
     # In turn and not in blocks: early and late answers are asked about other passages.
     fold = np.arange(len(orders)) % FOLDS
     logs = np.zeros(means.shape[0])
     for number in range(FOLDS):
-        scores = fit_scores(orders[fold != number], means, precisions).draws(normal)
-        logs += _log_prediction(scores, orders[fold == number])
-    scores = fit_scores(orders, means, precisions).draws(normal)
+        scores = fit_score_posteriors(orders[fold != number], means, precisions).draws(normal)
+        logs += _compute_log_prediction(scores, orders[fold == number])
+    scores = fit_score_posteriors(orders, means, precisions).draws(normal)
     above, below = np.triu_indices(n, 1)
     gaps = np.abs(scores[..., above] - scores[..., below])
     shares = (1 / (1 + np.exp(np.minimum(gaps, 700.0)))).mean(axis=(1, 2))
     return logs.reshape(shape), shares.reshape(shape)
 
 
-def _grade_prior(query: QueryAnswers) -> tuple[Floats, Floats]:
+def _make_prior_from_grades(query: QueryAnswers) -> tuple[Floats, Floats]:
     """Means (points, n) and precisions (points,) of the scores by the grades."""
     grades = np.array(starting_scores(query.candidates))
     spread = grades.std()
@@ -372,7 +376,7 @@ def _grade_prior(query: QueryAnswers) -> tuple[Floats, Floats]:
     return np.outer(sharpness * trusted, standard), 1 / (sharpness**2 * (1 - trusted**2))
 
 
-def _log_prediction(scores: Floats, orders: NDArray[np.int64]) -> Floats:
+def _compute_log_prediction(scores: Floats, orders: NDArray[np.int64]) -> Floats:
     """The log probability of answers (calls, m), each the mean over draws of scores (points, draws, n): (points,)."""
     by_draw = np.exp(log_likelihoods(scores, orders))
     # An answer at random has the probability 1 / m!.
@@ -380,7 +384,7 @@ def _log_prediction(scores: Floats, orders: NDArray[np.int64]) -> Floats:
     return np.asarray(np.log((1 - RANDOM) * by_draw.mean(axis=1) + random).sum(axis=-1))
 
 
-def _share_at_best(logs: Floats, shares: Floats) -> float:
+def _interpolate_share_at_best(logs: Floats, shares: Floats) -> float:
     """The share at the best of `said`, both (reliability, sharpness); between points by a parabola."""
     row, best = np.unravel_index(int(logs.argmax()), logs.shape)
     if not 0 < best < logs.shape[1] - 1:
@@ -417,31 +421,33 @@ def place_gains(queries: Sequence[QueryAnswers], *, seed: int = 0) -> PlaceGains
     if not sizes:
         return None
     batch = max(sizes, key=lambda size: (sizes[size], size))
-    sorted_ = [_is_sorted(call, query.candidates) for query in queries for call in query.calls]
+    sorted_ = [_is_shown_in_sorted_order(call, query.candidates) for query in queries for call in query.calls]
     if 2 * sum(sorted_) > len(sorted_):
         return None
     by_query = [
-        [_answer_gains(call, scores) for call in query.calls if len(call.shown) == batch]
+        [_measure_gains_in_answer(call, scores) for call in query.calls if len(call.shown) == batch]
         for query in queries
         for scores in [np.array(starting_scores(query.candidates))]
     ]
     groups = by_query if len(queries) > 1 else [[gains] for gains in by_query[0]]
     rows = [[*np.sum(gains, axis=0), len(gains)] for gains in groups if gains]
     calls = sizes[batch]
-    weights = [*np.eye(batch), _line_weights(batch)]
+    weights = [*np.eye(batch), _make_slope_weights(batch)]
     *gains, lift = (
-        bootstrap_over_queries(rows, partial(_weigh_gains, weights=weight), calls, f"place {place}", seed)
+        bootstrap_over_queries(
+            rows, partial(_weigh_gains_per_answer, weights=weight), calls, f"place {place}", seed
+        )
         for place, weight in enumerate(weights)
     )
     return PlaceGains(batch, calls, tuple(gains), lift)
 
 
-def _weigh_gains(means: Floats, weights: Floats) -> Floats:
+def _weigh_gains_per_answer(means: Floats, weights: Floats) -> Floats:
     """A weighted sum of the gains per answer, (..., batch + 1) -> (...); the last column counts answers."""
     return np.asarray(means[..., :-1] @ weights / means[..., -1])
 
 
-def _is_sorted(call: Call, candidates: Sequence[Candidate]) -> bool:
+def _is_shown_in_sorted_order(call: JudgeOrderAnswer, candidates: Sequence[RankedCandidate]) -> bool:
     """Whether passages were shown by fusion rank, or from the best grade to the worst."""
     ranks = [candidates[position].rank for position in call.shown]
     grades = [candidates[position].grade for position in call.shown]
@@ -450,7 +456,7 @@ def _is_sorted(call: Call, candidates: Sequence[Candidate]) -> bool:
     return ranks == sorted(ranks) or (varied and graded == sorted(graded, reverse=True))
 
 
-def _answer_gains(call: Call, scores: Floats) -> Floats:
+def _measure_gains_in_answer(call: JudgeOrderAnswer, scores: Floats) -> Floats:
     """What each passage shown gains over its expected place, in the order shown, (batch,)."""
     shown = scores[list(call.shown)]
     above, below = shown[None, :] > shown[:, None], shown[None, :] < shown[:, None]
@@ -459,21 +465,21 @@ def _answer_gains(call: Call, scores: Floats) -> Floats:
     return np.asarray(expected - np.array([place[position] for position in call.shown]))
 
 
-def _line_weights(batch: int) -> Floats:
+def _make_slope_weights(batch: int) -> Floats:
     """Weights (batch,) that make of gains what a straight line through them falls from the first place to the last."""
     centred = (batch - 1) / 2 - np.arange(batch)
     return np.asarray(centred * (batch - 1) / max(1.0, float(centred @ centred)))
 
 
-def judge_notes(queries: Sequence[QueryAnswers], *, seed: int = 0) -> tuple[str, ...]:
+def list_judge_notes(queries: Sequence[QueryAnswers], *, seed: int = 0) -> tuple[str, ...]:
     """A sentence each on favour for a place, circles of three and how often passages were shown; none of these where
     nothing was judged."""
     if not any(query.calls for query in queries):
         return ()
     notes = (
         _favour_note(place_gains(queries, seed=seed)),
-        _circles_note(count_consistency(queries, seed=seed)),
-        _exposure_note(count_exposure(queries)),
+        _circles_note(count_contradictions_and_circles(queries, seed=seed)),
+        _exposure_note(count_candidate_exposure(queries)),
     )
     return tuple(note for note in notes if note)
 
@@ -492,7 +498,7 @@ def _favour_note(places: PlaceGains | None) -> str:
     )
 
 
-def _circles_note(counts: Consistency) -> str:
+def _circles_note(counts: JudgeConsistency) -> str:
     if not counts.circles:
         return ""
     return (
@@ -501,7 +507,7 @@ def _circles_note(counts: Consistency) -> str:
     )
 
 
-def _exposure_note(shown: Exposure | None) -> str:
+def _exposure_note(shown: ExposureCounts | None) -> str:
     if shown is None:
         return ""
     never = f"; {shown.never:,} were never shown and are ranked by their grade" if shown.never else ""

@@ -15,8 +15,8 @@ from math import comb
 import numpy as np
 
 from embassay.measures import evaluate_graded
-from embassay.measures.judgements import is_fallback, is_inverted
-from embassay.measures.sets import feasible_hits
+from embassay.measures.judgements import has_fallback_weights, has_inverted_weights
+from embassay.measures.sets import can_fit_relevant_in_top
 from embassay.measures.summary import count_over_one
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
@@ -25,10 +25,10 @@ from embassay.protocols.kernel.claims import (
     VERBS,
     Claim,
     Relation,
-    describe_first_in_parts,
-    state_contenders,
+    claim_possible_leaders,
+    describe_first_place_claim,
 )
-from embassay.protocols.kernel.tables import format_counted, format_interval, format_score
+from embassay.protocols.kernel.tables import format_count_with_noun, format_interval, format_score
 from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
@@ -37,25 +37,30 @@ from embassay.protocols.rag.scoring.placement import (
     PlacedRuns,
     RunColumns,
     UnionPool,
-    depth_name,
     have_same_documents,
-    loss_names,
+    name_depth_loss_column,
+    name_loss_columns,
 )
-from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Quantity, Resampled, value_interval
+from embassay.protocols.rag.scoring.quantities import (
+    CONFIDENCE,
+    ResampledQuantity,
+    ResampledRuns,
+    compute_interval,
+)
 from embassay.protocols.rag.scoring.score import (
     ANSWERS,
     JUDGED,
     CitedNumber,
     Guidance,
     MeasureComparison,
-    Measured,
-    Note,
+    MeasuredRun,
     RequestedMeasure,
     RunFacts,
     RunPair,
     RunReading,
     RunValue,
-    Score,
+    ScoringNote,
+    ScoringRecord,
 )
 from embassay.protocols.rag.scoring.tables import ALPHA
 from embassay.stats.resampling import is_constant
@@ -70,11 +75,11 @@ def format_percent(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def format_evidence(evidence: CitedNumber) -> str:
+def format_cited_number(evidence: CitedNumber) -> str:
     """A number with its interval in brackets; %PROC as percent.
 
     >>> score, share = CitedNumber(0.9, 0.85, 0.95, what="PROC@10"), CitedNumber(0.5, what="%PROC@10")
-    >>> format_evidence(score), format_evidence(share)
+    >>> format_cited_number(score), format_cited_number(share)
     ('0.900 (0.850–0.950)', '50.0%')
     """
     if evidence.what.startswith("%"):
@@ -87,7 +92,7 @@ def format_evidence(evidence: CitedNumber) -> str:
     return text if evidence.low is None else f"{text} ({format_interval(*evidence.ends)})"
 
 
-def join_words(parts: Sequence[str]) -> str:
+def join_words_with_and(parts: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
@@ -103,35 +108,37 @@ NEXT = {
 }
 
 
-def make_readings(
-    board: PlacedRuns, facts: Iterable[RunFacts], cutoffs: Iterable[int], resampled: Resampled
+def make_run_readings(
+    board: PlacedRuns, facts: Iterable[RunFacts], cutoffs: Iterable[int], resampled: ResampledRuns
 ) -> tuple[RunReading, ...]:
     """A reading for every run and cutoff."""
     pools = {fact.name: fact.pool for fact in facts}
     ks = list(cutoffs)
-    return tuple(_make_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
+    return tuple(_make_run_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
 
 
-def make_evidence(resampled: Resampled, what: str, column: str, run: str) -> CitedNumber | None:
+def cite_resampled_quantity(resampled: ResampledRuns, what: str, column: str, run: str) -> CitedNumber | None:
     """A quantity as evidence; None where it is undefined."""
-    quantity = resampled.quantity(column, run)
+    quantity = resampled.compute_quantity(column, run)
     return cite_quantity(what, quantity) if np.isfinite(quantity.value) else None
 
 
-def cite_quantity(what: str, quantity: Quantity, confidence: float = CONFIDENCE) -> CitedNumber:
+def cite_quantity(what: str, quantity: ResampledQuantity, confidence: float = CONFIDENCE) -> CitedNumber:
     """The same of a quantity that has a value."""
-    low, high = value_interval(quantity, confidence) or (None, None)
+    low, high = compute_interval(quantity, confidence) or (None, None)
     same = low is None and quantity.units > 1 and is_constant(quantity.replicates)
     return CitedNumber(quantity.value, low, high, what=what, same=same)
 
 
-def _make_reading(run: PlacedRun, k: int, pool: str, resampled: Resampled) -> RunReading:
-    names = loss_names(k)
+def _make_run_reading(run: PlacedRun, k: int, pool: str, resampled: ResampledRuns) -> RunReading:
+    names = name_loss_columns(k)
     titles = {
         "reached": f"RA-nWG@{k}", "ceiling": f"PROC@{k}", "share": f"%PROC@{k}", "pool": f"lost in the pool@{k}",
         "ordering": f"lost in the ordering@{k}", "excess": f"ordering less pool@{k}", "total": f"lost in all@{k}"
     }  # fmt: skip
-    told_by = {name: make_evidence(resampled, titles[name], names[name], run.name) for name in titles}
+    told_by = {
+        name: cite_resampled_quantity(resampled, titles[name], names[name], run.name) for name in titles
+    }
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
         text = f"{run.name}@{k}: no conclusion is possible: no query has a useful document in its pool."
@@ -140,15 +147,15 @@ def _make_reading(run: PlacedRun, k: int, pool: str, resampled: Resampled) -> Ru
         return RunReading(
             run.name, k, "untold", _note_short_run(run, k, facts["reached"]), (facts["reached"],)
         )
-    finding = _loss_finding(facts)
+    finding = _find_larger_loss(facts)
     return RunReading(
-        run.name, k, finding, _say_reading(run.name, k, finding, pool, facts), tuple(facts.values())
+        run.name, k, finding, _phrase_run_reading(run.name, k, finding, pool, facts), tuple(facts.values())
     )
 
 
-def _loss_finding(facts: dict[str, CitedNumber]) -> str:
+def _find_larger_loss(facts: dict[str, CitedNumber]) -> str:
     """Which loss is larger, as far as the intervals hold it."""
-    total, excess = facts["total"].reach, facts["excess"].reach
+    total, excess = facts["total"].interval_or_exact_value, facts["excess"].interval_or_exact_value
     if total is None or excess is None:
         return "open"
     if total[1] < LITTLE:
@@ -157,32 +164,32 @@ def _loss_finding(facts: dict[str, CitedNumber]) -> str:
         return "ordering"
     if excess[1] < 0:
         return "pool"
-    losses = [facts[name].reach for name in ("pool", "ordering")]
+    losses = [facts[name].interval_or_exact_value for name in ("pool", "ordering")]
     sure = [ends is not None and ends[0] > MARGIN for ends in losses]
     return "both" if all(sure) else "open"
 
 
-def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, CitedNumber]) -> str:
+def _phrase_run_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, CitedNumber]) -> str:
     heads = {
-        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would give PROC {format_evidence(facts['ceiling'])}; "
-        f"the pool loses {format_evidence(facts['pool'])}, the ordering {format_evidence(facts['ordering'])}; "
-        f"%PROC is {format_evidence(facts['share'])}.",
+        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would give PROC "
+        f"{format_cited_number(facts['ceiling'])}; the pool loses {format_cited_number(facts['pool'])}, the ordering "
+        f"{format_cited_number(facts['ordering'])}; %PROC is {format_cited_number(facts['share'])}.",
         "ordering": f"{run}@{k}: the ordering. {_capitalize_first(pool)} could give PROC "
-        f"{format_evidence(facts['ceiling'])}, and {format_evidence(facts['reached'])} is reached, %PROC "
-        f"{format_evidence(facts['share'])}: the ordering loses {format_evidence(facts['ordering'])}, "
-        f"the pool {format_evidence(facts['pool'])}.",
-        "both": f"{run}@{k}: both. The pool loses {format_evidence(facts['pool'])} and the ordering "
-        f"{format_evidence(facts['ordering'])}; it is undecided which loses more.",
-        "little": f"{run}@{k}: little is left to improve, {format_evidence(facts['total'])} of the ideal is lost.",
-        "open": f"{run}@{k}: undecided on these queries. The pool loses {format_evidence(facts['pool'])}, the ordering "
-        f"{format_evidence(facts['ordering'])}.",
+        f"{format_cited_number(facts['ceiling'])}, and {format_cited_number(facts['reached'])} is reached, %PROC "
+        f"{format_cited_number(facts['share'])}: the ordering loses {format_cited_number(facts['ordering'])}, "
+        f"the pool {format_cited_number(facts['pool'])}.",
+        "both": f"{run}@{k}: both. The pool loses {format_cited_number(facts['pool'])} and the ordering "
+        f"{format_cited_number(facts['ordering'])}; it is undecided which loses more.",
+        "little": f"{run}@{k}: little is left to improve, {format_cited_number(facts['total'])} of the ideal is lost.",
+        "open": f"{run}@{k}: undecided on these queries. The pool loses {format_cited_number(facts['pool'])}, "
+        f"the ordering {format_cited_number(facts['ordering'])}.",
     }
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
 
 def _note_short_run(run: PlacedRun, k: int, reached: CitedNumber) -> str:
     return (
-        f"{run.name}@{k}: RA-nWG is {format_evidence(reached)}, but no list is longer than {k}, so it cannot "
+        f"{run.name}@{k}: RA-nWG is {format_cited_number(reached)}, but no list is longer than {k}, so it cannot "
         "separate the pool from the ordering. Score a deeper run, or pass the candidates with --pool."
     )
 
@@ -205,13 +212,13 @@ UNTESTED = (
 
 
 def make_guidance(
-    board: PlacedRuns, cutoffs: Sequence[int], extra: RunColumns, resampled: Resampled
+    board: PlacedRuns, cutoffs: Sequence[int], extra: RunColumns, resampled: ResampledRuns
 ) -> tuple[Guidance, ...]:
     """Every piece of advice with its status and numbers."""
     tested = [
-        *_hybrid_guidance(extra, resampled),
-        *_depth_guidance(board, cutoffs, resampled),
-        *_rerank_guidance(board, cutoffs, resampled),
+        *_advise_on_hybrids(extra, resampled),
+        *_advise_on_depth(board, cutoffs, resampled),
+        *_advise_on_reranking(board, cutoffs, resampled),
     ]
     knobs = {advice.knob for advice in tested}
     missing = [] if "hybrid" in knobs else [
@@ -226,33 +233,31 @@ def make_guidance(
     return (*tested, *(_untested_guidance(*line) for line in (*missing, *UNTESTED)))
 
 
-def judge_gain(gain: CitedNumber, least: float = 0.0) -> str:
+def judge_whether_gain_holds(gain: CitedNumber, least: float = 0.0) -> str:
     """Whether a gain of more than `least` holds with its whole interval, is excluded by it, or is open."""
-    if gain.reach is None:
+    if gain.interval_or_exact_value is None:
         return "open"
-    low, high = gain.reach
+    low, high = gain.interval_or_exact_value
     if low > least:
         return "holds"
     return "does not hold" if high <= max(least, MARGIN) else "open"
 
 
-def _hybrid_guidance(extra: RunColumns, resampled: Resampled) -> Iterable[Guidance]:
+def _advise_on_hybrids(extra: RunColumns, resampled: ResampledRuns) -> Iterable[Guidance]:
     """Runs that are fusions of two others, against the better of the two; without one, the best pool that two
     lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
         at_k = [union for union in extra.unions if union.cutoff == k]
-        best = max(at_k, key=lambda union: resampled.quantity(union.ceiling, union.a).value)
-        ceiling = make_evidence(resampled, f"PROC@{k}", best.ceiling, best.a)
-        quantity = resampled.quantity(best.gain, best.a)
+        best = max(at_k, key=lambda union: resampled.compute_quantity(union.ceiling, union.a).value)
+        ceiling = cite_resampled_quantity(resampled, f"PROC@{k}", best.ceiling, best.a)
+        quantity = resampled.compute_quantity(best.gain, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
         # Bonferroni, since the best of several was chosen by the same data.
         gain = cite_quantity(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
-        status = judge_gain(gain)
-        told_gain = f"{_gain_words(gain)} than the better one alone"
-        text = (
-            f"{_describe_union(best)}, PROC@{k} {format_evidence(ceiling)}: {told_gain}. {_MEANING[status]}"
-        )
+        status = judge_whether_gain_holds(gain)
+        told_gain = f"{_phrase_gain(gain)} than the better one alone"
+        text = f"{_describe_union(best)}, PROC@{k} {format_cited_number(ceiling)}: {told_gain}. {_MEANING[status]}"
         size = CitedNumber(best.depth, what="distinct documents")
         yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
 
@@ -263,31 +268,36 @@ def _describe_union(union: UnionPool) -> str:
     return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
 
 
-def _gain_words(gain: CitedNumber) -> str:
+def _phrase_gain(gain: CitedNumber) -> str:
     """A gain as a number with more or less; neither where it is none."""
     # What the table rounds to 0 is neither more nor less.
     if format_score(abs(gain.point)) == format_score(0.0):
         ends = "" if gain.low is None else f" ({format_interval(*gain.ends)})"
         return f"no more{ends}"
     if gain.point >= 0:
-        return f"{format_evidence(gain)} more"
+        return f"{format_cited_number(gain)} more"
     low, high = gain.ends
-    return f"{format_evidence(CitedNumber(-gain.point, -high, -low, what=gain.what))} less"
+    return f"{format_cited_number(CitedNumber(-gain.point, -high, -low, what=gain.what))} less"
 
 
-def _depth_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
+def _advise_on_depth(
+    board: PlacedRuns, cutoffs: Iterable[int], resampled: ResampledRuns
+) -> Iterable[Guidance]:
     """The depth that the source advises, for the runs that go deeper."""
     for k in cutoffs:
         for run in board.runs:
             if k not in DEPTHS or run.graded.pool is not None or run.documents.shape[1] <= DEPTHS[k]:
                 continue
-            lost = make_evidence(resampled, f"lost in PROC@{k}", depth_name(k), run.name)
-            if lost is None or lost.reach is None:
+            lost = cite_resampled_quantity(
+                resampled, f"lost in PROC@{k}", name_depth_loss_column(k), run.name
+            )
+            if lost is None or lost.interval_or_exact_value is None:
                 continue
-            low, high = lost.reach
+            low, high = lost.interval_or_exact_value
             status = "holds" if high < MARGIN else "does not hold" if low > MARGIN else "open"
             text = (
-                f"{DEPTHS[k]} candidates for @{k}: cutting {run.name} there loses {format_evidence(lost)} of PROC@{k}. "
+                f"{DEPTHS[k]} candidates for @{k}: "
+                f"cutting {run.name} there loses {format_cited_number(lost)} of PROC@{k}. "
                 + {"holds": "Enough.", "does not hold": "Fetch more.", "open": "Undecided on these queries."}[
                     status
                 ]
@@ -295,17 +305,19 @@ def _depth_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resamp
             yield Guidance("depth", "pool", status, text, (lost,))
 
 
-def _rerank_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
+def _advise_on_reranking(
+    board: PlacedRuns, cutoffs: Iterable[int], resampled: ResampledRuns
+) -> Iterable[Guidance]:
     """Pairs of runs with the same documents in another order."""
     pairs = [(a, b) for a, b in combinations(board.runs, 2) if have_same_documents(a, b)]
     for k in cutoffs:
         for a, b in pairs:
             quantity = resampled.difference(f"reading reached@{k}", b.name, a.name)
             gain = cite_quantity(f"gain in RA-nWG@{k}", quantity)
-            if gain.reach is None:
+            if gain.interval_or_exact_value is None:
                 continue
-            status = judge_gain(gain)
-            more = _gain_words(gain)
+            status = judge_whether_gain_holds(gain)
+            more = _phrase_gain(gain)
             text = f"{b.name} reorders the documents of {a.name}: RA-nWG@{k} is {more}. {_MEANING[status]}"
             yield Guidance("reranker", "ordering", status, text, (gain,))
 
@@ -314,9 +326,9 @@ def _untested_guidance(knob: str, finding: str, what: str) -> Guidance:
     return Guidance(knob, finding, "not tested", f"Not tested on this data: {what}")
 
 
-def score_verdict(score: Score) -> str:
+def phrase_score_verdict(score: ScoringRecord) -> str:
     """The heading: who may be first by the headline measure."""
-    comparison = score.comparison(score.headline)
+    comparison = score.find_comparison(score.headline)
     on = f"on {score.headline}"
     valued = [
         value
@@ -332,29 +344,29 @@ def score_verdict(score: Score) -> str:
     if comparison is None or not comparison.pairs:
         return f"No ranking {on}: differences cannot be tested"
     if (other := find_less_judged_run(score)) is not None:
-        highest = "lowest" if is_less_better(score, score.headline) else "highest"
+        highest = "lowest" if is_lower_better(score, score.headline) else "highest"
         return f"{comparison.runs[0]} scores {highest} {on}, but {other[0]} has fewer graded passages"
-    claim = make_first_claims(comparison)[0]
-    before, after = describe_first_in_parts(claim, f" {on}", every="run", noun="run", anyone="run")
+    claim = claim_first_runs(comparison)[0]
+    before, after = describe_first_place_claim(claim, f" {on}", every="run", noun="run", anyone="run")
     return f"{before}{claim.subject}{after}" if after else before
 
 
-def make_first_claims(comparison: MeasureComparison) -> tuple[Claim, ...]:
+def claim_first_runs(comparison: MeasureComparison) -> tuple[Claim, ...]:
     """Which runs may be first by a measure."""
-    first = _first_runs(comparison)
+    first = _list_possible_first_runs(comparison)
     alone = len(first) == 1 and comparison.rank_high[comparison.runs.index(first[0])] == 1
-    return state_contenders(comparison.measure, first, comparison.runs, alone=alone)
+    return claim_possible_leaders(comparison.measure, first, comparison.runs, alone=alone)
 
 
-def is_less_better(score: Score, name: str) -> bool:
+def is_lower_better(score: ScoringRecord, name: str) -> bool:
     """Whether a measure of the scoring is the better the lower it is."""
     return any(measure.direction == "lower" for measure in score.measures if measure.name == name)
 
 
-def find_less_judged_run(score: Score) -> tuple[str, float, float] | None:
+def find_less_judged_run(score: ScoringRecord) -> tuple[str, float, float] | None:
     """The run that would be beaten by the leader if more of it were judged: its name, the share of the passages before
     the cutoff that have no grade, and the leader's. None where there is no such run."""
-    comparison = score.comparison(score.headline)
+    comparison = score.find_comparison(score.headline)
     if comparison is None or not comparison.runs:
         return None
     best = comparison.runs[0]
@@ -368,7 +380,7 @@ def find_less_judged_run(score: Score) -> tuple[str, float, float] | None:
     return least, comparison.unjudged[least], comparison.unjudged[best]
 
 
-def _say_uneven(score: Score) -> str:
+def _warn_of_uneven_judging(score: ScoringRecord) -> str:
     """What it means for the order that a run is judged less."""
     if (uneven := find_less_judged_run(score)) is None:
         return ""
@@ -379,13 +391,17 @@ def _say_uneven(score: Score) -> str:
     )
 
 
-def score_lede(score: Score) -> tuple[str, ...]:
+def phrase_score_lede(score: ScoringRecord) -> tuple[str, ...]:
     """The sentences under it: the gap between the two best, and what the ceilings say of the best."""
     best = _best_value(score)
     if best is None or best.value is None:
         value = next((value for value in score.values if value.measure == score.headline), None)
         return (f"{value.reason[:1].upper()}{value.reason[1:]}.",) if value and value.reason else ()
-    sentences = [_say_gap(score), _say_uneven(score)] if len(score.runs) > 1 else [_say_single(best)]
+    sentences = (
+        [_phrase_gap_of_two_best(score), _warn_of_uneven_judging(score)]
+        if len(score.runs) > 1
+        else [_phrase_single_run(best)]
+    )
     measure = next(measure_facts for measure_facts in score.measures if measure_facts.name == score.headline)
     cutoff = measure.cutoff if any(reading.cutoff == measure.cutoff for reading in score.readings) else None
     for reading in score.readings:
@@ -395,13 +411,13 @@ def score_lede(score: Score) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _best_value(score: Score) -> RunValue | None:
-    comparison = score.comparison(score.headline)
+def _best_value(score: ScoringRecord) -> RunValue | None:
+    comparison = score.find_comparison(score.headline)
     name = comparison.runs[0] if comparison is not None and comparison.runs else score.runs[0].name
     return score.value(name, score.headline)
 
 
-def _say_single(best: RunValue) -> str:
+def _phrase_single_run(best: RunValue) -> str:
     over = f"{best.n:,} of {best.total:,} {best.unit}"
     if best.low is None:
         return f"Over {over}; no interval. Add a second run to compare."
@@ -409,9 +425,9 @@ def _say_single(best: RunValue) -> str:
     return f"The 95% interval is {interval}, over {over}. Add a second run to compare."
 
 
-def _say_gap(score: Score) -> str:
+def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
     """The difference between the two best, with what the test says of it."""
-    comparison = score.comparison(score.headline)
+    comparison = score.find_comparison(score.headline)
     if comparison is None or not comparison.pairs:
         return (
             f"{comparison.reason[:1].upper()}{comparison.reason[1:]}."
@@ -422,7 +438,7 @@ def _say_gap(score: Score) -> str:
     a, b = (score.value(name, score.headline) for name in (pair.a, pair.b))
     if a is None or b is None or a.value is None or b.value is None:
         return ""
-    ends = upward_ends(pair)
+    ends = orient_interval_upwards(pair)
     gap = numbers.format_score(abs(pair.difference))
     gap += (
         f" (95% interval {numbers.format_interval(*ends)})"
@@ -432,25 +448,25 @@ def _say_gap(score: Score) -> str:
         else ""
     )
     values = f"{pair.a} {numbers.format_score(a.value)}", f"{pair.b} {numbers.format_score(b.value)}"
-    others = [name for name in _first_runs(comparison) if name not in (pair.a, pair.b)]
-    more = f" {join_words(others)} may also be first." if others else ""
-    claim = pair_claim(pair, score.headline)
+    others = [name for name in _list_possible_first_runs(comparison) if name not in (pair.a, pair.b)]
+    more = f" {join_words_with_and(others)} may also be first." if others else ""
+    claim = claim_run_pair(pair, score.headline)
     if claim.relation == "beats":
         return f"{values[0]} {VERBS['beats']} {values[1]}, the next, by {gap}.{more}"
     if claim.relation == "higher":
-        verb = LOWER if is_less_better(score, score.headline) else VERBS["higher"]
+        verb = LOWER if is_lower_better(score, score.headline) else VERBS["higher"]
         return f"{values[0]} {verb} {values[1]}, the next, by {gap}.{more}"
     return f"{values[0]} and {values[1]} differ by {gap} and cannot be told apart.{more}"
 
 
-def upward_ends(pair: RunPair) -> tuple[float, float] | None:
+def orient_interval_upwards(pair: RunPair) -> tuple[float, float] | None:
     """The interval of a difference, taken as one above 0; None where it has none."""
     if pair.low is None or pair.high is None:
         return None
     return (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
 
 
-def pair_claim(pair: RunPair, measure: str) -> Claim:
+def claim_run_pair(pair: RunPair, measure: str) -> Claim:
     """What is said of two runs: that one beats the other, that it only scores higher, for of one too little is judged,
     or that they cannot be told apart."""
     if pair.better:
@@ -460,7 +476,7 @@ def pair_claim(pair: RunPair, measure: str) -> Claim:
     return Claim(pair.a, relation, measure, (pair.b,), pair.difference)
 
 
-def score_claims(score: Score) -> Iterator[Claim]:
+def list_score_claims(score: ScoringRecord) -> Iterator[Claim]:
     """All that is said of runs, by every measure."""
     for comparison in score.comparisons:
         yield from comparison_claims(comparison)
@@ -469,11 +485,11 @@ def score_claims(score: Score) -> Iterator[Claim]:
 def comparison_claims(comparison: MeasureComparison) -> Iterator[Claim]:
     """By one measure: who may be first, and what is said of each pair."""
     if comparison.pairs:
-        yield from make_first_claims(comparison)
-    yield from (pair_claim(pair, comparison.measure) for pair in comparison.pairs)
+        yield from claim_first_runs(comparison)
+    yield from (claim_run_pair(pair, comparison.measure) for pair in comparison.pairs)
 
 
-def _first_runs(comparison: MeasureComparison) -> list[str]:
+def _list_possible_first_runs(comparison: MeasureComparison) -> list[str]:
     return [run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1]
 
 
@@ -486,69 +502,75 @@ _TREATED = {
 }
 
 
-def note_excluded_self(gone: Mapping[str, int]) -> Iterator[Note]:
+def note_excluded_self(gone: Mapping[str, int]) -> Iterator[ScoringNote]:
     """What `exclude_self` left out of each run."""
     for name, count in gone.items():
-        text = f"{name}: {format_counted(count, 'line')} with a query's own document left out."
-        yield Note("own document", text, name, count)
+        text = f"{name}: {format_count_with_noun(count, 'line')} with a query's own document left out."
+        yield ScoringNote("own document", text, name, count)
 
 
 _SELF = 0.1
 """From this share of queries on it is no accident that a document has the query's id."""
 
 
-def note_self_matches(first: Mapping[str, tuple[int, int]]) -> Iterator[Note]:
+def note_runs_finding_own_document(first: Mapping[str, tuple[int, int]]) -> Iterator[ScoringNote]:
     """The runs whose queries find themselves, which costs each a place."""
     for name, (count, queries) in first.items():
         if count >= _SELF * queries:
             text = (
-                f"{name}: in {count:,} of {format_counted(queries, 'query')} the document with the "
+                f"{name}: in {count:,} of {format_count_with_noun(queries, 'query')} the document with the "
                 "query's own id comes first "
                 "and is not judged relevant: --exclude-self leaves it out."
             )
-            yield Note("own document first", text, name, count)
+            yield ScoringNote("own document first", text, name, count)
 
 
-def note_inputs(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -> Iterator[Note]:
+def note_input_oddities(
+    judgements: Graded1To5, facts: Iterable[RunFacts], total: int
+) -> Iterator[ScoringNote]:
     """What was odd about the files."""
     if judgements.dropped:
-        text = f"The grade map leaves out {format_counted(judgements.dropped, 'judgement')}."
-        yield Note("dropped", text, "", judgements.dropped)
+        text = f"The grade map leaves out {format_count_with_noun(judgements.dropped, 'judgement')}."
+        yield ScoringNote("dropped", text, "", judgements.dropped)
     if judgements.repeated:
-        times = format_counted(judgements.repeated, "judgement")
-        yield Note("repeated judgements", f"The qrels repeat {times}.", "", judgements.repeated)
+        times = format_count_with_noun(judgements.repeated, "judgement")
+        yield ScoringNote("repeated judgements", f"The qrels repeat {times}.", "", judgements.repeated)
     grades = judgements.frame["grade"].unique().to_list()
     if len(grades) == 1:
         text = f"Every judgement has grade {grades[0]}: no order is better than another."
-        yield Note("one grade", text, "", grades[0])
+        yield ScoringNote("one grade", text, "", grades[0])
     if total < FEW:
-        yield Note("few", f"Only {format_counted(total, 'query')}: the intervals say little.", "", total)
+        yield ScoringNote(
+            "few", f"Only {format_count_with_noun(total, 'query')}: the intervals say little.", "", total
+        )
     for run in facts:
         if run.missing:
-            lacking = f"{run.missing:,} of {format_counted(total, 'judged query')}"
+            lacking = f"{run.missing:,} of {format_count_with_noun(total, 'judged query')}"
             nothing = "they count as empty results"
             is_idle = run.queries < HARDLY * total
             text = f"{run.name} lacks {lacking}: {'it is not tested' if is_idle else nothing}."
-            yield Note("missing", text, run.name, run.missing, total)
+            yield ScoringNote("missing", text, run.name, run.missing, total)
         if run.unknown:
-            text = f"{run.name} has {format_counted(run.unknown, 'query')} without judgements, left out."
-            yield Note("unknown", text, run.name, run.unknown)
+            text = (
+                f"{run.name} has {format_count_with_noun(run.unknown, 'query')} without judgements, left out."
+            )
+            yield ScoringNote("unknown", text, run.name, run.unknown)
         if run.repeated:
-            times = format_counted(run.repeated, "document")
+            times = format_count_with_noun(run.repeated, "document")
             text = f"{run.name} lists {times} of a query twice: the better ranked line counts."
-            yield Note("repeated", text, run.name, run.repeated, run.lines)
+            yield ScoringNote("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
-            equal = format_counted(run.tied, "document")
+            equal = format_count_with_noun(run.tied, "document")
             text = f"{run.name} has {equal} tied with another document of the same query: ranked by id."
-            yield Note("tied", text, run.name, run.tied, run.lines)
+            yield ScoringNote("tied", text, run.name, run.tied, run.lines)
 
 
-def grade_notes(
+def note_undefined_queries(
     board: PlacedRuns,
     measures: Sequence[RequestedMeasure],
     values: Sequence[RunValue],
     lost: Mapping[str, int],
-) -> Iterator[Note]:
+) -> Iterator[ScoringNote]:
     """Queries where a measure is undefined or of another kind; `lost` are a run's questions that failed."""
     total = len(board.queries)
     names: dict[int, dict[str, None]] = {}
@@ -558,25 +580,27 @@ def grade_notes(
     by_name = {measure.name: measure for measure in measures}
     for n, of_n in names.items():
         why = by_name[next(iter(of_n))].undefined
-        these = join_words(_shorten_names([by_name[name] for name in of_n], measures))
-        text = f"{these}: over {n:,} of {format_counted(total, 'query')}; undefined where {why}."
-        yield Note("undefined", text, "", total - n, total)
+        these = join_words_with_and(_shorten_measure_names([by_name[name] for name in of_n], measures))
+        text = f"{these}: over {n:,} of {format_count_with_noun(total, 'query')}; undefined where {why}."
+        yield ScoringNote("undefined", text, "", total - n, total)
     if _has_set_measure(measures):
-        yield from _weight_notes(board, total)
+        yield from _note_rare_grade_weights(board, total)
     for k in sorted(
         {measure.facts.cutoff for measure in measures if measure.facts.base == "Hit" and measure.facts.cutoff}
     ):
         with_any = int((board.counts[:, 3:].sum(axis=1) > 0).sum())
-        feasible = int((feasible_hits(board.runs[0].graded, k) & (board.counts[:, 3:].sum(axis=1) > 0)).sum())
+        feasible = int(
+            (can_fit_relevant_in_top(board.runs[0].graded, k) & (board.counts[:, 3:].sum(axis=1) > 0)).sum()
+        )
         if feasible < with_any:
             rest = f"the others have more than {k} documents of grade 4 or 5"
             text = f"Hit@{k} can be 1 for {feasible:,} of {with_any:,} queries; {rest}."
-            yield Note("hit_feasible", text, "", feasible, with_any)
+            yield ScoringNote("hit_feasible", text, "", feasible, with_any)
 
 
-def run_notes(
-    board: PlacedRuns, measured: Sequence[Measured], measures: Sequence[RequestedMeasure], unjudged: str
-) -> Iterator[Note]:
+def note_unjudged_and_odd_values(
+    board: PlacedRuns, measured: Sequence[MeasuredRun], measures: Sequence[RequestedMeasure], unjudged: str
+) -> Iterator[ScoringNote]:
     """Unjudged documents, values above 1 and shares above 100%, by run."""
     cutoffs = sorted(
         {requested_measure.facts.cutoff for requested_measure in measures if requested_measure.facts.cutoff}
@@ -585,70 +609,70 @@ def run_notes(
         yield from _unjudged_notes(run, cutoffs, unjudged)
         for measure in measures:
             if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
-                what = f"{measure.name} is above 1 for {format_counted(over, 'query')}"
+                what = f"{measure.name} is above 1 for {format_count_with_noun(over, 'query')}"
                 text = f"{run.name}: {what}; its list has documents that are not in the pool."
-                yield Note("above_one", text, run.name, over, len(board.queries))
-            if measure.is_ratio and (over := _above_ceiling(values, measure.name)):
+                yield ScoringNote("above_one", text, run.name, over, len(board.queries))
+            if measure.is_ratio and (over := _count_above_ceiling(values, measure.name)):
                 text = (
-                    f"{run.name}: {format_counted(over, 'query')} above the ceiling "
+                    f"{run.name}: {format_count_with_noun(over, 'query')} above the ceiling "
                     f"{measure.name.removeprefix('%')}; the run was not drawn from this pool."
                 )
-                yield Note("above_ceiling", text, run.name, over, len(board.queries))
+                yield ScoringNote("above_ceiling", text, run.name, over, len(board.queries))
 
 
-def test_notes(runs: int, resamples: int, test: str) -> Iterator[Note]:
+def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[ScoringNote]:
     """Where the resamples of random signs are too few for the number of pairs."""
     if test == "randomization" and (pairs := comb(runs, 2)) and 2 * pairs / (resamples + 1) >= ALPHA:
-        few = (
-            f"With {format_counted(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
-        )
-        text = f"{few}: use --resamples {_enough_resamples(pairs)}."
-        yield Note("resamples", text, "", resamples)
+        few = f"With {format_count_with_noun(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
+        text = f"{few}: use --resamples {_count_resamples_needed(pairs)}."
+        yield ScoringNote("resamples", text, "", resamples)
 
 
-def answer_notes(values: Sequence[RunValue], answered: int, total: int) -> Iterator[Note]:
+def note_answered_queries(values: Sequence[RunValue], answered: int, total: int) -> Iterator[ScoringNote]:
     """How many queries the answers are about, and how many have all their evidence."""
     if answered < total:
-        text = f"Answers are given for {answered:,} of {format_counted(total, 'judged query')}."
-        yield Note("answers", text, "", answered, total)
+        text = f"Answers are given for {answered:,} of {format_count_with_noun(total, 'judged query')}."
+        yield ScoringNote("answers", text, "", answered, total)
     for value in values:
         if value.measure.startswith(ANSWERS):
-            whole = f"{format_counted(value.n, 'query')} with all evidence found and an answer"
+            whole = f"{format_count_with_noun(value.n, 'query')} with all evidence found and an answer"
             text = f"{value.run}: {value.measure} is over {whole}."
-            yield Note("answers_hit", text, value.run, value.n, total)
+            yield ScoringNote("answers_hit", text, value.run, value.n, total)
 
 
 def _has_set_measure(measures: Iterable[RequestedMeasure]) -> bool:
     return any(measure.facts.base.lstrip("%").startswith(("RA", "PROC")) for measure in measures)
 
 
-def _weight_notes(board: PlacedRuns, total: int) -> Iterator[Note]:
+def _note_rare_grade_weights(board: PlacedRuns, total: int) -> Iterator[ScoringNote]:
     useful = board.counts[:, 2:].sum(axis=1) > 0
-    if fallback := int((is_fallback(board.counts) & useful).sum()):
-        these = f"{fallback:,} of {format_counted(total, 'query')}"
+    if fallback := int((has_fallback_weights(board.counts) & useful).sum()):
+        these = f"{fallback:,} of {format_count_with_noun(total, 'query')}"
         text = f"{these} have no document of grade 5: for them, grade 4 weighs 1 and grade 3 weighs 0.2."
-        yield Note("fallback", text, "", fallback, total)
-    if inverted := int(is_inverted(board.counts).sum()):
+        yield ScoringNote("fallback", text, "", fallback, total)
+    if inverted := int(has_inverted_weights(board.counts).sum()):
         text = (
-            f"In {inverted:,} of {format_counted(total, 'query')} grade 3 weighs more than grade 4 (grade "
+            f"In {inverted:,} of {format_count_with_noun(total, 'query')} grade 3 weighs more than grade 4 (grade "
             "inversion)."
         )
-        yield Note("grade_inversion", text, "", inverted, total)
+        yield ScoringNote("grade_inversion", text, "", inverted, total)
 
 
-def _unjudged_notes(run: PlacedRun, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
+def _unjudged_notes(run: PlacedRun, cutoffs: Sequence[int], how: str) -> Iterator[ScoringNote]:
     shares = [evaluate_graded([f"{JUDGED}@{k}"], run.graded)[f"{JUDGED}@{k}"] for k in cutoffs]
     defined = [share[~np.isnan(share)] for share in shares]
     means = [1 - float(share.mean()) for share in defined if len(share)]
     if any(mean > 0 for mean in means):
-        these = join_words(
+        these = join_words_with_and(
             [f"{format_percent(mean)} of the first {k}" for mean, k in zip(means, cutoffs, strict=True)]
         )
         text = f"{run.name}: {these} have no grade; {_TREATED[how]}."
-        yield Note("unjudged", text, run.name, int((defined[-1] < 1).sum()), len(defined[-1]))
+        yield ScoringNote("unjudged", text, run.name, int((defined[-1] < 1).sum()), len(defined[-1]))
 
 
-def _shorten_names(meant: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]) -> list[str]:
+def _shorten_measure_names(
+    meant: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]
+) -> list[str]:
     """Names of measures; without their cutoffs where all cutoffs are meant."""
     names: dict[str, None] = {}
     for measure in meant:
@@ -658,11 +682,11 @@ def _shorten_names(meant: Sequence[RequestedMeasure], measures: Sequence[Request
     return list(names)
 
 
-def _above_ceiling(measured: Measured, name: str) -> int:
+def _count_above_ceiling(measured: MeasuredRun, name: str) -> int:
     reached, ceiling = measured.columns[name].parts
     return int((reached > ceiling + ABOVE).sum())
 
 
-def _enough_resamples(pairs: int) -> int:
+def _count_resamples_needed(pairs: int) -> int:
     # The least p is 2 / (resamples + 1), which Holm multiplies by the pairs; the power of ten from twice that on.
     return int(10 ** np.ceil(np.log10(2 * pairs / ALPHA * 2)))

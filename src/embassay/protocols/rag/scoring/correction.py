@@ -18,33 +18,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries
+from embassay.data.judged_runs import RunOrQrelsEntries
 from embassay.errors import DataError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.quantities import STEPS, forecast_undecided, judge_bias
+from embassay.protocols.kernel.quantities import STEPS, estimate_judge_bias, forecast_more_items_for_pair
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.rag.decision.population import NOT_FOUND, Population, make_population
-from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
+from embassay.protocols.rag.decision.population import NOT_FOUND, ItemPopulation, make_population_from_runs
+from embassay.protocols.rag.scoring.inputs import Graded1To5, ScoringInputs
 from embassay.protocols.rag.scoring.placement import place_runs
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
-from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, MissingCorrection, PeopleGrades
+from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, MissingCorrection, PeopleAndJudgeGrades
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
     MeasureComparison,
-    Measured,
-    Note,
+    MeasuredRun,
     QueryColumns,
     RequestedMeasure,
     RunPair,
     RunValue,
-    Score,
+    ScoringNote,
+    ScoringRecord,
     measure_run,
 )
-from embassay.runs.folder import read_record
+from embassay.runs.folder import read_json_record
 from embassay.stats import Estimate
 from embassay.stats.few_labels import FEWEST, MOST_REFUSED, CorrectedMean, corrected_mean
-from embassay.stats.ranks import correct_pairs
+from embassay.stats.ranks import correct_tested_p_values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,27 +147,27 @@ class Corrections:
 
 def read_corrections(path: Path) -> Corrections:
     """The record in a `corrected.json`; DataError if it holds none."""
-    return read_record(
+    return read_json_record(
         path, Corrections, schema=SCHEMA, what="the corrections", mend="Score again with this --out."
     )
 
 
-class Corrector:
+class JudgeCorrector:
     """People's grades beside the judge's on the same runs: `judged` are the runs' values by the judge on `queries`."""
 
     def __init__(
         self,
-        inputs: Inputs,
+        inputs: ScoringInputs,
         people: Graded1To5,
         judge: Graded1To5,
         measures: Sequence[RequestedMeasure],
-        judged: Sequence[Measured],
+        judged: Sequence[MeasuredRun],
         queries: Sequence[str],
         seed: int = 0,
     ) -> None:
         self.inputs, self.measures, self.queries = inputs, measures, tuple(queries)
         self.judged = {run.run: run for run in judged}
-        self.people, self.judge = _read_grades(people.frame), _read_grades(judge.frame)
+        self.people, self.judge = _map_grades_by_passage(people.frame), _map_grades_by_passage(judge.frame)
         shared = self.people.keys() & self.judge.keys()
         if not shared:
             key = next(iter(self.judge))
@@ -177,22 +177,22 @@ class Corrector:
                 mend="Give grades for the same queries and documents."
             )  # fmt: skip
         self.shared = sorted(shared)
-        self.labelled = PeopleGrades(self.people, self.judge, inputs.runs, seed)
-        self.own = self._measured(people)
+        self.labelled = PeopleAndJudgeGrades(self.people, self.judge, inputs.runs, seed)
+        self.own = self._measure_runs_by_people(people)
         self.lacking: dict[str, MissingCorrection] = {}
         self.of_queries: set[str] = set()
 
     @cached_property
-    def whole(self) -> NDArray[np.int64]:
+    def fully_graded_queries(self) -> NDArray[np.int64]:
         """The places of the queries of which people graded all that the judge graded."""
-        drawn = set(self.labelled.whole_queries)
+        drawn = set(self.labelled.fully_graded_queries)
         return np.array([i for i, query in enumerate(self.queries) if query in drawn], dtype=np.int64)
 
-    def _measured(self, people: Graded1To5) -> dict[str, Mapping[str, QueryColumns]]:
+    def _measure_runs_by_people(self, people: Graded1To5) -> dict[str, Mapping[str, QueryColumns]]:
         """People's values of the queries that they graded whole, in the order of `queries`."""
         import polars as pl
 
-        names = [self.queries[i] for i in self.whole]
+        names = [self.queries[i] for i in self.fully_graded_queries]
         frame = people.frame.filter(pl.col("query").cast(pl.String).is_in(names))
         if not len(frame):
             return {}
@@ -216,18 +216,20 @@ class Corrector:
             }
         return values
 
-    def corrections(self) -> Iterator[Correction]:
+    def list_corrections(self) -> Iterator[Correction]:
         """Of every run and every two, by every measure that people's grades are enough for."""
         names = list(self.judged)
         for measure in self.measures:
             for pair in [(name, "") for name in names] + list(combinations(names, 2)):
-                correction = self._passages(measure, *pair) or self._queries(measure, *pair)
+                correction = self._correct_by_single_passages(
+                    measure, *pair
+                ) or self._correct_by_whole_queries(measure, *pair)
                 if correction is not None:
                     yield correction
 
-    def _queries(self, measure: RequestedMeasure, run: str, other: str) -> Correction | None:
+    def _correct_by_whole_queries(self, measure: RequestedMeasure, run: str, other: str) -> Correction | None:
         """From whole queries: a mean, or a ratio of means, over those where it is defined."""
-        missing = self.labelled.why_no_queries(measure.facts.cutoff)
+        missing = self.labelled.explain_no_query_correction(measure.facts.cutoff)
         if missing is not None:
             self.lacking.setdefault(measure.name, missing)
             self.of_queries.add(measure.name)
@@ -235,9 +237,10 @@ class Corrector:
         if not self.own:
             return None
         mine, theirs = (
-            _make_quantity(held, measure.name, run, other) for held in (self.own, self._judge_columns())
+            _make_mean_or_difference(held, measure.name, run, other)
+            for held in (self.own, self._select_judge_columns())
         )
-        ratio = _corrected_ratio(mine, theirs, self.whole, is_difference=bool(other))
+        ratio = _correct_ratio_of_means(mine, theirs, self.fully_graded_queries, is_difference=bool(other))
         if ratio is None:
             return None
         return _make_correction((run, other, measure.name), "queries", *ratio, queries=ratio[0].n)
@@ -252,14 +255,16 @@ class Corrector:
         if measure not in self.of_queries:
             return ""
         spread = max(float(np.nanstd(run.columns[measure].value)) for run in self.judged.values())
-        return self.labelled.gain_of_queries(self.cutoff, measure, spread)
+        return self.labelled.describe_gain_of_queries(self.cutoff, measure, spread)
 
-    def _judge_columns(self) -> dict[str, Mapping[str, QueryColumns]]:
+    def _select_judge_columns(self) -> dict[str, Mapping[str, QueryColumns]]:
         return {name: run.columns for name, run in self.judged.items()}
 
-    def _passages(self, measure: RequestedMeasure, run: str, other: str) -> Correction | None:
+    def _correct_by_single_passages(
+        self, measure: RequestedMeasure, run: str, other: str
+    ) -> Correction | None:
         """From single passages, where the measure is a sum over them and people graded more than whole queries."""
-        population = self._population(measure.name)
+        population = self._make_passage_population(measure.name)
         if population is None or population.asked.linear is None:
             return None
         linear = population.asked.linear
@@ -271,12 +276,12 @@ class Corrector:
         used = np.flatnonzero(np.abs(coefficient) > 1e-15)
         keys = [population.keys[i] for i in used]
         labelled = np.array([key in self.people for key in keys], dtype=bool)
-        whole = {self.queries[i] for i in self.whole}
+        whole = {self.queries[i] for i in self.fully_graded_queries}
         loose = sum(key[0] not in whole for key, is_known in zip(keys, labelled, strict=True) if is_known)
         # Where nearly all labels are of whole queries, queries were drawn and not passages.
         if labelled.sum() < FEWEST or loose < labelled.sum() / 10:
             return None
-        if (missing := self.labelled.why_no_passages(keys)) is not None:
+        if (missing := self.labelled.explain_no_passage_correction(keys)) is not None:
             self.lacking.setdefault(measure.name, missing)
             return None
         scale = len(used) / len(self.queries)
@@ -294,7 +299,7 @@ class Corrector:
         queries = len(np.unique(groups[labelled]))
         return _make_correction((run, other, measure.name), "passages", mean, 1.0, queries=queries)
 
-    def _population(self, measure: str) -> Population | None:
+    def _make_passage_population(self, measure: str) -> ItemPopulation | None:
         """The passages among the first of the runs, on the judge's queries; None for a measure that has none."""
         import polars as pl
 
@@ -306,12 +311,12 @@ class Corrector:
             for name, run in self.inputs.runs.items()
         }
         try:
-            return make_population(runs, measure, 0.0)
+            return make_population_from_runs(runs, measure, 0.0)
         # No measure of passages alone: then whole queries are all there is to go by.
         except UsageError:
             return None
 
-    def off(self) -> Iterator[GradeBias]:
+    def measure_judge_bias(self) -> Iterator[GradeBias]:
         """By people's grade, and by how well the runs rank a passage."""
         ranks = self._best_ranks()
         graded = [(self.people[key], self.judge[key], ranks.get(key, NOT_FOUND)) for key in self.shared]
@@ -322,16 +327,16 @@ class Corrector:
             parts[f"ranks {low} to {high}"] = table[(table[:, 2] >= low) & (table[:, 2] <= high)]
         for kind, rows in parts.items():
             if len(rows):
-                yield GradeBias(*astuple(judge_bias(kind, rows[:, 1] - rows[:, 0])))
+                yield GradeBias(*astuple(estimate_judge_bias(kind, rows[:, 1] - rows[:, 0])))
 
     def _best_ranks(self) -> dict[tuple[str, str], int]:
-        population = self._population(f"Precision4+@{BANDS[-1][1]}")
+        population = self._make_passage_population(f"Precision4+@{BANDS[-1][1]}")
         if population is None:
             return {}
-        return dict(zip(population.keys, population.best_rank.tolist(), strict=True))
+        return dict(zip(population.keys, population.best_passage_ranks.tolist(), strict=True))
 
 
-def _read_grades(frame: pl.DataFrame) -> dict[tuple[str, str], int]:
+def _map_grades_by_passage(frame: pl.DataFrame) -> dict[tuple[str, str], int]:
     return {(str(q), str(d)): int(g) for q, d, g in frame.select("query", "doc", "grade").iter_rows()}
 
 
@@ -339,7 +344,7 @@ Quantity = tuple[Floats, Floats]
 """What is summed, and what it is divided by, per query; 0 and 0 where it is undefined."""
 
 
-def _make_quantity(
+def _make_mean_or_difference(
     held: Mapping[str, Mapping[str, QueryColumns]], measure: str, run: str, other: str
 ) -> Quantity:
     first = held[run][measure].parts
@@ -352,7 +357,7 @@ def _make_quantity(
     return np.nan_to_num(top), np.nan_to_num(under)
 
 
-def _corrected_ratio(
+def _correct_ratio_of_means(
     people: Quantity, judge: Quantity, labelled: NDArray[np.int64], *, is_difference: bool
 ) -> tuple[CorrectedMean, float] | None:
     """The ratio of means whose deviations have the corrected mean 0: that mean, and what it is divided by. The `value`
@@ -368,13 +373,13 @@ def _corrected_ratio(
             top - ratio * under,
             every[labelled],
             every,
-            bounds=_deviation_bounds(people, ratio, is_difference),
+            bounds=_bound_query_deviation(people, ratio, is_difference),
             confidence=CONFIDENCE,
         )
         ratio += mean.value.point / float(under.mean())
     by_itself = corrected_mean(
         top - alone * under, np.zeros(len(top)), np.zeros(len(top)),
-        bounds=_deviation_bounds(people, alone, is_difference),
+        bounds=_bound_query_deviation(people, alone, is_difference),
         confidence=CONFIDENCE
     ).alone  # fmt: skip
     by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
@@ -385,7 +390,7 @@ def _corrected_ratio(
     return replace(mean, value=moved, alone=apart, judge=by_judge), scale
 
 
-def _deviation_bounds(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
+def _bound_query_deviation(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
     """What a query's deviation can be: that of a share lies around the ratio, that of a difference anywhere."""
     top, under = people
     if is_difference or not 0 <= ratio <= 1 or (top < 0).any() or (top > under).any():
@@ -416,32 +421,33 @@ def _make_correction(
     )  # fmt: skip
 
 
-def make_corrections(made: Corrector, judge: Entries, headline: str) -> Corrections:
+def make_corrections(made: JudgeCorrector, judge: RunOrQrelsEntries, headline: str) -> Corrections:
     """The whole record."""
-    rows = tuple(made.corrections())
+    rows = tuple(made.list_corrections())
     pairs = [(made.people[key], made.judge[key]) for key in made.shared]
     mine, theirs = ([pair[i] for pair in pairs] for i in (0, 1))
     kappa = (
         cohen_kappa(mine, theirs, weights="quadratic") if len(set(mine) | set(theirs)) > 1 else float("nan")
     )
     queries = len({key[0] for key in made.shared})
-    ahead = tuple(_forecast_labels(rows, headline, len(made.judge) / len(made.queries)))
+    ahead = tuple(_forecast_label_gains(rows, headline, len(made.judge) / len(made.queries)))
     return Corrections(
         made.inputs.qrels.path, judge.path, len(pairs), queries, None if np.isnan(kappa) else float(kappa),
-        float(np.mean([a == b for a, b in pairs])), tuple(made.off()), rows, ahead,
-        _use_sentence(rows, headline), tuple(_correction_notes(made, rows)), _lacking_rows(made, rows)
+        float(np.mean([a == b for a, b in pairs])), tuple(made.measure_judge_bias()), rows, ahead,
+        _phrase_use_of_judge(rows, headline), tuple(_correction_notes(made, rows)),
+        _list_uncorrected_measures(made, rows)
     )  # fmt: skip
 
 
-def _forecast_labels(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[LabelGain]:
+def _forecast_label_gains(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[LabelGain]:
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
     labels."""
     gaps = [row for row in rows if row.other and row.measure == headline]
-    p_all = correct_pairs([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
+    p_all = correct_tested_p_values([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
     for correction, p in zip(gaps, p_all, strict=True):
         if p >= 1 - CONFIDENCE or correction.contains(0):
             half, left = correction.width / 2, correction.total - correction.n
-            steps = forecast_undecided(
+            steps = forecast_more_items_for_pair(
                 correction.point, half, correction.n, len(gaps), [min(step, left) for step in STEPS if left]
             )
             for step in steps:
@@ -458,7 +464,7 @@ def _forecast_labels(rows: Sequence[Correction], headline: str, per_query: float
                 )
 
 
-def _use_sentence(rows: Sequence[Correction], headline: str) -> str:
+def _phrase_use_of_judge(rows: Sequence[Correction], headline: str) -> str:
     mine = [row for row in rows if row.measure == headline]
     if not mine:
         return f"People's grades are not enough for {headline}."
@@ -469,7 +475,9 @@ def _use_sentence(rows: Sequence[Correction], headline: str) -> str:
     return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
 
 
-def _lacking_rows(made: Corrector, rows: Sequence[Correction]) -> tuple[UncorrectedMeasure, ...]:
+def _list_uncorrected_measures(
+    made: JudgeCorrector, rows: Sequence[Correction]
+) -> tuple[UncorrectedMeasure, ...]:
     """The measures of which a run has no row, with the reason where it is what people or the judge graded."""
     having = {row.measure for row in rows}
     nothing = MissingCorrection(
@@ -486,14 +494,16 @@ def _lacking_rows(made: Corrector, rows: Sequence[Correction]) -> tuple[Uncorrec
     return tuple(lacking)
 
 
-def to_grade_table(made: Corrector) -> ColumnTable | None:
+def build_to_grade_table(made: JudgeCorrector) -> ColumnTable | None:
     """What people should grade so that every measure has a corrected value; None where all have one."""
     if not made.lacking:
         return None
-    return made.labelled.sheet(made.cutoff, made.inputs, whole=bool(made.of_queries))
+    return made.labelled.build_grading_sheet(made.cutoff, made.inputs, whole=bool(made.of_queries))
 
 
-def uncorrected_words(corrections: Corrections, headline: str) -> tuple[str, tuple[str, ...]] | None:
+def explain_uncorrected_headline(
+    corrections: Corrections, headline: str
+) -> tuple[str, tuple[str, ...]] | None:
     """Heading and sentences where the headline has no corrected value: what is missing comes first."""
     lacking = next((missing for missing in corrections.lacking if missing.measure == headline), None)
     corrected_ones = list(dict.fromkeys(row.measure for row in corrections.rows))
@@ -514,7 +524,7 @@ _FEW_QUERIES = 30
 """Below so many queries an interval over them is by Student's t with much wider ends, and a note says so."""
 
 
-def _correction_notes(made: Corrector, rows: Sequence[Correction]) -> Iterator[str]:
+def _correction_notes(made: JudgeCorrector, rows: Sequence[Correction]) -> Iterator[str]:
     cutoffs = {measure.facts.cutoff for measure in made.measures}
     yield from made.labelled.warnings(max((k for k in cutoffs if k), default=None))
     single = {(row.run, row.measure): row.value for row in rows if not row.other}
@@ -538,7 +548,7 @@ def _correction_notes(made: Corrector, rows: Sequence[Correction]) -> Iterator[s
             )
 
 
-def corrected_record(score: Score, corrections: Corrections) -> Score:
+def replace_by_corrected_values(score: ScoringRecord, corrections: Corrections) -> ScoringRecord:
     """A scoring by the judge with the corrected values and differences in place of the judge's; a value that people's
     grades are too few for is undefined, for the judge's own would look like one of people's."""
     rows = {(row.run, row.other, row.measure): row for row in corrections.rows}
@@ -548,11 +558,14 @@ def corrected_record(score: Score, corrections: Corrections) -> Score:
         for value in score.values
     )
     comparisons = (
-        tuple(_compare_by(score, measure.name, measure.direction, rows) for measure in score.measures)
+        tuple(
+            _compare_by_corrections(score, measure.name, measure.direction, rows)
+            for measure in score.measures
+        )
         if len(score.runs) > 1
         else ()
     )
-    notes = (*(Note("judge", text) for text in (corrections.use, *corrections.notes)), *score.notes)
+    notes = (*(ScoringNote("judge", text) for text in (corrections.use, *corrections.notes)), *score.notes)
     settings = replace(score.settings, test=CORRECTED_TEST, intervals=BY_PEOPLE)
     return replace(
         score, settings=settings, values=values, comparisons=comparisons, readings=(), guidance=(), sensitivity=(),
@@ -578,8 +591,8 @@ def _corrected_value(judge: RunValue, row: Correction | None, lacking: str) -> R
     )  # fmt: skip
 
 
-def _compare_by(
-    score: Score, measure: str, direction: str, rows: Mapping[tuple[str, str, str], Correction]
+def _compare_by_corrections(
+    score: ScoringRecord, measure: str, direction: str, rows: Mapping[tuple[str, str, str], Correction]
 ) -> MeasureComparison:
     lower = direction == "lower"
     values = {
@@ -611,7 +624,7 @@ def _compare_by(
         )
     if not pairs:
         return MeasureComparison(measure, tuple(ranked), reason="fewer than two runs with a value")
-    adjusted = correct_pairs([pair.p for pair in pairs], [pair.difference != 0 for pair in pairs])
+    adjusted = correct_tested_p_values([pair.p for pair in pairs], [pair.difference != 0 for pair in pairs])
     tested = tuple(
         replace(
             pair,

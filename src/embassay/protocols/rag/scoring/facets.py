@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embassay.data.lines import text_lines
-from embassay.data.rows import find_nearest_name, make_missing_column_error, read_key
-from embassay.data.tables import known_suffix, open_table
+from embassay.data.lines import read_text_lines
+from embassay.data.rows import find_nearest_name, make_missing_column_error, read_row_id
+from embassay.data.tables import find_known_suffix, open_table
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.kernel.tables import format_counted
-from embassay.protocols.rag.scoring.score import Note
+from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.rag.scoring.score import ScoringNote
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
+    from embassay.protocols.rag.scoring.inputs import Graded1To5, ScoringInputs
 
 NAMES = {
     "query_id": ("query", "query-id", "qid", "topic"),
@@ -54,7 +54,7 @@ class JudgedFacets:
     repeated: int = 0
 
     @property
-    def frame(self) -> pl.DataFrame:
+    def facet_frame(self) -> pl.DataFrame:
         """`query`, `doc` and `facet`."""
         import polars as pl
 
@@ -66,8 +66,8 @@ def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
     """The facets in a file. DataError with its line for a column, an id or a number that is missing, and for a file in
     which no document has a facet. `mapping` is target column -> the file's."""
     path = path.expanduser()
-    table = known_suffix(path.name) in (".csv", ".tsv", ".jsonl", ".parquet")
-    read = list(_read_table(path, mapping) if table else _read_trec(path))
+    table = find_known_suffix(path.name) in (".csv", ".tsv", ".jsonl", ".parquet")
+    read = list(_read_facet_table(path, mapping) if table else _read_trec_facets(path))
     having = [line for line, relevance in read if relevance > 0]
     single = {(line.query, line.doc, line.facet): line for line in reversed(having)}
     if not single:
@@ -79,8 +79,8 @@ def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
     return JudgedFacets(path, lines, len(read) - len(having), len(having) - len(lines))
 
 
-def _read_trec(path: Path) -> Iterator[tuple[FacetLine, float]]:
-    for number, line in text_lines(path):
+def _read_trec_facets(path: Path) -> Iterator[tuple[FacetLine, float]]:
+    for number, line in read_text_lines(path):
         cells = line.split()
         if not cells:
             continue
@@ -95,16 +95,16 @@ def _read_trec(path: Path) -> Iterator[tuple[FacetLine, float]]:
         yield FacetLine(query, doc, facet, number), float(relevance)
 
 
-def _read_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[FacetLine, float]]:
+def _read_facet_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[FacetLine, float]]:
     source = open_table(path)
     columns = source.columns()
-    names = {target: _find_column(target, columns, mapping) for target in COLUMNS}
+    names = {target: _find_mapped_column(target, columns, mapping) for target in COLUMNS}
     for target, name in names.items():
         if name not in columns:
             raise make_missing_column_error(source, name, target=target)
     graded = [RELEVANCE] if RELEVANCE in columns else []
     for row in source.rows((*names.values(), *graded)):
-        query, doc, facet = (read_key(row, names[target]) for target in COLUMNS)
+        query, doc, facet = (read_row_id(row, names[target]) for target in COLUMNS)
         relevance = row.cells.get(RELEVANCE) if graded else None
         try:
             value = 1.0 if relevance in (None, "") else float(relevance)
@@ -116,14 +116,16 @@ def _read_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[FacetL
         yield FacetLine(query, doc, facet, row.line), value
 
 
-def _find_column(target: str, columns: Collection[str], mapping: Mapping[str, str]) -> str:
+def _find_mapped_column(target: str, columns: Collection[str], mapping: Mapping[str, str]) -> str:
     if target in mapping:
         return mapping[target]
     known = (target, *NAMES.get(target, ()))
     return next((name for name in known if name in columns), target)
 
 
-def check_facets(facets: JudgedFacets, queries: Collection[str], documents: Collection[str]) -> None:
+def check_facets_are_known(
+    facets: JudgedFacets, queries: Collection[str], documents: Collection[str]
+) -> None:
     """DataError with its line for a facet of a query that is not judged, and for one of a document that is neither
     judged nor retrieved nor in the corpus."""
     known_queries, known_documents = set(queries), set(documents)
@@ -142,7 +144,7 @@ def check_facets(facets: JudgedFacets, queries: Collection[str], documents: Coll
                 )  # fmt: skip
 
 
-def note_unknown_facets(inputs: Inputs, judgements: Graded1To5) -> list[Note]:
+def note_unknown_facets(inputs: ScoringInputs, judgements: Graded1To5) -> list[ScoringNote]:
     """What the facets of a scoring leave open, nothing where it has none. DataError for those of queries and documents
     that nobody knows."""
     import polars as pl
@@ -152,7 +154,7 @@ def note_unknown_facets(inputs: Inputs, judgements: Graded1To5) -> list[Note]:
     judged = judgements.frame.select(pl.col("query", "doc").cast(pl.String), "grade")
     queries = judged["query"].unique(maintain_order=True).to_list()
     runs = (run.frame["doc"].cast(pl.String) for run in inputs.runs.values())
-    check_facets(
+    check_facets_are_known(
         inputs.facets, queries, {*judged["doc"], *inputs.corpus, *(doc for run in runs for doc in run)}
     )
     relevant = judged.filter(pl.col("grade") >= RELEVANT).select("query", "doc").rows()
@@ -161,28 +163,28 @@ def note_unknown_facets(inputs: Inputs, judgements: Graded1To5) -> list[Note]:
 
 def facet_notes(
     facets: JudgedFacets, queries: Collection[str], relevant: Collection[tuple[str, str]]
-) -> Iterator[Note]:
+) -> Iterator[ScoringNote]:
     """What the facets leave open: queries and relevant documents without any, and lines that count for nothing.
     `relevant` are queries with a document of grade 4 or 5."""
     having = {line.query for line in facets.lines}
     without = [query for query in queries if query not in having]
     if without:
         text = (
-            f"{len(without):,} of {format_counted(len(queries), 'judged query')} have no facet, such as "
+            f"{len(without):,} of {format_count_with_noun(len(queries), 'judged query')} have no facet, such as "
             f"{without[0]!r}."
         )
-        yield Note("facets", text, "", len(without), len(queries))
+        yield ScoringNote("facets", text, "", len(without), len(queries))
     known = {(line.query, line.doc) for line in facets.lines}
     bare = [pair for pair in relevant if pair[0] in having and pair not in known]
     if bare:
         total = sum(pair[0] in having for pair in relevant)
         text = (
-            f"{len(bare):,} of {format_counted(total, 'document')} of grade 4 or 5 have no facet, such as "
+            f"{len(bare):,} of {format_count_with_noun(total, 'document')} of grade 4 or 5 have no facet, such as "
             f"{bare[0][1]!r}: "
             "they count as covering none."
         )
-        yield Note("facets", text, "", len(bare), total)
+        yield ScoringNote("facets", text, "", len(bare), total)
     if facets.worthless or facets.repeated:
-        lines = format_counted(facets.worthless + facets.repeated, "line")
+        lines = format_count_with_noun(facets.worthless + facets.repeated, "line")
         text = f"{facets.path.name}: {lines} left out, {facets.repeated:,} of them as repeated, others of relevance 0."
-        yield Note("facets", text, "", facets.worthless + facets.repeated)
+        yield ScoringNote("facets", text, "", facets.worthless + facets.repeated)

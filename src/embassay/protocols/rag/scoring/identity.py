@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from embassay.data.judged_runs import Entries
-from embassay.data.judged_runs.forms import CHUNKED, IdForm, nearest_form
+from embassay.data.judged_runs import RunOrQrelsEntries
+from embassay.data.judged_runs.forms import CHUNKED, IdForm, find_nearest_id_form
 from embassay.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,18 +27,19 @@ ALSO = 0.1
 """Share of a run's documents that have to match in another form for it to be worth a word."""
 
 
-def make_foreign_queries_error(entries: Entries, judged: Sequence[str]) -> DataError:
+def make_foreign_queries_error(entries: RunOrQrelsEntries, judged: Sequence[str]) -> DataError:
     """The error for a run without a judged query."""
     queries = entries.frame["query"].unique(maintain_order=True).to_list()
-    form = nearest_form(queries[:LOOKED_AT], judged)
+    form = find_nearest_id_form(queries[:LOOKED_AT], judged)
     return DataError(
         "no query of the run is judged", path=entries.path,
-        expected=f"queries of the qrels, such as {_show_ids(judged)}",
-        found=_show_ids(queries), mend=form.advice if form else "Check that the run and the qrels belong together."
+        expected=f"queries of the qrels, such as {_format_example_ids(judged)}",
+        found=_format_example_ids(queries),
+        mend=form.advice if form else "Check that the run and the qrels belong together."
     )  # fmt: skip
 
 
-def find_idle_runs(answered: Mapping[str, int], total: int) -> dict[str, str]:
+def find_nearly_unanswered_runs(answered: Mapping[str, int], total: int) -> dict[str, str]:
     """The runs that answer hardly any of the `total` judged queries, and what is said of each: a run that broke off is
     not tested, and so is never worse than another."""
     return {
@@ -48,8 +49,8 @@ def find_idle_runs(answered: Mapping[str, int], total: int) -> dict[str, str]:
     }
 
 
-def check_identity(
-    runs: Mapping[str, Entries], judged: pl.DataFrame, corpus: Collection[str]
+def check_document_ids_match(
+    runs: Mapping[str, RunOrQrelsEntries], judged: pl.DataFrame, corpus: Collection[str]
 ) -> Iterator[str]:
     """What is to be said of runs that share few documents with the judgements (`query`, `doc`). DataError for a run
     that has next to none of them, unless the `corpus` or another run shows that its ids are right. Runs that have
@@ -60,24 +61,24 @@ def check_identity(
         name: _DocumentIds(entries, _distinct_ids(entries.frame["doc"]), docs)
         for name, entries in runs.items()
     }
-    are_all_foreign = all(ids.are_foreign for ids in held.values())
+    are_all_foreign = all(ids.are_mostly_unjudged for ids in held.values())
     for name, ids in held.items():
-        _check_queries(ids.entries, _distinct_ids(ids.entries.frame["query"]), queries)
-        form = ids.nearest_form()
-        if not ids.are_foreign:
-            yield from _partial_notes(name, ids, form)
+        _check_query_ids_match(ids.entries, _distinct_ids(ids.entries.frame["query"]), queries)
+        form = ids.find_nearest_id_form()
+        if not ids.are_mostly_unjudged:
+            yield from _note_differently_written_ids(name, ids, form)
             continue
         are_chunks = form is not None and form.words == CHUNKED
-        if not (are_chunks and are_all_foreign) and not _are_of_corpus(ids, corpus):
+        if not (are_chunks and are_all_foreign) and not _are_ids_of_corpus(ids, corpus):
             enough = max(1, ALSO * min(len(ids.unknown), len(docs)))
             if form is not None and form.matched >= enough:
                 raise _make_foreign_documents_error(ids, form)
-            others = [other for other in held.values() if not other.are_foreign]
+            others = [other for other in held.values() if not other.are_mostly_unjudged]
             are_shared = any(bool(other.all.is_in(ids.all.implode()).any()) for other in others)
             if min(len(ids.all), len(docs)) >= FEWEST and not are_shared:
                 raise _make_foreign_documents_error(ids, None)
         few = "Hardly a document" if ids.common else "No document"
-        such = f"its ids look like {_show_ids(ids.all)}, the judgements' ids like {_show_ids(docs)}"
+        such = f"its ids look like {_format_example_ids(ids.all)}, the judgements' ids like {_format_example_ids(docs)}"
         mend = f" {form.advice}" if form is not None and are_chunks else ""
         yield f"{few} of {name} is judged: {such}.{mend}"
 
@@ -85,45 +86,46 @@ def check_identity(
 class _DocumentIds:
     """The documents of a run, `all` of them once, held against those that are judged."""
 
-    def __init__(self, entries: Entries, ids: pl.Series, docs: pl.Series) -> None:
+    def __init__(self, entries: RunOrQrelsEntries, ids: pl.Series, docs: pl.Series) -> None:
         self.entries, self.all, self.docs = entries, ids, docs
         is_judged = ids.is_in(docs.implode())
         self.common = int(is_judged.sum())
         self.unknown = ids.filter(~is_judged)
 
     @property
-    def are_foreign(self) -> bool:
+    def are_mostly_unjudged(self) -> bool:
         """Whether next to none is judged, of the run's and of the judged."""
         is_rare = self.common < RARE * len(self.all) and self.common < RARE * len(self.docs)
         return is_rare or not self.common
 
-    def nearest_form(self) -> IdForm | None:
+    def find_nearest_id_form(self) -> IdForm | None:
         """How those that are not judged may be written otherwise."""
         if not len(self.unknown) or len(self.docs) > MANY:
             return None
-        return nearest_form(self.unknown.head(LOOKED_AT).to_list(), self.docs.to_list())
+        return find_nearest_id_form(self.unknown.head(LOOKED_AT).to_list(), self.docs.to_list())
 
 
-def _are_of_corpus(ids: _DocumentIds, corpus: Collection[str]) -> bool:
+def _are_ids_of_corpus(ids: _DocumentIds, corpus: Collection[str]) -> bool:
     return bool(corpus) and sum(doc in corpus for doc in ids.all) * 2 >= len(ids.all)
 
 
-def _check_queries(entries: Entries, asked: pl.Series, queries: pl.Series) -> None:
+def _check_query_ids_match(entries: RunOrQrelsEntries, asked: pl.Series, queries: pl.Series) -> None:
     """DataError where a run answers hardly any judged query, and its other queries are judged ones written
     otherwise."""
     is_judged = asked.is_in(queries.implode())
     common = int(is_judged.sum())
     if common >= HARDLY * len(queries):
         return
-    form = nearest_form(asked.filter(~is_judged).head(LOOKED_AT).to_list(), queries.to_list())
+    form = find_nearest_id_form(asked.filter(~is_judged).head(LOOKED_AT).to_list(), queries.to_list())
     if form is not None and form.matched > common:
         raise DataError(
             f"almost no query of the run is judged: {common:,} of {len(queries):,}", path=entries.path,
-            expected=f"queries of the qrels, such as {_show_ids(queries)}", found=_show_ids(asked), mend=form.advice
+            expected=f"queries of the qrels, such as {_format_example_ids(queries)}",
+            found=_format_example_ids(asked), mend=form.advice
         )  # fmt: skip
 
 
-def _partial_notes(name: str, ids: _DocumentIds, form: IdForm | None) -> Iterator[str]:
+def _note_differently_written_ids(name: str, ids: _DocumentIds, form: IdForm | None) -> Iterator[str]:
     """A word on documents that would be judged if they were written otherwise."""
     if form is None or form.matched < max(2, ALSO * min(len(ids.all), LOOKED_AT)):
         return
@@ -140,7 +142,7 @@ def _make_foreign_documents_error(ids: _DocumentIds, form: IdForm | None) -> Dat
     )
     return DataError(
         "no document of the run is judged", path=ids.entries.path,
-        expected=f"ids of the judgements, such as {_show_ids(ids.docs)}", found=_show_ids(ids.all),
+        expected=f"ids of the judgements, such as {_format_example_ids(ids.docs)}", found=_format_example_ids(ids.all),
         mend=form.advice if form else mend
     )  # fmt: skip
 
@@ -151,5 +153,5 @@ def _distinct_ids(column: pl.Series) -> pl.Series:
     return column.cast(pl.String).unique(maintain_order=True)
 
 
-def _show_ids(ids: Iterable[str]) -> str:
+def _format_example_ids(ids: Iterable[str]) -> str:
     return ", ".join(repr(name) for name, _ in zip(ids, range(3), strict=False))

@@ -13,17 +13,23 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Tokenizer
 from embassay.data import open_dataset, sources
-from embassay.data.documents import passage_places
-from embassay.data.documents.folder import path_id
-from embassay.data.judged_runs import CorpusTexts, Entries, read_held_entries, read_qrels, read_run
-from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, make_qrels, read_spans
+from embassay.data.documents import read_placed_passages
+from embassay.data.documents.folder import format_path_as_id
+from embassay.data.judged_runs import CorpusTexts, RunOrQrelsEntries, read_held_entries, read_qrels, read_run
+from embassay.data.judged_runs.spans import (
+    EvidenceSpan,
+    is_span_judgement_file,
+    make_span_qrels,
+    read_evidence_spans,
+    rename_passages_by_evidence,
+)
 from embassay.data.judged_runs.texts import Judged
-from embassay.data.retrieval import grade_map, map_advice
+from embassay.data.retrieval import advise_grade_map, grade_map
 from embassay.data.rows import (
     make_cell_error,
     make_missing_column_error,
-    number_of,
-    read_key,
+    read_number,
+    read_row_id,
     read_text,
     read_texts,
 )
@@ -32,7 +38,7 @@ from embassay.data.views import RenamedView
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, RELEVANT, Sources
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.groups import Labels, tie_items
+from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
 from embassay.protocols.rag.scoring.facets import JudgedFacets, read_facets
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.runs.folder import write_atomic
@@ -72,19 +78,19 @@ def encode_sources(codes: Sequence[Ints], texts: Sequence[pl.Series], separator:
         pl.DataFrame({"code": code, "text": text.cast(pl.String)}).unique("code")
         for code, text in zip(codes, texts, strict=True)
     ]).unique("code")  # fmt: skip
-    sources = ids["text"].str.replace(f"^(.*){_escape_pattern(separator)}.*$", "$1")
+    sources = ids["text"].str.replace(f"^(.*){_escape_for_polars_regex(separator)}.*$", "$1")
     of = np.zeros(int(ids["code"].max()) + 1, np.int64)  # type: ignore[arg-type]
     of[ids["code"].to_numpy()] = sources.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
     return of
 
 
-def add_source_codes(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) -> SourceCodes:
+def make_source_codes(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) -> SourceCodes:
     """The judgements (columns of one length) with their sources, sorted by query."""
     order = np.argsort(query, kind="stable")
     return SourceCodes(of, query[order], grade[order], of[doc[order]])
 
 
-def _escape_pattern(text: str) -> str:
+def _escape_for_polars_regex(text: str) -> str:
     """For a regular expression of the library that reads the ids."""
     # By code point: `re.escape` escapes for Python, and the library's expressions are Rust's.
     return "".join(f"\\x{{{ord(character):x}}}" for character in text)
@@ -99,20 +105,20 @@ def parse_named_path(given: str) -> tuple[str, Path]:
     name, equals, rest = given.partition("=")
     # A file whose name has an equals sign is a file.
     if equals and name and rest and not Path(given).exists():
-        return _writable_name(name), Path(rest).expanduser()
+        return _replace_unwritable_characters(name), Path(rest).expanduser()
     path = Path(given).expanduser()
-    return _writable_name(file_stem(path.name)), path
+    return _replace_unwritable_characters(strip_format_endings(path.name)), path
 
 
-def _writable_name(name: str) -> str:
+def _replace_unwritable_characters(name: str) -> str:
     """A name that every file can hold: what is half of a surrogate pair, or no UTF-8, becomes a question mark."""
     return name.encode("utf-8", "replace").decode()
 
 
-def file_stem(name: str) -> str:
+def strip_format_endings(name: str) -> str:
     """A file name without the endings that say its format.
 
-    >>> file_stem("bm25.k1=0.9.trec"), file_stem("qrels.tsv.gz"), file_stem(".trec")
+    >>> strip_format_endings("bm25.k1=0.9.trec"), strip_format_endings("qrels.tsv.gz"), strip_format_endings(".trec")
     ('bm25.k1=0.9', 'qrels', '.trec')
     """
     left = name
@@ -143,7 +149,7 @@ class Graded1To5:
     repeated: int
 
 
-def map_grades(qrels: Entries, grades: str | None) -> Graded1To5:
+def map_grades(qrels: RunOrQrelsEntries, grades: str | None) -> Graded1To5:
     """The judgements through the grade map `grades`, `identity` if it is None.
 
     DataError for a value that the map does not have (naming one that fits), for a query and document with two
@@ -160,13 +166,15 @@ def map_grades(qrels: Entries, grades: str | None) -> Graded1To5:
     kept = {float(value): grade for value, grade in table.items() if grade is not None}
     frame = qrels.frame.with_row_index("row").filter(pl.col("value").is_in(list(kept)))
     if not len(frame):
-        raise qrels.fault(0, "the grade map leaves no judgement", mend="Name another with --grades.")
+        raise qrels.make_entry_error(
+            0, "the grade map leaves no judgement", mend="Name another with --grades."
+        )
     frame = frame.with_columns(
         pl.col("value").replace_strict(list(kept), list(kept.values()), return_dtype=pl.Int8).alias("grade")
     )
     single = frame
-    if _may_repeat(frame):
-        _check_repeats(qrels, frame)
+    if _may_have_repeats(frame):
+        _check_repeats_agree(qrels, frame)
         single = frame.unique(["query", "doc"], keep="first", maintain_order=True)
     return Graded1To5(
         single.select("query", "doc", "grade"), grades or "identity",
@@ -174,7 +182,7 @@ def map_grades(qrels: Entries, grades: str | None) -> Graded1To5:
     )  # fmt: skip
 
 
-def group_queries(
+def group_related_queries(
     judgements: Graded1To5, queries: Sequence[str], questions: Mapping[str, str]
 ) -> Labels | None:
     """The group of each of the `queries`, (q,): those that share a relevant document, and those of the same words as
@@ -187,7 +195,7 @@ def group_queries(
     documents: dict[str, list[str]] = {}
     for query, doc in relevant.iter_rows():
         documents.setdefault(query, []).append(doc)
-    return tie_items(
+    return group_items_sharing_things(
         [documents.get(query, ()) for query in queries], [questions.get(query, "") for query in queries]
     )
 
@@ -198,27 +206,27 @@ def count_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
 
 
 def _make_grade_map_error(
-    qrels: Entries,
+    qrels: RunOrQrelsEntries,
     grades: str | None,
     table: Mapping[float, int | None],
     values: Iterable[float],
     unknown: list[float],
 ) -> Exception:
     if not unknown:
-        return qrels.fault(
+        return qrels.make_entry_error(
             0, "every judgement is 1, the lowest of five grades", expected="grades from 1 to 5", found="only 1",
             mend="If 1 means relevant, add --grades binary; if they are grades, --grades identity."
         )  # fmt: skip
     first = int(qrels.frame["value"].is_in(unknown).arg_true()[0])
     value = qrels.frame["value"][first]
     named = f"the grade map {grades}" if grades else "the grades 1 to 5"
-    return qrels.fault(
+    return qrels.make_entry_error(
         first, f"the judgement is not in {named}", expected=", ".join(f"{value_:g}" for value_ in sorted(table)),
-        found=f"{value:g}", mend=map_advice(values)
+        found=f"{value:g}", mend=advise_grade_map(values)
     )  # fmt: skip
 
 
-def _may_repeat(frame: pl.DataFrame) -> bool:
+def _may_have_repeats(frame: pl.DataFrame) -> bool:
     """False where no query and document stand there twice; by hashes, so it may be true for others as well."""
     import polars as pl
 
@@ -226,7 +234,7 @@ def _may_repeat(frame: pl.DataFrame) -> bool:
     return int(frame.select(pair.n_unique()).item()) < len(frame)
 
 
-def _check_repeats(qrels: Entries, frame: pl.DataFrame) -> None:
+def _check_repeats_agree(qrels: RunOrQrelsEntries, frame: pl.DataFrame) -> None:
     """DataError for the first line that judges a query and document otherwise than a line before."""
     import polars as pl
 
@@ -235,14 +243,14 @@ def _check_repeats(qrels: Entries, frame: pl.DataFrame) -> None:
     if len(differing):
         row = differing.row(0, named=True)
         before = frame.filter((pl.col("query") == row["query"]) & (pl.col("doc") == row["doc"]))["value"][0]
-        raise qrels.fault(
+        raise qrels.make_entry_error(
             row["row"], f"query {row['query']!r} and document {row['doc']!r} have two different judgements",
             expected=f"{before:g}, as before", found=f"{row['value']:g}",
             mend="Keep one judgement of each query and document."
         )  # fmt: skip
 
 
-def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
+def read_answer_correctness_file(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
     """Query -> how right its answer is, 0 to 1, from JSONL, CSV, TSV or Parquet with `query_id` and `correct`.
 
     DataError with its line for a row without one of them, a value outside 0 to 1 and a query that appears twice with
@@ -255,9 +263,9 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
             raise make_missing_column_error(source, name, target=target)
     right: dict[str, float] = {}
     for row in source.rows(tuple(names.values())):
-        query = read_key(row, names["query_id"])
+        query = read_row_id(row, names["query_id"])
         cell = row.cells.get(names["correct"])
-        value = float(cell) if isinstance(cell, bool) else number_of(row, names["correct"])
+        value = float(cell) if isinstance(cell, bool) else read_number(row, names["correct"])
         if value is None or not 0 <= value <= 1:
             raise make_cell_error(row, names["correct"], "a number from 0 to 1")
         if right.setdefault(query, value) != value:
@@ -268,7 +276,7 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
     return right
 
 
-def read_answer_correctness(
+def align_answer_correctness(
     answers: Mapping[str, float], queries: Sequence[str], where: str
 ) -> NDArray[np.float64]:
     """The correctness of each query's answer, (q,), NaN for one without; DataError if none has one."""
@@ -288,15 +296,15 @@ Given = str | Path | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Inputs:
+class ScoringInputs:
     """`runs` by name, in the order given; `pools` as many, None where a run's own list is its pool."""
 
     name: str
-    qrels: Entries
-    runs: Mapping[str, Entries]
-    pools: tuple[Entries | None, ...]
+    qrels: RunOrQrelsEntries
+    runs: Mapping[str, RunOrQrelsEntries]
+    pools: tuple[RunOrQrelsEntries | None, ...]
     notes: tuple[str, ...] = ()
-    judge: Entries | None = None
+    judge: RunOrQrelsEntries | None = None
     """A judge's grades, which the `qrels` of people correct."""
     corpus: Collection[str] = ()
     """The ids of all passages, where the corpus is known."""
@@ -309,33 +317,37 @@ class Inputs:
     """By name the runs for which a retriever was asked."""
 
 
-def read_inputs(request: ScoreRequest, live: Sequence[LiveRun] = ()) -> Inputs:
+def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRun] = ()) -> ScoringInputs:
     """The files of a request, each read once, with the `live` runs of its retrievers. UsageError for two runs of one
     name or a mapping that no file has."""
-    named = distinct_names([*map(parse_named_path, request.runs), *((run.name, run.path) for run in live)])
+    named = make_run_names_distinct(
+        [*map(parse_named_path, request.runs), *((run.name, run.path) for run in live)]
+    )
     qrels_path = Path(request.qrels).expanduser()
     if any(path == qrels_path for _, path in named):
         raise UsageError(
             f"{request.qrels} is given as the judgements and as a run.",
             mend="Give --run the retrieved documents.",
         )
-    library = open_library(request.corpus, request.queries)
+    library = open_corpus_lookup(request.corpus, request.queries)
     judged = _read_judgements(qrels_path, request)
     known = _make_known_texts(library, judged, request)
-    read: dict[Path, Entries] = {}
-    pooled = () if _is_union(request.pools) else request.pools
+    read: dict[Path, RunOrQrelsEntries] = {}
+    pooled = () if _is_pool_union_of_runs(request.pools) else request.pools
     for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in pooled)):
         if path not in read:
             read[path] = read_run(path, request.mapping, known)
     pools = [read[Path(pool).expanduser()] for pool in pooled]
-    inputs = _join_inputs(request, judged, {name: read[path] for name, path in named}, pools, library)
+    inputs = _assemble_scoring_inputs(
+        request, judged, {name: read[path] for name, path in named}, pools, library
+    )
     return replace(inputs, live={run.name: run for run in live})
 
 
 def read_judged_questions(request: ScoreRequest) -> dict[str, str]:
     """Id -> text of the questions that have a judgement; all of them where judgements are of spans of documents.
     DataError where none has one."""
-    questions = read_questions(request.queries)
+    questions = read_question_texts(request.queries)
     judged = _read_judgements(Path(request.qrels).expanduser(), request)
     if judged.entries is None:
         return questions
@@ -354,13 +366,13 @@ class _NamedJudgements:
     """What judgements are called, and their entries; of spans of documents the file."""
 
     name: str
-    entries: Entries | None
+    entries: RunOrQrelsEntries | None
     spans: Path | None = None
 
 
 def _read_judgements(qrels: Path, request: ScoreRequest) -> _NamedJudgements:
-    name = file_stem(qrels.resolve().name)
-    if are_spans(qrels):
+    name = strip_format_endings(qrels.resolve().name)
+    if is_span_judgement_file(qrels):
         return _NamedJudgements(name, None, qrels)
     return _NamedJudgements(name, read_qrels(qrels, request.mapping, split=request.split))
 
@@ -370,7 +382,7 @@ def _make_known_texts(
 ) -> CorpusTexts:
     """What the answers of engines are held against: the corpus and the questions, and what is judged."""
 
-    def judge() -> Judged:
+    def read_judged_texts() -> Judged:
         files = [judged.entries] if judged.entries is not None else []
         if request.judge_grades is not None:
             files.append(read_qrels(Path(request.judge_grades).expanduser(), request.mapping))
@@ -381,18 +393,18 @@ def _make_known_texts(
         return values
 
     if library is None:
-        return CorpusTexts({}, {}, judge)
-    return replace(library.known, judge=judge)
+        return CorpusTexts({}, {}, read_judged_texts)
+    return replace(library.known, judge=read_judged_texts)
 
 
 def read_known_texts(request: ScoreRequest) -> CorpusTexts:
     """What the answers of engines are held against, by the files of a request."""
-    library = open_library(request.corpus, request.queries)
+    library = open_corpus_lookup(request.corpus, request.queries)
     return _make_known_texts(library, _read_judgements(Path(request.qrels).expanduser(), request), request)
 
 
-def describe_runs(
-    inputs: Inputs, task: str, n: int, source: str = ""
+def describe_runs_for_manifest(
+    inputs: ScoringInputs, task: str, n: int, source: str = ""
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What manifests say of the runs, as systems, and of the `n` judged queries of a task, as datasets; `source` is
     where the judgements are from, if not from the file that was read."""
@@ -401,7 +413,7 @@ def describe_runs(
             "name": name,
             "kind": "run",
             "identity": hash_entries([run]),
-            "facts": {"path": run.path, **_live_facts(inputs, name)},
+            "facts": {"path": run.path, **_describe_live_run(inputs, name)},
         }
         for name, run in inputs.runs.items()
     ]
@@ -412,34 +424,34 @@ def describe_runs(
     return systems, [dataset]
 
 
-def _live_facts(inputs: Inputs, name: str) -> dict[str, Any]:
+def _describe_live_run(inputs: ScoringInputs, name: str) -> dict[str, Any]:
     return {"live": inputs.live[name].facts} if name in inputs.live else {}
 
 
-def _is_union(pools: Sequence[Any]) -> bool:
+def _is_pool_union_of_runs(pools: Sequence[Any]) -> bool:
     return list(map(str, pools)) == [UNION] and not Path(UNION).exists()
 
 
-def _join_inputs(
+def _assemble_scoring_inputs(
     request: ScoreRequest,
     judgements: _NamedJudgements,
-    runs: Mapping[str, Entries],
-    pools: Sequence[Entries],
+    runs: Mapping[str, RunOrQrelsEntries],
+    pools: Sequence[RunOrQrelsEntries],
     library: CorpusLookup | None,
-) -> Inputs:
+) -> ScoringInputs:
     """Runs with their judgements, by evidence where those are of spans, and with the pool that is asked for."""
     lists = [*runs.values(), *pools]
     judged = judgements.entries
     read = [*lists, *([] if judged is None else [judged])]
     notes = [f"{Path(run.path).name}: {note}." for run in _drop_repeated_hits(read) for note in run.notes]
     if judgements.spans is not None:
-        spans = read_spans(judgements.spans)
-        held, told = _by_spans(spans, lists, library)
-        judged = make_qrels(spans, judgements.spans)
+        spans = read_evidence_spans(judgements.spans)
+        held, told = _convert_to_evidence_lists(spans, lists, library)
+        judged = make_span_qrels(spans, judgements.spans)
         notes += told
         runs, pools = dict(zip(runs, held, strict=False)), held[len(runs) :]
-    if _is_union(request.pools):
-        pools = [_union_of_runs(runs)]
+    if _is_pool_union_of_runs(request.pools):
+        pools = [_pool_all_runs(runs)]
     if len({pool.path for pool in pools}) > 1:
         notes.append(
             "The runs have different pools, so their PROC and %PROC cannot be compared: --pool union "
@@ -450,15 +462,15 @@ def _join_inputs(
     judge = None if graded is None else read_qrels(Path(graded).expanduser(), request.mapping)
     texts = {} if library is None else library.known.passages
     questions = {} if library is None else library.known.questions
-    pooled = _pools_by_run(pools, len(runs))
+    pooled = _assign_pools_to_runs(pools, len(runs))
     facets = None if request.facets is None else read_facets(Path(request.facets), request.mapping)
-    return Inputs(
+    return ScoringInputs(
         judgements.name, judged, runs, pooled, tuple(notes), judge, texts.keys(), questions, texts, facets
     )
 
 
-def _drop_repeated_hits(lists: Sequence[Entries]) -> Iterator[Entries]:
-    lists_seen: list[Entries] = []
+def _drop_repeated_hits(lists: Sequence[RunOrQrelsEntries]) -> Iterator[RunOrQrelsEntries]:
+    lists_seen: list[RunOrQrelsEntries] = []
     for entries in lists:
         if not any(entries is other for other in lists_seen):
             lists_seen.append(entries)
@@ -469,26 +481,30 @@ UNION = "union"
 """The pool of all runs together."""
 
 
-def _union_of_runs(runs: Mapping[str, Entries]) -> Entries:
+def _pool_all_runs(runs: Mapping[str, RunOrQrelsEntries]) -> RunOrQrelsEntries:
     """What any run retrieved, each query and document once, at its best rank."""
     import polars as pl
 
     rank = pl.col("value").rank("ordinal", descending=True).over("query").cast(pl.Float64)
     ranked = [run.frame.select("query", "doc", (-rank).alias("value")) for run in runs.values()]
     best = pl.concat(ranked).group_by("query", "doc", maintain_order=True).agg(pl.col("value").max())
-    return Entries(UNION, "union of the runs", best)
+    return RunOrQrelsEntries(UNION, "union of the runs", best)
 
 
-def _by_spans(
-    spans: Sequence[Span], lists: Sequence[Entries], library: CorpusLookup | None
-) -> tuple[list[Entries], list[str]]:
+def _convert_to_evidence_lists(
+    spans: Sequence[EvidenceSpan], lists: Sequence[RunOrQrelsEntries], library: CorpusLookup | None
+) -> tuple[list[RunOrQrelsEntries], list[str]]:
     """Lists by the evidence they found, and what is to be said of that. DataError where nobody knows where any passage
     of one is from."""
     documents = {span.document for span in spans}
     held, notes = [], []
     for run in lists:
-        places = {doc: (_call_document(place[0], documents), *place[1:]) for doc, place in run.places.items()}
-        evidence = by_evidence(run, spans, {**({} if library is None else library.places), **places})
+        places = {
+            doc: (_match_document_name(place[0], documents), *place[1:]) for doc, place in run.places.items()
+        }
+        evidence = rename_passages_by_evidence(
+            run, spans, {**({} if library is None else library.places), **places}
+        )
         if evidence.unplaced == len(run.frame):
             raise DataError(
                 "the judgements are spans of documents, but the origin of the run's passages is unknown",
@@ -501,13 +517,13 @@ def _by_spans(
     return held, list(dict.fromkeys(notes))
 
 
-def _call_document(document: str, names: Collection[str]) -> str:
+def _match_document_name(document: str, names: Collection[str]) -> str:
     """A document as the judgements call it, by the most of its path: an engine says the whole path of its file, and
     says it with the blanks that an id must not hold."""
     if document in names:
         return document
     plain = document.replace("\\", "/")
-    paths = [f"/{plain}", f"/{path_id(plain)}"]
+    paths = [f"/{plain}", f"/{format_path_as_id(plain)}"]
     ending = (name for name in names if any(path.endswith(f"/{name}") for path in paths))
     return max(ending, key=len, default=document)
 
@@ -520,16 +536,16 @@ class CorpusLookup:
     places: Mapping[str, tuple[str, int, int]]
 
 
-def open_library(corpus: str, queries: str) -> CorpusLookup | None:
+def open_corpus_lookup(corpus: str, queries: str) -> CorpusLookup | None:
     """The passages of a corpus (a folder of documents, a table or a dataset) and the questions of a table, whatever of
     both is named; None for neither. UsageError and DataError as openings raise them."""
     if not corpus and not queries:
         return None
     texts, places = {}, {}
-    for p in passage_places(open_dataset(sources.prefer_own_path(corpus))) if corpus else ():
+    for p in read_placed_passages(open_dataset(sources.prefer_own_path(corpus))) if corpus else ():
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
-    return CorpusLookup(CorpusTexts(texts, read_questions(queries) if queries else {}), places)
+    return CorpusLookup(CorpusTexts(texts, read_question_texts(queries) if queries else {}), places)
 
 
 def read_tags(name: str) -> dict[str, tuple[str, ...]]:
@@ -545,40 +561,51 @@ def read_tags(name: str) -> dict[str, tuple[str, ...]]:
             value.split(",") if isinstance(value, str) else [tag for tag in read_texts(row, "tags") if tag]
         )
         if tags := tuple(dict.fromkeys(part.strip() for part in parts if part.strip())):
-            tagged[read_key(row, "id")] = tags
+            tagged[read_row_id(row, "id")] = tags
     if not tagged:
         raise DataError("no question has a tag", path=name, mend="Leave --by-tag out, or add tags.")
     return tagged
 
 
-def read_questions(name: str) -> dict[str, str]:
+def read_question_texts(name: str) -> dict[str, str]:
     """Id -> text of the questions in a table."""
     source = RenamedView(open_table(Path(name).expanduser()))
     for column in ("id", "text"):
         if column not in source.columns():
             raise make_missing_column_error(source, column)
     return {
-        read_key(row, "id"): text for row in source.rows(("id", "text")) if (text := read_text(row, "text"))
+        read_row_id(row, "id"): text
+        for row in source.rows(("id", "text"))
+        if (text := read_text(row, "text"))
     }
 
 
-def make_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], request: ScoreRequest) -> Inputs:
+def make_inputs_from_objects(
+    qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], request: ScoreRequest
+) -> ScoringInputs:
     """The same from objects: each a path, query -> documents, or a polars frame."""
     if not runs:
         raise UsageError("There is no run to score.", mend="Give name -> run.")
-    library = open_library(request.corpus, request.queries)
+    library = open_corpus_lookup(request.corpus, request.queries)
     judged = (
         _read_judgements(Path(qrels).expanduser(), request)
         if isinstance(qrels, str | Path)
         else _NamedJudgements("qrels", read_held_entries(qrels, "qrels", "qrels"))
     )
     known = _make_known_texts(library, judged, request)
-    read = {_writable_name(name): _open_run(run, name, request.mapping, known) for name, run in runs.items()}
-    pooled = [] if _is_union(pools) else [_open_run(pool, "pool", request.mapping, known) for pool in pools]
-    return _join_inputs(request, judged, read, pooled, library)
+    read = {
+        _replace_unwritable_characters(name): _open_run(run, name, request.mapping, known)
+        for name, run in runs.items()
+    }
+    pooled = (
+        []
+        if _is_pool_union_of_runs(pools)
+        else [_open_run(pool, "pool", request.mapping, known) for pool in pools]
+    )
+    return _assemble_scoring_inputs(request, judged, read, pooled, library)
 
 
-def hash_entries(entries: Iterable[Entries]) -> str:
+def hash_entries(entries: Iterable[RunOrQrelsEntries]) -> str:
     """SHA-256 of what was read, in order, whatever the files are called."""
     import polars as pl
 
@@ -590,12 +617,12 @@ def hash_entries(entries: Iterable[Entries]) -> str:
     return total.hexdigest()
 
 
-def without_self(inputs: Inputs) -> tuple[Inputs, dict[str, int]]:
+def drop_own_documents(inputs: ScoringInputs) -> tuple[ScoringInputs, dict[str, int]]:
     """The inputs without entries of a query's own document, and how many each run had of them. DataError where no
     judgement is left."""
     import polars as pl
 
-    def rest(entries: Entries) -> Entries:
+    def drop_own_entries(entries: RunOrQrelsEntries) -> RunOrQrelsEntries:
         left = entries.frame.with_row_index("row").filter(
             pl.col("query").cast(pl.String) != pl.col("doc").cast(pl.String)
         )
@@ -606,17 +633,22 @@ def without_self(inputs: Inputs) -> tuple[Inputs, dict[str, int]]:
             line_of=lambda row: entries.line_of(places[row] if places else row),
         )
 
-    qrels, runs = rest(inputs.qrels), {name: rest(run) for name, run in inputs.runs.items()}
+    qrels, runs = (
+        drop_own_entries(inputs.qrels),
+        {name: drop_own_entries(run) for name, run in inputs.runs.items()},
+    )
     if not len(qrels.frame):
-        raise inputs.qrels.fault(
+        raise inputs.qrels.make_entry_error(
             0, "every judgement is about a query's own document", mend="Leave --exclude-self out."
         )
-    pools = tuple(None if pool is None else rest(pool) for pool in inputs.pools)
+    pools = tuple(None if pool is None else drop_own_entries(pool) for pool in inputs.pools)
     gone = {name: len(inputs.runs[name].frame) - len(run.frame) for name, run in runs.items()}
     return replace(inputs, qrels=qrels, runs=runs, pools=pools), gone
 
 
-def count_self_matches(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]]:
+def count_runs_finding_own_document(
+    inputs: ScoringInputs, grades: pl.DataFrame
+) -> dict[str, tuple[int, int]]:
     """Of every run in how many of its queries the first document has the query's own id and is not among those that
     `grades` has as relevant; and how many queries it answers. Runs without such a query are left out."""
     import polars as pl
@@ -632,13 +664,15 @@ def count_self_matches(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[
     return selves
 
 
-def _open_run(run: Any, name: str, mapping: Mapping[str, str], known: CorpusTexts) -> Entries:
+def _open_run(run: Any, name: str, mapping: Mapping[str, str], known: CorpusTexts) -> RunOrQrelsEntries:
     if isinstance(run, str | Path):
         return read_run(Path(run).expanduser(), mapping, known)
     return read_held_entries(run, "run", name)
 
 
-def _pools_by_run(pools: Sequence[Entries], runs: int) -> tuple[Entries | None, ...]:
+def _assign_pools_to_runs(
+    pools: Sequence[RunOrQrelsEntries], runs: int
+) -> tuple[RunOrQrelsEntries | None, ...]:
     if len(pools) not in (0, 1, runs):
         raise UsageError(
             f"There are {len(pools)} pools for {runs} runs.",
@@ -647,7 +681,7 @@ def _pools_by_run(pools: Sequence[Entries], runs: int) -> tuple[Entries | None, 
     return tuple(pools) if len(pools) == runs else (pools[0] if pools else None,) * runs
 
 
-def distinct_names(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
+def make_run_names_distinct(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
     """The runs under names of their own: those of one file name get their folder's before it. UsageError where that
     tells none apart."""
     names = [name for name, _ in named]
@@ -668,7 +702,7 @@ Retrieved = Mapping[str, Sequence[tuple[str, float]]]
 """Query id -> (passage id, score), best first."""
 
 
-def retrieve(
+def retrieve_passages(
     system: str, passages: Mapping[str, str], questions: Mapping[str, str], k: int, *, tokenizer: Tokenizer
 ) -> Retrieved:
     """The `k` passages (id -> text) that a system finds most similar to each question (id -> text)."""

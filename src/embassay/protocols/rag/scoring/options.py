@@ -14,11 +14,11 @@ from embassay.protocols.kernel.request import (
     STATISTICS,
     SYSTEMS,
     RunRequest,
-    label_price,
+    declare_label_price_option,
     option,
-    repeat_option,
+    redeclare_option,
 )
-from embassay.protocols.live import Asked
+from embassay.protocols.live import RetrieverOption
 
 if TYPE_CHECKING:
     from embassay.stats.silence import SilenceAims
@@ -74,10 +74,10 @@ class ScoreRequest:
     resamples: int = option(
         10_000, "Resamples for intervals and tests.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
-    seed: int = repeat_option(RunRequest, "seed", default=0)
+    seed: int = redeclare_option(RunRequest, "seed", default=0)
     """That of the source's comparisons (spec rag 1.9)."""
-    split: str | None = repeat_option(RunRequest, "split")
-    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
+    split: str | None = redeclare_option(RunRequest, "split")
+    mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     separator: str = option(
         "#", "Character that ends the source part of an id, for novelty measures.", name="--source-separator"
     )
@@ -106,7 +106,7 @@ class ScoreRequest:
         value="FILE", group=DATA
     )  # fmt: skip
     """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
-    retrievers: tuple[str, ...] = repeat_option(Asked, "retrievers")
+    retrievers: tuple[str, ...] = redeclare_option(RetrieverOption, "retrievers")
     """Retrievers that are asked the questions of `queries`; their answers are scored as runs."""
     facets: str | None = option(
         None, "Facets or nuggets of documents: `query_id, doc_id, facet`, or TREC diversity judgements.",
@@ -159,9 +159,9 @@ class ScoreRequest:
                 f"There are {self.resamples} resamples and the cutoffs {list(self.cutoffs)}.",
                 mend="Both must be 1 or more.",
             )
-        self._check_facets()
+        self._check_facet_options()
 
-    def _check_facets(self) -> None:
+    def _check_facet_options(self) -> None:
         if self.facets is not None and self.judge_grades is not None:
             raise UsageError(
                 "--judge-grades corrects grades, and facets are not grades.",
@@ -196,10 +196,10 @@ class RunCalibrationRequest:
             raise UsageError("--reranked needs questions without an answer.", mend="Add --no-answer FILE.")
         if self.reranked is not None and len(self.files.runs) + len(self.files.retrievers) > 1:
             raise UsageError("--reranked works with only one run.", mend="Give one --run.")
-        _ = self.aims
+        _ = self.silence_aims
 
     @property
-    def aims(self) -> SilenceAims:
+    def silence_aims(self) -> SilenceAims:
         """What a threshold of silence must keep. UsageError for a share that is none."""
         from embassay.stats.silence import SilenceAims  # a command's help needs none of it
 
@@ -222,23 +222,23 @@ class DecisionRequest:
     """`labels` is the file of grades so far, which need not exist; `guide` one of a judge's grades that steers what is
     asked. `corpus` and `queries` are tables of texts. `price` is what a label costs, in US dollars."""
 
-    labels: str = repeat_option(ScoreRequest, "qrels", name="--qrels")
-    runs: tuple[str, ...] = repeat_option(ScoreRequest, "runs", default=MISSING)
+    labels: str = redeclare_option(ScoreRequest, "qrels", name="--qrels")
+    runs: tuple[str, ...] = redeclare_option(ScoreRequest, "runs", default=MISSING)
     measure: str = "Precision4+@10"
     bar: float | None = option(None, "With --until-decided: the value each run must reach.")
     alpha: float = option(0.05, "Share of studies that --until-decided may decide wrongly.", group=STATISTICS)
     block: int = option(20, "Passages that --until-decided requests at a time.", name="--next", least=1)
-    seed: int = repeat_option(ScoreRequest, "seed")
-    grades: str | None = repeat_option(ScoreRequest, "grades")
-    guide: str | None = repeat_option(ScoreRequest, "judge_grades", name="--judge-grades")
-    corpus: str | None = repeat_option(ScoreRequest, "corpus", default=None)
-    queries: str | None = repeat_option(ScoreRequest, "queries", default=None)
+    seed: int = redeclare_option(ScoreRequest, "seed")
+    grades: str | None = redeclare_option(ScoreRequest, "grades")
+    guide: str | None = redeclare_option(ScoreRequest, "judge_grades", name="--judge-grades")
+    corpus: str | None = redeclare_option(ScoreRequest, "corpus", default=None)
+    queries: str | None = redeclare_option(ScoreRequest, "queries", default=None)
     judge: str | None = option(
         None, "With --until-decided: a chat model that writes the grades into --qrels.",
         name="--judge -j", value="NAME", group=SYSTEMS
     )  # fmt: skip
-    price: float | None = label_price()
-    mapping: Mapping[str, str] = repeat_option(ScoreRequest, "mapping")
+    price: float | None = declare_label_price_option()
+    mapping: Mapping[str, str] = redeclare_option(ScoreRequest, "mapping")
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries, rank_entries
+from embassay.data.judged_runs import RunOrQrelsEntries, rank_entries
 from embassay.measures import evaluate_graded, sensitivity_grid
 from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, FacetTable, Graded, treat_unjudged
 from embassay.measures.sets import SettingScores
 from embassay.protocols.rag.scoring.identity import make_foreign_queries_error
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
-    Inputs,
+    ScoringInputs,
     SourceCodes,
-    add_source_codes,
     encode_sources,
+    make_source_codes,
 )
-from embassay.protocols.rag.scoring.score import Measured, QueryColumns, SensitivityCell
+from embassay.protocols.rag.scoring.score import MeasuredRun, QueryColumns, SensitivityCell
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,7 +82,7 @@ class _CodedRun:
     frame: pl.DataFrame
 
 
-def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) -> PlacedRuns:
+def place_runs(inputs: ScoringInputs, judgements: Graded1To5, separator: str | None = None) -> PlacedRuns:
     """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them.
 
     With a `separator` the runs know which documents are of one source: see `source_codes`.
@@ -94,8 +94,10 @@ def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = N
     frames = [judgements.frame, *(entries.frame for entries in distinct.values())]
     files = len(frames)
     if inputs.facets is not None:
-        frames.append(inputs.facets.frame)
-    query_codes, doc_codes = (_text_codes([frame[name] for frame in frames]) for name in ("query", "doc"))
+        frames.append(inputs.facets.facet_frame)
+    query_codes, doc_codes = (
+        _encode_texts_as_numbers([frame[name] for frame in frames]) for name in ("query", "doc")
+    )
     coded = [_CodedRun(*columns) for columns in zip(query_codes, doc_codes, frames, strict=True)]
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
     judged = judgements.frame["query"].unique(maintain_order=True)
@@ -110,16 +112,16 @@ def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = N
         id_: _place_run(entries, by_file[id_], numbers, key, judged) for id_, entries in distinct.items()
     }
     runs = [
-        _with_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
+        _attach_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
         for (name, run), pool in zip(inputs.runs.items(), inputs.pools, strict=True)
     ]
     if inputs.facets is not None:
-        runs = [_with_facets(run, numbers, coded[files]) for run in runs]
+        runs = [_attach_document_facets(run, numbers, coded[files]) for run in runs]
     if separator is not None:
         of = encode_sources([file.doc for file in coded], [frame["doc"] for frame in frames], separator)
         grades = judgements.frame["grade"].to_numpy()
-        sources = add_source_codes(of, numbers[coded[0].query], grades, coded[0].doc)
-        runs = [_with_sources(run, sources) for run in runs]
+        sources = make_source_codes(of, numbers[coded[0].query], grades, coded[0].doc)
+        runs = [_attach_document_sources(run, sources) for run in runs]
     return PlacedRuns(tuple(judged.to_list()), key.counts, tuple(runs))
 
 
@@ -127,7 +129,7 @@ class _GradeLookup:
     """The judgements, sorted so that the grade of a query's document is found at once."""
 
     def __init__(self, query: Ints, doc: Ints, grade: NDArray[np.int8], queries: int) -> None:
-        keys = _pair_keys(query, doc)
+        keys = _combine_query_and_document(query, doc)
         order = np.argsort(keys)
         self._keys, self._grades = keys[order], grade[order]
         self.queries = queries
@@ -137,14 +139,14 @@ class _GradeLookup:
 
     def grades(self, query: Ints, doc: Ints) -> NDArray[np.int8]:
         """The grade of each, `UNJUDGED` where there is none."""
-        keys = _pair_keys(query, doc)
+        keys = _combine_query_and_document(query, doc)
         # What lies beyond the last key is compared with that, and differs.
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[at] == keys, self._grades[at], np.int8(UNJUDGED))
 
 
 def _place_run(
-    entries: Entries, codes: _CodedRun, numbers: Ints, judged: _GradeLookup, queries: pl.Series
+    entries: RunOrQrelsEntries, codes: _CodedRun, numbers: Ints, judged: _GradeLookup, queries: pl.Series
 ) -> PlacedRun:
     query = numbers[codes.query]
     is_judged = query >= 0
@@ -192,14 +194,14 @@ def _find_first_copies(query: Ints, doc: Ints) -> Ints:
     """Where each query's document stands first."""
     import polars as pl
 
-    keys = _pair_keys(query, doc)
+    keys = _combine_query_and_document(query, doc)
     if pl.Series(keys).n_unique() == len(keys):
         return np.arange(len(keys))
     # In the order of the file again.
     return np.sort(np.unique(keys, return_index=True)[1])
 
 
-def _with_pool(run: PlacedRun, pool: PlacedRun | None) -> PlacedRun:
+def _attach_pool(run: PlacedRun, pool: PlacedRun | None) -> PlacedRun:
     if pool is None:
         return run
     return replace(
@@ -207,15 +209,15 @@ def _with_pool(run: PlacedRun, pool: PlacedRun | None) -> PlacedRun:
     )
 
 
-def _with_sources(run: PlacedRun, sources: SourceCodes) -> PlacedRun:
+def _attach_document_sources(run: PlacedRun, sources: SourceCodes) -> PlacedRun:
     return replace(run, graded=replace(run.graded, sources=sources.on(run.documents)))
 
 
-def _with_facets(run: PlacedRun, numbers: Ints, facets: _CodedRun) -> PlacedRun:
+def _attach_document_facets(run: PlacedRun, numbers: Ints, facets: _CodedRun) -> PlacedRun:
     """The run with the facets that its documents, and all others, have; a document is called by its code."""
     query = numbers[facets.query]
     order = np.argsort(query, kind="stable")
-    [facet] = _text_codes([facets.frame["facet"]])
+    [facet] = _encode_texts_as_numbers([facets.frame["facet"]])
     top = np.where(run.documents == NOBODY, ABSENT, run.documents)
     table = FacetTable(top, query[order], facets.doc[order], facet[order])
     return replace(run, graded=replace(run.graded, facets=table))
@@ -227,7 +229,7 @@ def count_pool_grades(hits: GradedHits, graded: Graded) -> Ints:
     return np.bincount(cells, minlength=graded.counts.size).reshape(graded.counts.shape)
 
 
-def _text_codes(columns: Sequence[pl.Series]) -> list[Ints]:
+def _encode_texts_as_numbers(columns: Sequence[pl.Series]) -> list[Ints]:
     """Texts of several columns as numbers, equal for equal texts."""
     import polars as pl
 
@@ -236,7 +238,7 @@ def _text_codes(columns: Sequence[pl.Series]) -> list[Ints]:
     return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
-def _pair_keys(query: Ints, doc: Ints) -> NDArray[np.uint64]:
+def _combine_query_and_document(query: Ints, doc: Ints) -> NDArray[np.uint64]:
     return query.astype(np.uint64) << np.uint64(32) | doc.astype(np.uint64)
 
 
@@ -244,10 +246,10 @@ def sensitivity_cells(
     board: PlacedRuns, cutoffs: Iterable[int], unjudged: str
 ) -> tuple[SensitivityCell, ...]:
     """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
-    return tuple(chain.from_iterable(_sensitivity_cells_at(board, k, unjudged) for k in cutoffs))
+    return tuple(chain.from_iterable(_compute_sensitivity_at_cutoff(board, k, unjudged) for k in cutoffs))
 
 
-def _sensitivity_cells_at(board: PlacedRuns, k: int, unjudged: str) -> Iterable[SensitivityCell]:
+def _compute_sensitivity_at_cutoff(board: PlacedRuns, k: int, unjudged: str) -> Iterable[SensitivityCell]:
     grid = sensitivity_grid({run.name: run.graded for run in board.runs}, k, unjudged=unjudged)  # type: ignore[arg-type]
     usual = grid.cells[grid.default]
     for i, cell in enumerate(grid.cells):
@@ -305,15 +307,15 @@ class RunColumns:
     wanted: tuple[tuple[str, str, str], ...]
     unions: tuple[UnionPool, ...]
 
-    def with_columns(self, measured: Measured) -> Measured:
+    def add_to_measured_run(self, measured: MeasuredRun) -> MeasuredRun:
         """The run's values with these columns beside them."""
         return replace(measured, columns={**measured.columns, **self.columns.get(measured.run, {})})
 
 
-def reading_columns(board: PlacedRuns, cutoffs: Sequence[int], unjudged: Any) -> RunColumns:
+def compute_reading_columns(board: PlacedRuns, cutoffs: Sequence[int], unjudged: Any) -> RunColumns:
     """All columns that readings and guidance need."""
     columns = {
-        run.name: {**loss_columns(run.graded, cutoffs, unjudged), **depth_columns(run, cutoffs)}
+        run.name: {**loss_columns(run.graded, cutoffs, unjudged), **compute_depth_loss_columns(run, cutoffs)}
         for run in board.runs
     }
     pools = find_unions(board, cutoffs)
@@ -322,24 +324,24 @@ def reading_columns(board: PlacedRuns, cutoffs: Sequence[int], unjudged: Any) ->
     wanted = [(run, name, "") for run, of_run in columns.items() for name in of_run]
     for a, b in combinations(board.runs, 2):
         if have_same_documents(a, b):
-            reached = [loss_names(k)["reached"] for k in cutoffs]
+            reached = [name_loss_columns(k)["reached"] for k in cutoffs]
             wanted += [pair for name in reached for pair in ((a.name, name, b.name), (b.name, name, a.name))]
     return RunColumns(columns, tuple(wanted), pools)
 
 
-def loss_names(k: int) -> dict[str, str]:
+def name_loss_columns(k: int) -> dict[str, str]:
     """What is measured at `k` -> the name of its column."""
     names = ("reached", "ceiling", "share", "pool", "ordering", "excess", "total")
     return {name: f"reading {name}@{k}" for name in names}
 
 
 def loss_columns(graded: Graded, cutoffs: Iterable[int], unjudged: Any) -> dict[str, QueryColumns]:
-    """The columns of `loss_names` for every cutoff: `excess` is what the ordering loses more than the pool."""
+    """The columns of `name_loss_columns` for every cutoff: `excess` is what the ordering loses more than the pool."""
     columns: dict[str, QueryColumns] = {}
     for k in cutoffs:
         values = evaluate_graded([f"RA-nWG@{k}", f"PROC@{k}"], treat_unjudged(graded, unjudged, k))
         reached, ceiling = values.values()
-        names = loss_names(k)
+        names = name_loss_columns(k)
         losses = {
             "reached": reached, "ceiling": ceiling, "pool": 1 - ceiling, "ordering": ceiling - reached,
             "excess": 2 * ceiling - reached - 1, "total": 1 - reached
@@ -349,19 +351,19 @@ def loss_columns(graded: Graded, cutoffs: Iterable[int], unjudged: Any) -> dict[
     return columns
 
 
-def depth_name(k: int) -> str:
+def name_depth_loss_column(k: int) -> str:
     """The column of what is lost where only the source's number of candidates is fetched for `k`."""
     return f"depth loss@{k}"
 
 
-def depth_columns(run: PlacedRun, cutoffs: Iterable[int]) -> dict[str, QueryColumns]:
+def compute_depth_loss_columns(run: PlacedRun, cutoffs: Iterable[int]) -> dict[str, QueryColumns]:
     """What PROC loses if the list is cut at the depth that the source advises; for cutoffs it has advice for and lists
     that are deeper."""
     columns: dict[str, QueryColumns] = {}
     for k in cutoffs:
         if k in DEPTHS and run.graded.pool is None and run.documents.shape[1] > DEPTHS[k]:
             whole, cut = (_pool_ceiling(run.graded, pool, k) for pool in (None, _cut_pool(run, DEPTHS[k])))
-            columns[depth_name(k)] = QueryColumns(whole - cut, (whole - cut,))
+            columns[name_depth_loss_column(k)] = QueryColumns(whole - cut, (whole - cut,))
     return columns
 
 
@@ -369,7 +371,7 @@ def find_unions(board: PlacedRuns, cutoffs: Iterable[int]) -> tuple[UnionPool, .
     """The unions worth looking at, where runs' own lists are their pools: fusions among the runs, or else every two
     runs that are deep enough."""
     free = [run for run in board.runs if run.graded.pool is None]
-    fusions = _find_fusions(free) if len(free) <= _MANY else []
+    fusions = _find_fused_runs(free) if len(free) <= _MANY else []
     if fusions:
         return tuple(
             UnionPool(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
@@ -407,9 +409,9 @@ def union_columns(board: PlacedRuns, made: Sequence[UnionPool]) -> list[tuple[st
     return pairs
 
 
-def _find_fusions(runs: Sequence[PlacedRun]) -> list[tuple[PlacedRun, PlacedRun, PlacedRun]]:
+def _find_fused_runs(runs: Sequence[PlacedRun]) -> list[tuple[PlacedRun, PlacedRun, PlacedRun]]:
     """Runs with all their documents from two others, which both bring some that the other lacks: (a, b, fusion)."""
-    keys = {run.name: _run_pairs(run) for run in runs}
+    keys = {run.name: _list_query_document_numbers(run) for run in runs}
     within = {(c.name, a.name): np.isin(keys[c.name], keys[a.name]) for c in runs for a in runs if c is not a}
     fusions = []
     for c in runs:
@@ -420,7 +422,7 @@ def _find_fusions(runs: Sequence[PlacedRun]) -> list[tuple[PlacedRun, PlacedRun,
     return fusions
 
 
-def _run_pairs(run: PlacedRun) -> NDArray[np.int64]:
+def _list_query_document_numbers(run: PlacedRun) -> NDArray[np.int64]:
     """Query and document of all that a run has, as one number each."""
     query, rank = np.nonzero(run.documents != NOBODY)
     return np.asarray(query << 32 | run.documents[query, rank])
@@ -438,7 +440,7 @@ def _pool_ceiling(graded: Graded, pool: NDArray[np.int64] | None, k: int) -> Flo
 
 
 def _cut_pool(run: PlacedRun, depth: int) -> NDArray[np.int64]:
-    return count_pool_grades(_keep_hits(run.hits, run.hits.rank <= depth), run.graded)
+    return count_pool_grades(_filter_hits(run.hits, run.hits.rank <= depth), run.graded)
 
 
 def _merge_alternately(a: PlacedRun, b: PlacedRun, depth: int) -> NDArray[np.int64]:
@@ -458,7 +460,7 @@ def _merge_alternately(a: PlacedRun, b: PlacedRun, depth: int) -> NDArray[np.int
     new[query[first], turn[first]] = True
     chosen = keys[(new & (np.cumsum(new, axis=1) <= depth))[query, turn]]
     parts = [
-        _keep_hits(run.hits, np.isin(run.hits.query << 32 | run.hits.document, chosen)) for run in (a, b)
+        _filter_hits(run.hits, np.isin(run.hits.query << 32 | run.hits.document, chosen)) for run in (a, b)
     ]
     query, document, grade = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "document", "grade")
@@ -467,5 +469,5 @@ def _merge_alternately(a: PlacedRun, b: PlacedRun, depth: int) -> NDArray[np.int
     return count_pool_grades(GradedHits(query[once], once, grade[once], document[once]), a.graded)
 
 
-def _keep_hits(hits: GradedHits, keep: NDArray[np.bool_]) -> GradedHits:
+def _filter_hits(hits: GradedHits, keep: NDArray[np.bool_]) -> GradedHits:
     return GradedHits(hits.query[keep], hits.rank[keep], hits.grade[keep], hits.document[keep])

@@ -13,88 +13,93 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries
+from embassay.data.judged_runs import RunOrQrelsEntries
 from embassay.data.rows import escape_formula
 from embassay.errors import UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments
-from embassay.protocols.kernel.tables import make_printable, write_tables
+from embassay.protocols.kernel.tables import replace_control_characters, write_tables
 from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs
-from embassay.protocols.rag.matrices import make_score_matrix
+from embassay.protocols.rag.matrices import make_scored_runs_matrix
 from embassay.protocols.rag.scoring import conclusions
-from embassay.protocols.rag.scoring.conclusions import make_guidance, make_readings, score_lede, score_verdict
+from embassay.protocols.rag.scoring.conclusions import (
+    make_guidance,
+    make_run_readings,
+    phrase_score_lede,
+    phrase_score_verdict,
+)
 from embassay.protocols.rag.scoring.correction import (
     CORRECTED,
     Corrections,
-    Corrector,
-    corrected_record,
+    JudgeCorrector,
+    build_to_grade_table,
+    explain_uncorrected_headline,
     make_corrections,
-    to_grade_table,
-    uncorrected_words,
+    replace_by_corrected_values,
 )
 from embassay.protocols.rag.scoring.facets import note_unknown_facets
-from embassay.protocols.rag.scoring.identity import check_identity, find_idle_runs
+from embassay.protocols.rag.scoring.identity import check_document_ids_match, find_nearly_unanswered_runs
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
-    Inputs,
+    ScoringInputs,
+    align_answer_correctness,
     count_by_grade,
-    count_self_matches,
-    describe_runs,
-    distinct_names,
-    group_queries,
-    make_inputs,
+    count_runs_finding_own_document,
+    describe_runs_for_manifest,
+    drop_own_documents,
+    group_related_queries,
+    make_inputs_from_objects,
+    make_run_names_distinct,
     map_grades,
     parse_named_path,
-    read_answer_correctness,
-    read_answers,
-    read_inputs,
+    read_answer_correctness_file,
     read_judged_questions,
-    read_questions,
+    read_question_texts,
+    read_scoring_inputs,
     read_tags,
-    without_self,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import (
     PlacedRun,
     PlacedRuns,
     RunColumns,
+    compute_reading_columns,
     place_runs,
-    reading_columns,
     sensitivity_cells,
 )
-from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Resampled, run_values
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE, ResampledRuns, compute_run_values
 from embassay.protocols.rag.scoring.score import (
     Judgements,
     MeasureComparison,
-    Measured,
-    Note,
+    MeasuredRun,
     RequestedMeasure,
     RunFacts,
-    Score,
+    ScoringNote,
+    ScoringRecord,
     ScoringSettings,
+    drop_failed_queries,
     make_untested_run,
     measure_run,
+    parse_requested_measures,
     per_query,
-    requested_measures,
-    without_failed,
-    write_score,
+    write_scoring_record,
 )
 from embassay.protocols.rag.scoring.tables import (
     ALPHA,
     PROTOCOL,
     TASK,
     TESTS,
-    compare_runs,
+    compare_all_run_pairs,
     comparison_scopes,
+    measure_run_likeness,
     randomization_tests,
     result_rows,
-    run_likeness,
     score_tables,
     tag_table,
 )
-from embassay.protocols.rag.scoring.uneven import spare_unjudged, unjudged_shares
+from embassay.protocols.rag.scoring.uneven import spare_runs_less_judged, unjudged_shares
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.runs.matrix import write_matrices
 from embassay.stats.resampling import Groups
@@ -108,8 +113,8 @@ if TYPE_CHECKING:
 TIES = "highest score first, equal scores by document id, highest first (trec_eval's rule)"
 
 
-def judgement_facts(
-    inputs: Inputs, judgements: Graded1To5, board: PlacedRuns, groups: Groups | None = None
+def count_judgements(
+    inputs: ScoringInputs, judgements: Graded1To5, board: PlacedRuns, groups: Groups | None = None
 ) -> Judgements:
     """The qrels in counts."""
     return Judgements(
@@ -119,17 +124,19 @@ def judgement_facts(
     )  # fmt: skip
 
 
-def run_facts(inputs: Inputs, board: PlacedRuns, cutoffs: Sequence[int]) -> tuple[RunFacts, ...]:
+def describe_scored_runs(
+    inputs: ScoringInputs, board: PlacedRuns, cutoffs: Sequence[int]
+) -> tuple[RunFacts, ...]:
     """Every run in counts."""
     # Kept of a single run too: another scoring may be compared with it.
     shares = unjudged_shares(board, cutoffs)
     facts = (
-        _run_facts(
+        _describe_scored_run(
             run,
             entries.path,
             entries.format,
             None if pool is None else pool.path,
-            int(_find_failed_queries(inputs, run.name, board).sum()),
+            int(_mark_failed_queries(inputs, run.name, board).sum()),
         )
         for run, entries, pool in zip(board.runs, inputs.runs.values(), inputs.pools, strict=True)
     )
@@ -141,7 +148,7 @@ def run_facts(inputs: Inputs, board: PlacedRuns, cutoffs: Sequence[int]) -> tupl
     )
 
 
-def _find_failed_queries(inputs: Inputs, run: str, board: PlacedRuns) -> NDArray[np.bool_]:
+def _mark_failed_queries(inputs: ScoringInputs, run: str, board: PlacedRuns) -> NDArray[np.bool_]:
     """Whether the retriever of a run failed on each judged query, (q,)."""
     failed = inputs.live[run].failed if run in inputs.live else {}
     return np.array([query in failed for query in board.queries], dtype=bool)
@@ -155,7 +162,7 @@ def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> ScoringSe
     )  # fmt: skip
 
 
-def _run_facts(run: PlacedRun, path: str, format_: str, pool: str | None, failed: int) -> RunFacts:
+def _describe_scored_run(run: PlacedRun, path: str, format_: str, pool: str | None, failed: int) -> RunFacts:
     answered = run.sizes[run.sizes > 0]
     depth = int(answered.min()), float(np.median(answered)), int(answered.max())
     listed = f"its own list of {'' if depth[0] == depth[2] else 'up to '}{depth[2]:,}"
@@ -169,9 +176,9 @@ def _run_facts(run: PlacedRun, path: str, format_: str, pool: str | None, failed
 class FinishedScoring:
     """A finished scoring: its record, the values per query of every run, and the runs on the judged queries."""
 
-    record: Score
+    record: ScoringRecord
     measures: tuple[RequestedMeasure, ...]
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasuredRun, ...]
     board: PlacedRuns
     by_tag: ColumnTable | None = None
     """The headline by tag of the questions, where that was asked for."""
@@ -181,11 +188,11 @@ class FinishedScoring:
     to_grade: ColumnTable | None = None
     """What people should grade, where a measure has no corrected value."""
 
-    def per_query(self) -> pl.DataFrame:
+    def as_per_query_frame(self) -> pl.DataFrame:
         """`run`, `query_id`, `measure`, `value` and `reason` (why there is no value), a row for each."""
         return per_query(self.board.queries, self.measures, self.measured)
 
-    def group_names(self) -> dict[str, str]:
+    def map_queries_to_groups(self) -> dict[str, str]:
         """Query -> the first query of its group; empty where every query is drawn by itself."""
         if self.groups is None:
             return {}
@@ -194,8 +201,8 @@ class FinishedScoring:
         return {query: first.setdefault(group, query) for query, group in pairs}
 
 
-def score_inputs(
-    inputs: Inputs, request: ScoreRequest, answers: Mapping[str, float] | None = None
+def score_all_runs(
+    inputs: ScoringInputs, request: ScoreRequest, answers: Mapping[str, float] | None = None
 ) -> FinishedScoring:
     """Score all runs of `inputs` as `request` says; its paths are not looked at.
 
@@ -203,100 +210,100 @@ def score_inputs(
     an error; UsageError for measures that are none of rankings.
     """
     if inputs.judge is not None:
-        return _correct_scoring(inputs, inputs.judge, request, answers)
-    inputs, gone = without_self(inputs) if request.exclude_self else (inputs, {})
+        return _correct_judge_by_people(inputs, inputs.judge, request, answers)
+    inputs, gone = drop_own_documents(inputs) if request.exclude_self else (inputs, {})
     has = {"answers": answers is not None, "facets": inputs.facets is not None}
-    measures = requested_measures(request.measures, request.cutoffs, **has)
+    measures = parse_requested_measures(request.measures, request.cutoffs, **has)
     judgements = map_grades(inputs.qrels, request.grades)
-    before = [*_note_own_documents(gone, inputs, judgements), *_live_notes(inputs)]
+    before = [*_note_own_documents(gone, inputs, judgements), *_note_live_runs(inputs)]
     before += note_unknown_facets(inputs, judgements)
     separator = request.separator if any(measure.needs_sources for measure in measures) else None
     board = place_runs(inputs, judgements, separator)
     # Spans are held against places, which are known or not whatever the ids.
     has_ids = inputs.qrels.format != "spans"
-    told = list(check_identity(inputs.runs, judgements.frame, inputs.corpus)) if has_ids else []
-    right = _read_right_answers(answers, board, request)
+    told = list(check_document_ids_match(inputs.runs, judgements.frame, inputs.corpus)) if has_ids else []
+    right = _align_answer_correctness(answers, board, request)
     taken = _measure_runs(inputs, board, measures, request, right)
     untested = {run.run for run in taken if run.reason}
     tested = replace(board, runs=tuple(run for run in board.runs if run.name not in untested))
     cutoffs = {measure.facts.cutoff for measure in measures if measure.facts.cutoff}
     ks = tuple(sorted(cutoffs)) or request.cutoffs
-    extra = reading_columns(tested, ks, request.unjudged)
-    groups = group_queries(judgements, board.queries, inputs.questions)
+    extra = compute_reading_columns(tested, ks, request.unjudged)
+    groups = group_related_queries(judgements, board.queries, inputs.questions)
     resampled = _resample_scoring(taken, measures, extra, request, groups)
-    facts = run_facts(inputs, board, ks)
-    record = Score(
+    facts = describe_scored_runs(inputs, board, ks)
+    record = ScoringRecord(
         scoring_settings(request, ks),
-        judgement_facts(inputs, judgements, board, groups),
+        count_judgements(inputs, judgements, board, groups),
         facts,
         tuple(measure.facts for measure in measures),
         measures[0].name,
-        run_values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
-        spare_unjudged(
+        compute_run_values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
+        spare_runs_less_judged(
             _compare_runs(resampled, taken, measures, request, groups), board, measures, ks, request.unjudged, right,
         ),
-        run_likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
+        measure_run_likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
         sensitivity_cells(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
-        readings=make_readings(tested, facts, ks, resampled),
+        readings=make_run_readings(tested, facts, ks, resampled),
         guidance=make_guidance(tested, ks, extra, resampled)
     )  # fmt: skip
-    lost = {name: int(_find_failed_queries(inputs, name, board).sum()) for name in inputs.live}
+    lost = {name: int(_mark_failed_queries(inputs, name, board).sum()) for name in inputs.live}
     notes = (
-        *before, *(Note("reading", text) for text in (*inputs.notes, *told)),
+        *before, *(ScoringNote("reading", text) for text in (*inputs.notes, *told)),
         *_scoring_notes(record, judgements, board, taken, measures, right, request, lost)
     )  # fmt: skip
     record = replace(record, notes=notes)
-    record = replace(record, verdict=score_verdict(record), lede=score_lede(record))
-    by_tag = _by_tag(taken, board, measures[0], request, groups) if request.tags else None
+    record = replace(record, verdict=phrase_score_verdict(record), lede=phrase_score_lede(record))
+    by_tag = _build_tag_table(taken, board, measures[0], request, groups) if request.tags else None
     return FinishedScoring(record, measures, taken, board, by_tag, groups=groups)
 
 
-def _read_right_answers(
+def _align_answer_correctness(
     answers: Mapping[str, float] | None, board: PlacedRuns, request: ScoreRequest
 ) -> NDArray[np.float64] | None:
     if answers is None:
         return None
-    return read_answer_correctness(answers, board.queries, request.answers or "answers")
+    return align_answer_correctness(answers, board.queries, request.answers or "answers")
 
 
 def _measure_runs(
-    inputs: Inputs,
+    inputs: ScoringInputs,
     board: PlacedRuns,
     measures: Sequence[RequestedMeasure],
     request: ScoreRequest,
     right: NDArray[np.float64] | None,
-) -> tuple[Measured, ...]:
+) -> tuple[MeasuredRun, ...]:
     """All values of every run; none of a run that hardly has a query, and of questions on which a retriever failed."""
-    failed = {run.name: _find_failed_queries(inputs, run.name, board) for run in board.runs}
+    failed = {run.name: _mark_failed_queries(inputs, run.name, board) for run in board.runs}
     # A question that failed was asked all the same.
     asked = {run.name: int(((run.sizes > 0) | failed[run.name]).sum()) for run in board.runs}
-    idle = find_idle_runs(asked, len(board.queries))
+    idle = find_nearly_unanswered_runs(asked, len(board.queries))
     measured = (measure_run(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
     return tuple(
         make_untested_run(run, idle[run.run])
         if run.run in idle
-        else without_failed(run, failed[run.run], MOST_LOST)
+        else drop_failed_queries(run, failed[run.run], MOST_LOST)
         for run in measured
     )
 
 
-def _live_notes(inputs: Inputs) -> Iterator[Note]:
+def _note_live_runs(inputs: ScoringInputs) -> Iterator[ScoringNote]:
     """What is to be said of runs for which a retriever was asked: how it answered, and lists shorter than wanted."""
     for name, run in inputs.live.items():
         total = len(run.failed) + len(run.seconds)
         for text in run.notes():
-            yield Note("live", f"{name}: {text}.", name, len(run.failed), total)
+            yield ScoringNote("live", f"{name}: {text}.", name, len(run.failed), total)
         lengths = inputs.runs[name].frame["query"].value_counts()["count"]
         short = len(run.seconds) - int((lengths >= run.depth).sum())
         if short > 0:
             text = (
                 f"{name}: {short:,} of {len(run.seconds):,} answers contain fewer than {run.depth} documents."
             )
-            yield Note("live", text, name, short, total)
+            yield ScoringNote("live", text, name, short, total)
 
 
-def _by_tag(
-    taken: Sequence[Measured],
+def _build_tag_table(
+    taken: Sequence[MeasuredRun],
     board: PlacedRuns,
     headline: RequestedMeasure,
     request: ScoreRequest,
@@ -306,60 +313,67 @@ def _by_tag(
     return tag_table(taken, board.queries, read_tags(request.queries), headline, request, groups)
 
 
-def _note_own_documents(gone: Mapping[str, int], inputs: Inputs, judgements: Graded1To5) -> Iterator[Note]:
+def _note_own_documents(
+    gone: Mapping[str, int], inputs: ScoringInputs, judgements: Graded1To5
+) -> Iterator[ScoringNote]:
     """What was left out of queries' own documents, and which runs have them first."""
     yield from conclusions.note_excluded_self(gone)
-    yield from conclusions.note_self_matches(count_self_matches(inputs, judgements.frame))
+    yield from conclusions.note_runs_finding_own_document(
+        count_runs_finding_own_document(inputs, judgements.frame)
+    )
 
 
-def _correct_scoring(
-    inputs: Inputs, judge: Entries, request: ScoreRequest, answers: Mapping[str, float] | None
+def _correct_judge_by_people(
+    inputs: ScoringInputs,
+    judge: RunOrQrelsEntries,
+    request: ScoreRequest,
+    answers: Mapping[str, float] | None,
 ) -> FinishedScoring:
     """A scoring by the judge, corrected by the grades of people."""
-    by_judge = score_inputs(
+    by_judge = score_all_runs(
         replace(inputs, qrels=judge, judge=None), replace(request, sensitivity=False), answers
     )
-    corrector = Corrector(
+    corrector = JudgeCorrector(
         inputs, map_grades(inputs.qrels, request.grades or "identity"), map_grades(judge, request.grades or "identity"),
         by_judge.measures, by_judge.measured, by_judge.board.queries, request.seed
     )  # fmt: skip
     corrections = make_corrections(corrector, judge, by_judge.record.headline)
-    record = corrected_record(by_judge.record, corrections)
-    heading, sentences = uncorrected_words(corrections, record.headline) or (
-        score_verdict(record),
-        score_lede(record),
+    record = replace_by_corrected_values(by_judge.record, corrections)
+    heading, sentences = explain_uncorrected_headline(corrections, record.headline) or (
+        phrase_score_verdict(record),
+        phrase_score_lede(record),
     )
     return replace(
         by_judge, record=replace(record, verdict=heading, lede=sentences), corrections=corrections,
-        to_grade=to_grade_table(corrector)
+        to_grade=build_to_grade_table(corrector)
     )  # fmt: skip
 
 
 def _resample_scoring(
-    taken: Sequence[Measured],
+    taken: Sequence[MeasuredRun],
     measures: Iterable[RequestedMeasure],
     extra: RunColumns,
     request: ScoreRequest,
     groups: Groups | None,
-) -> Resampled:
+) -> ResampledRuns:
     """All that is asked for and all that readings need, over one set of resamples."""
-    whole = [extra.with_columns(run) for run in taken]
-    resampled = Resampled(whole, n_resamples=request.resamples, seed=request.seed, groups=groups)
+    whole = [extra.add_to_measured_run(run) for run in taken]
+    resampled = ResampledRuns(whole, n_resamples=request.resamples, seed=request.seed, groups=groups)
     for measure in measures:
         for run in taken:
-            resampled.want(measure.name, run.run)
+            resampled.request_quantity(measure.name, run.run)
         for a, b in combinations(taken, 2):
-            resampled.want(measure.name, a.run, b.run)
-            resampled.want(measure.name, b.run, a.run)
+            resampled.request_quantity(measure.name, a.run, b.run)
+            resampled.request_quantity(measure.name, b.run, a.run)
     for name, column, other in extra.wanted:
-        resampled.want(column, name, other)
-    resampled.resample()
+        resampled.request_quantity(column, name, other)
+    resampled.resample_requested()
     return resampled
 
 
 def _compare_runs(
-    resampled: Resampled,
-    taken: Sequence[Measured],
+    resampled: ResampledRuns,
+    taken: Sequence[MeasuredRun],
     measures: Sequence[RequestedMeasure],
     request: ScoreRequest,
     groups: Groups | None,
@@ -372,33 +386,36 @@ def _compare_runs(
         else None
     )
     runs = [run.run for run in taken]
-    return tuple(compare_runs(resampled, runs, measure, tests) for measure in measures)
+    return tuple(compare_all_run_pairs(resampled, runs, measure, tests) for measure in measures)
 
 
 def _scoring_notes(
-    record: Score,
+    record: ScoringRecord,
     judgements: Graded1To5,
     board: PlacedRuns,
-    taken: Sequence[Measured],
+    taken: Sequence[MeasuredRun],
     measures: Sequence[RequestedMeasure],
     right: NDArray[np.float64] | None,
     request: ScoreRequest,
     lost: Mapping[str, int],
-) -> Iterable[Note]:
+) -> Iterable[ScoringNote]:
     total = len(board.queries)
-    yield from conclusions.note_inputs(judgements, record.runs, total)
+    yield from conclusions.note_input_oddities(judgements, record.runs, total)
     idle = {run.run for run in taken if run.reason}
-    yield from conclusions.grade_notes(
+    yield from conclusions.note_undefined_queries(
         board, measures, [value for value in record.values if value.run not in idle], lost
     )
-    yield from conclusions.run_notes(board, taken, measures, record.settings.unjudged)
-    yield from conclusions.test_notes(len(taken), record.settings.resamples, request.test)
+    yield from conclusions.note_unjudged_and_odd_values(board, taken, measures, record.settings.unjudged)
+    yield from conclusions.note_too_few_resamples(len(taken), record.settings.resamples, request.test)
     if right is not None:
-        yield from conclusions.answer_notes(record.values, int((~np.isnan(right)).sum()), total)
+        yield from conclusions.note_answered_queries(record.values, int((~np.isnan(right)).sum()), total)
 
 
 def write_scoring(
-    out: Path, request: ScoreRequest, score: Callable[[], tuple[Inputs, FinishedScoring]], command: str = ""
+    out: Path,
+    request: ScoreRequest,
+    score: Callable[[], tuple[ScoringInputs, FinishedScoring]],
+    command: str = "",
 ) -> FinishedScoring:
     """Do a scoring and write it to the folder `out`; once more with the same arguments writes it anew.
 
@@ -408,34 +425,38 @@ def write_scoring(
     check_same_arguments(folder, request)
     inputs, scored = score()
     # After the scoring, which may take minutes: only writing has to be alone.
-    with folder.locked():
+    with folder.hold_lock():
         _write_folder(folder, request, inputs, scored, command)
     return scored
 
 
 def _write_folder(
-    folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: FinishedScoring, command: str
+    folder: RunFolder, request: ScoreRequest, inputs: ScoringInputs, scored: FinishedScoring, command: str
 ) -> None:
     score = scored.record
-    frame = scored.per_query()
+    frame = scored.as_per_query_frame()
     for run in score.runs:
         rows = frame.filter(frame["run"] == run.name)
-        _write_items(folder.items_path(TASK, score.judgements.name, run.name), rows, scored.group_names())
+        _write_query_values(
+            folder.items_path(TASK, score.judgements.name, run.name), rows, scored.map_queries_to_groups()
+        )
     folder.write_results(result_rows(score))
     write_atomic(folder.path / "comparisons.json", to_json(comparison_scopes(score), indent=1) + "\n")
     more = [table for table in (scored.by_tag, scored.to_grade) if table is not None]
     write_tables(folder.path, [*score_tables(score), *more])
-    write_atomic(folder.path / "tables" / "rag_per_query.csv", _csv_sheet(_widen_frame(frame)))
-    write_score(folder.path / "score.json", score)
+    write_atomic(
+        folder.path / "tables" / "rag_per_query.csv", _format_csv_safely(_pivot_measures_to_columns(frame))
+    )
+    write_scoring_record(folder.path / "score.json", score)
     judgements = map_grades(inputs.qrels, request.grades)
     tags = read_tags(request.queries) if request.tags else {}
-    write_matrices(folder.path, [make_score_matrix(inputs, judgements, tags, request.separator)])
+    write_matrices(folder.path, [make_scored_runs_matrix(inputs, judgements, tags, request.separator)])
     if scored.corrections is not None:
         write_atomic(folder.path / CORRECTED, to_json(scored.corrections.as_dict(), indent=1) + "\n")
     folder.write_manifest(_make_manifest(folder, request, inputs, score, command))
 
 
-def _write_items(path: Path, frame: pl.DataFrame, groups: Mapping[str, str]) -> None:
+def _write_query_values(path: Path, frame: pl.DataFrame, groups: Mapping[str, str]) -> None:
     """The values of a run; with the group of each query, called as its first query, where some are drawn together."""
     import polars as pl
 
@@ -448,26 +469,28 @@ def _write_items(path: Path, frame: pl.DataFrame, groups: Mapping[str, str]) -> 
     write_atomic(path, buffer.getvalue())
 
 
-def _csv_sheet(frame: pl.DataFrame) -> str:
+def _format_csv_safely(frame: pl.DataFrame) -> str:
     """As CSV in which no name is a formula."""
     import polars as pl
 
     names = pl.col("run", "query_id")
-    safe = names.map_elements(lambda name: make_printable(escape_formula(name)), return_dtype=pl.String)
+    safe = names.map_elements(
+        lambda name: replace_control_characters(escape_formula(name)), return_dtype=pl.String
+    )
     return frame.with_columns(safe).write_csv()
 
 
-def _widen_frame(frame: pl.DataFrame) -> pl.DataFrame:
+def _pivot_measures_to_columns(frame: pl.DataFrame) -> pl.DataFrame:
     """A row per run and query, a column per measure."""
     return frame.pivot("measure", index=["run", "query_id"], values="value")
 
 
 def _make_manifest(
-    folder: RunFolder, request: ScoreRequest, inputs: Inputs, score: Score, command: str
+    folder: RunFolder, request: ScoreRequest, inputs: ScoringInputs, score: ScoringRecord, command: str
 ) -> dict[str, Any]:
     judged = score.judgements
-    systems, datasets = describe_runs(inputs, TASK, judged.queries, judged.path)
-    cells = (_cell_record(score, run.name) for run in score.runs)
+    systems, datasets = describe_runs_for_manifest(inputs, TASK, judged.queries, judged.path)
+    cells = (_make_run_record(score, run.name) for run in score.runs)
     return make_file_manifest(
         folder,
         PROTOCOL,
@@ -480,7 +503,7 @@ def _make_manifest(
     )
 
 
-def _cell_record(score: Score, run: str) -> dict[str, Any]:
+def _make_run_record(score: ScoringRecord, run: str) -> dict[str, Any]:
     facts = next(row for row in score.runs if row.name == run)
     warnings = [note.text for note in score.notes if note.run == run]
     return {
@@ -497,7 +520,7 @@ HELD = "(in memory)"
 class Scoring:
     """What scoring gave: the whole `record`, and the same as frames."""
 
-    record: Score
+    record: ScoringRecord
     per_query: pl.DataFrame
     path: Path | None = None
 
@@ -552,35 +575,43 @@ def score(
     >>> found.values["value"].to_list()
     [1.0, 1.0]
     """
-    named = _name_runs(runs)
+    named = _give_runs_names(runs)
     request = make_request(
         ScoreRequest,
         score,
-        _plain_arguments(arguments),
-        _source_text(qrels),
-        tuple(f"{name}={_source_text(run)}" for name, run in named.items()),
-        tuple(_source_text(pool) for pool in pools),
-        answers=None if answers is None else _source_text(answers),
+        _convert_lists_to_tuples(arguments),
+        _describe_source(qrels),
+        tuple(f"{name}={_describe_source(run)}" for name, run in named.items()),
+        tuple(_describe_source(pool) for pool in pools),
+        answers=None if answers is None else _describe_source(answers),
     )
 
     functions = {name: run for name, run in named.items() if callable(run)}
 
-    def do() -> tuple[Inputs, FinishedScoring]:
+    def score_given_runs() -> tuple[ScoringInputs, FinishedScoring]:
         with _ask_functions(functions, request, out) as live:
             asked = {run.name: run.path for run in live}
             inputs = replace(
-                make_inputs(qrels, {**named, **asked}, pools, request), live={run.name: run for run in live}
+                make_inputs_from_objects(qrels, {**named, **asked}, pools, request),
+                live={run.name: run for run in live},
             )
-        right = read_answers(Path(answers), request.mapping) if isinstance(answers, str | Path) else answers
-        return inputs, score_inputs(inputs, request, right)
+        right = (
+            read_answer_correctness_file(Path(answers), request.mapping)
+            if isinstance(answers, str | Path)
+            else answers
+        )
+        return inputs, score_all_runs(inputs, request, right)
 
     if out is None:
-        scored = do()[1]
+        scored = score_given_runs()[1]
     else:
         scored = write_scoring(
-            Path(out), request, do, f"embassay.rag.score({_source_text(qrels)!r}, ..., out={str(out)!r})"
+            Path(out),
+            request,
+            score_given_runs,
+            f"embassay.rag.score({_describe_source(qrels)!r}, ..., out={str(out)!r})",
         )
-    return Scoring(scored.record, scored.per_query(), None if out is None else Path(out))
+    return Scoring(scored.record, scored.as_per_query_frame(), None if out is None else Path(out))
 
 
 def score_request(
@@ -593,13 +624,21 @@ def score_request(
 ) -> FinishedScoring:
     """Score the files of a request, and what its retrievers answer now, into the folder `out` if one is given."""
 
-    def do() -> tuple[Inputs, FinishedScoring]:
+    def score_files_and_retrievers() -> tuple[ScoringInputs, FinishedScoring]:
         with ask_retrievers(request, out, listener, max_usd) as live:
-            inputs = read_inputs(request, live)
-        answers = None if request.answers is None else read_answers(Path(request.answers), request.mapping)
-        return inputs, score_inputs(inputs, request, answers)
+            inputs = read_scoring_inputs(request, live)
+        answers = (
+            None
+            if request.answers is None
+            else read_answer_correctness_file(Path(request.answers), request.mapping)
+        )
+        return inputs, score_all_runs(inputs, request, answers)
 
-    return do()[1] if out is None else write_scoring(out, request, do, command)
+    return (
+        score_files_and_retrievers()[1]
+        if out is None
+        else write_scoring(out, request, score_files_and_retrievers, command)
+    )
 
 
 @contextmanager
@@ -631,7 +670,7 @@ def _ask_functions(
         )
     depth = retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
-    questions = AskedQuestions(read_questions(request.queries), depth, request.seed)
+    questions = AskedQuestions(read_question_texts(request.queries), depth, request.seed)
     with make_live_runs(retrievers, questions, None if out is None else Path(out)) as live:
         yield live
 
@@ -644,7 +683,7 @@ class StoredScoring:
     request: ScoreRequest
     runs: tuple[str, ...]
 
-    def with_retrievers(self, retrievers: Sequence[str], queries: str = "") -> ScoreRequest:
+    def make_retriever_request(self, retrievers: Sequence[str], queries: str = "") -> ScoreRequest:
         """The same measures of the same judgements, of what retrievers answer now in place of its runs. UsageError
         where its questions are nowhere, and where each of its runs had a pool of its own."""
         if len(self.request.pools) > 1:
@@ -656,7 +695,7 @@ class StoredScoring:
             self.request, runs=(), retrievers=tuple(retrievers), queries=queries or self.request.queries
         )
 
-    def names_for(self, asked: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+    def match_runs_to_retrievers(self, asked: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
         """Run of this scoring -> the retriever that is held against it, by `given` (the same way round), by a name that
         both have, or since there is one of each. UsageError for a retriever of which nobody knows."""
         names = dict(given)
@@ -697,21 +736,21 @@ def retrieval_depth(request: ScoreRequest) -> int:
     if request.depth is not None:
         return request.depth
     answers, facets = request.answers is not None, request.facets is not None
-    measures = requested_measures(request.measures, request.cutoffs, answers=answers, facets=facets)
+    measures = parse_requested_measures(request.measures, request.cutoffs, answers=answers, facets=facets)
     return max(*request.cutoffs, *(measure.facts.cutoff or 0 for measure in measures))
 
 
-def _name_runs(runs: Any) -> dict[str, Any]:
+def _give_runs_names(runs: Any) -> dict[str, Any]:
     if isinstance(runs, Mapping):
         return dict(runs)
     paths = [runs] if isinstance(runs, str | Path) else list(runs)
-    return dict(distinct_names([parse_named_path(str(run)) for run in paths]))
+    return dict(make_run_names_distinct([parse_named_path(str(run)) for run in paths]))
 
 
-def _source_text(source: Any) -> str:
+def _describe_source(source: Any) -> str:
     return str(source) if isinstance(source, str | Path) else HELD
 
 
-def _plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_lists_to_tuples(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Lists as tuples: a request is hashable by its parts and compared as such."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED
-from embassay.protocols.kernel.tables import format_counted
-from embassay.protocols.rag.scoring.score import ANSWERS, PERCENT, Measured, RequestedMeasure, RunValue
+from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.rag.scoring.score import ANSWERS, PERCENT, MeasuredRun, RequestedMeasure, RunValue
 from embassay.randomness import make_generator
 from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
 from embassay.stats.resampling import Groups, effective_units, is_constant, resample_defined_means
@@ -26,7 +26,7 @@ SAME = 1e-12
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ResampledQuantity:
     """A mean over queries, or a ratio of two: its value, replicates (B,) and the `n` queries it is of. NaN where it is
     undefined. `units` are what was drawn, queries or as many groups of one size as tell as much, and `groups` how many
     groups there were (0: queries). `bounds` are what it can be."""
@@ -39,20 +39,20 @@ class Quantity:
     bounds: tuple[float, float] = (-math.inf, math.inf)
 
     @property
-    def freedom(self) -> Freedom:
+    def standard_error_freedom(self) -> Freedom:
         """Of the standard error that its replicates have."""
         return freedom_of_units(self.units)
 
     @property
-    def error(self) -> float | None:
+    def standard_error(self) -> float | None:
         """Its standard error; None from one unit, and where too many resamples have no value."""
         defined = self.replicates[np.isfinite(self.replicates)]
         if self.units < 2 or len(defined) < DEFINED * len(self.replicates):
             return None
-        return self.freedom.error(defined)
+        return self.standard_error_freedom.error(defined)
 
 
-class Resampled:
+class ResampledRuns:
     """Quantities of runs, and differences of two runs, over one set of resamples.
 
     Each is over the queries where it is defined, a difference over those where it is on both sides. Columns are
@@ -60,7 +60,7 @@ class Resampled:
     """
 
     def __init__(
-        self, measured: Sequence[Measured], *, n_resamples: int, seed: int, groups: Groups | None = None
+        self, measured: Sequence[MeasuredRun], *, n_resamples: int, seed: int, groups: Groups | None = None
     ) -> None:
         self._measured = {run.run: run for run in measured}
         self._groups = groups
@@ -69,10 +69,10 @@ class Resampled:
         self._columns: list[Floats] = []
         self._means = np.empty((0, 0))
 
-    def want(self, measure: str, run: str, other: str = "") -> None:
+    def request_quantity(self, measure: str, run: str, other: str = "") -> None:
         """Make ready a run's quantity, and with `other` the difference of the two."""
         for side in (run, other) if other else (run,):
-            mask = self._mask(measure, run, other)
+            mask = self._mask_defined_queries(measure, run, other)
             for part, column in enumerate(self._measured[side].columns[measure].parts):
                 # One column for all pairs that share a mask: with many runs most do.
                 key = (side, measure, part, mask.tobytes())
@@ -80,7 +80,7 @@ class Resampled:
                     self._places[key] = len(self._columns)
                     self._columns.append(np.where(mask, column, np.nan))
 
-    def resample(self) -> None:
+    def resample_requested(self) -> None:
         """Draw the resamples for all that is wanted."""
         rng = make_generator(self._seed, "resample")
         table = np.column_stack(self._columns)
@@ -88,38 +88,40 @@ class Resampled:
             table, n_resamples=self._n_resamples, rng=rng, groups=self._groups
         )
 
-    def quantity(self, measure: str, run: str, other: str = "") -> Quantity:
+    def compute_quantity(self, measure: str, run: str, other: str = "") -> ResampledQuantity:
         """A run's quantity, over the queries where it is defined for `other` too."""
-        mask = self._mask(measure, run, other)
+        mask = self._mask_defined_queries(measure, run, other)
         parts = range(len(self._measured[run].columns[measure].parts))
         places = [self._places[run, measure, part, mask.tobytes()] for part in parts]
         values = [float(self._columns[i][mask].mean()) if mask.any() else np.nan for i in places]
         replicates = [self._means[:, i] for i in places]
-        of = int(mask.sum()), *self._units(mask), measure_bounds(measure)
+        of = int(mask.sum()), *self._count_units_and_groups(mask), measure_bounds(measure)
         if len(places) == 1:
-            return Quantity(values[0], replicates[0], *of)
+            return ResampledQuantity(values[0], replicates[0], *of)
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = values[0] / values[1] if values[1] > 0 else np.nan
-            return Quantity(ratio, np.where(replicates[1] > 0, replicates[0] / replicates[1], np.nan), *of)
+            return ResampledQuantity(
+                ratio, np.where(replicates[1] > 0, replicates[0] / replicates[1], np.nan), *of
+            )
 
-    def difference(self, measure: str, a: str, b: str) -> Quantity:
+    def difference(self, measure: str, a: str, b: str) -> ResampledQuantity:
         """Run `a` less run `b`; what differs by rounding alone is 0."""
-        first, second = self.quantity(measure, a, b), self.quantity(measure, b, a)
+        first, second = self.compute_quantity(measure, a, b), self.compute_quantity(measure, b, a)
         value, replicates = first.value - second.value, first.replicates - second.replicates
         # A replicate that is 0 but for rounding would count on one side of 0 in the test.
         replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
         reach = first.bounds[1] - first.bounds[0]
         value = 0.0 if abs(value) <= SAME else value
-        return Quantity(value, replicates, first.n, first.units, first.groups, (-reach, reach))
+        return ResampledQuantity(value, replicates, first.n, first.units, first.groups, (-reach, reach))
 
-    def _units(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
+    def _count_units_and_groups(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
         """The units of the queries of a mask, and how many groups these are in."""
         if self._groups is None or not mask.any():
             return int(mask.sum()), 0
         inside = self._groups[mask]
         return effective_units(inside), len(np.unique(inside))
 
-    def _mask(self, measure: str, run: str, other: str) -> NDArray[np.bool_]:
+    def _mask_defined_queries(self, measure: str, run: str, other: str) -> NDArray[np.bool_]:
         mask = ~np.isnan(self._measured[run].columns[measure].parts[0])
         if other:
             mask = mask & ~np.isnan(self._measured[other].columns[measure].parts[0])
@@ -140,16 +142,16 @@ def measure_bounds(measure: str) -> tuple[float, float]:
     if name == ANSWERS:
         return 0.0, 1.0
     try:
-        facts = dict(MEASURES.get(MEASURES.parse(name).name).facts)
+        facts = dict(MEASURES.get(MEASURES.parse_spec(name).name).facts)
     except UsageError:
         return -math.inf, math.inf
     ends = RANGE.fullmatch(facts.get("range", ""))
     return (float(ends[1]), float(ends[2])) if ends else (-math.inf, math.inf)
 
 
-def run_values(
-    resampled: Resampled,
-    runs: Iterable[Measured],
+def compute_run_values(
+    resampled: ResampledRuns,
+    runs: Iterable[MeasuredRun],
     measures: Sequence[RequestedMeasure],
     *,
     total: int,
@@ -159,13 +161,17 @@ def run_values(
     return tuple(
         RunValue(None, reason=run.reason, run=run.run, measure=measure.name, total=total)
         if run.reason
-        else _make_value(run.run, measure, resampled.quantity(measure.name, run.run), total, resamples)
+        else _make_run_value(
+            run.run, measure, resampled.compute_quantity(measure.name, run.run), total, resamples
+        )
         for run in runs
         for measure in measures
     )
 
 
-def value_interval(quantity: Quantity, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+def compute_interval(
+    quantity: ResampledQuantity, confidence: float = CONFIDENCE
+) -> tuple[float, float] | None:
     """The interval of a quantity by the recipe of every protocol (`stats.corrected_interval`), within its bounds.
 
     Where every resample gives the least or the most that a measure can be, as where ten queries all have 1, it is
@@ -178,14 +184,14 @@ def value_interval(quantity: Quantity, confidence: float = CONFIDENCE) -> tuple[
     if is_constant(quantity.replicates):
         return _one_sided_interval(quantity, confidence)
     low, high = corrected_interval(
-        quantity.replicates, quantity.value, quantity.freedom, confidence, accelerated=True
+        quantity.replicates, quantity.value, quantity.standard_error_freedom, confidence, accelerated=True
     )
     if np.isnan(low) or (low <= least and high >= most):
         return None
     return max(low, least), min(high, most)
 
 
-def _one_sided_interval(quantity: Quantity, confidence: float) -> tuple[float, float] | None:
+def _one_sided_interval(quantity: ResampledQuantity, confidence: float) -> tuple[float, float] | None:
     least, most = quantity.bounds
     if quantity.value not in quantity.bounds:
         return None
@@ -194,17 +200,17 @@ def _one_sided_interval(quantity: Quantity, confidence: float) -> tuple[float, f
     return least + (most - least) * low, least + (most - least) * high
 
 
-def _make_value(
-    run: str, asked: RequestedMeasure, quantity: Quantity, total: int, resamples: int
+def _make_run_value(
+    run: str, asked: RequestedMeasure, quantity: ResampledQuantity, total: int, resamples: int
 ) -> RunValue:
     if not np.isfinite(quantity.value):
         reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
         return RunValue(None, n=quantity.n, reason=reason, run=run, measure=asked.name, total=total)
-    low, high = value_interval(quantity) or (None, None)
+    low, high = compute_interval(quantity) or (None, None)
     what = "ratio of means" if asked.is_ratio else "mean"
     method = f"{what} over {quantity.n} of {total} queries; {_interval_method(quantity, low is not None, resamples)}"
-    error = quantity.error
-    df = None if error is None else quantity.freedom.df
+    error = quantity.standard_error
+    df = None if error is None else quantity.standard_error_freedom.df
     return RunValue(
         *(quantity.value, low, high, quantity.n, method),
         run=run,
@@ -215,11 +221,11 @@ def _make_value(
     )
 
 
-def _interval_method(quantity: Quantity, has_interval: bool, resamples: int) -> str:
+def _interval_method(quantity: ResampledQuantity, has_interval: bool, resamples: int) -> str:
     """How the interval was made, or why there is none."""
     over = "queries"
     if 0 < quantity.groups < quantity.n:
-        over = f"{format_counted(quantity.groups, 'group')} of queries that share a relevant document"
+        over = f"{format_count_with_noun(quantity.groups, 'group')} of queries that share a relevant document"
     same = is_constant(quantity.replicates)
     if has_interval:
         return f"95% {'Wilson' if same else 'bootstrap'} over {over}" + (
@@ -229,4 +235,6 @@ def _interval_method(quantity: Quantity, has_interval: bool, resamples: int) -> 
         return "no interval from one query" if quantity.n < 2 else f"no interval from {over}"
     if same:
         return UNVARIED
-    return TOO_FEW if quantity.error is not None else "no interval: it is undefined in many resamples"
+    return (
+        TOO_FEW if quantity.standard_error is not None else "no interval: it is undefined in many resamples"
+    )

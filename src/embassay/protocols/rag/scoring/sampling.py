@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries
-from embassay.protocols.kernel.tables import ColumnTable, format_counted, text
-from embassay.protocols.rag.decision.population import NOT_FOUND, Key, collect_first_passages
+from embassay.data.judged_runs import RunOrQrelsEntries
+from embassay.protocols.kernel.tables import ColumnTable, format_count_with_noun, text
+from embassay.protocols.rag.decision.population import NOT_FOUND, Key, pool_first_passages
 from embassay.randomness import make_generator
 from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, MOST_REFUSED
 from embassay.stats.intervals import t_quantile
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.scoring.inputs import Inputs
+    from embassay.protocols.rag.scoring.inputs import ScoringInputs
 
 Floats = NDArray[np.float64]
 Grades = Mapping[Key, int]
@@ -50,11 +50,13 @@ class MissingCorrection:
     mend: str
 
 
-class PeopleGrades:
+class PeopleAndJudgeGrades:
     """People's grades beside the judge's, of the same `runs`; queries in the order of the judge's grades, which is most
     often that of its work."""
 
-    def __init__(self, people: Grades, judge: Grades, runs: Mapping[str, Entries], seed: int) -> None:
+    def __init__(
+        self, people: Grades, judge: Grades, runs: Mapping[str, RunOrQrelsEntries], seed: int
+    ) -> None:
         self.people, self.judge, self.seed = people, judge, seed
         self.queries = list(dict.fromkeys(key[0] for key in judge))
         judged = set(self.queries)
@@ -67,14 +69,14 @@ class PeopleGrades:
         if cutoff not in self._first:
             depth = max(len(run.frame) for run in self._runs.values()) if cutoff is None else cutoff
             by_query: dict[str, list[Key]] = {query: [] for query in self.queries}
-            for key in collect_first_passages(self._runs, depth)[0]:
+            for key in pool_first_passages(self._runs, depth)[0]:
                 if key[0] in by_query:
                     by_query[key[0]].append(key)
             self._first[cutoff] = by_query
         return self._first[cutoff]
 
     @cached_property
-    def whole_queries(self) -> list[str]:
+    def fully_graded_queries(self) -> list[str]:
         """The queries of which people graded all that the judge graded."""
         open_ = {key[0] for key in self.judge.keys() - self.people.keys()}
         return [query for query in self.queries if query not in open_]
@@ -83,47 +85,50 @@ class PeopleGrades:
         """Of the drawn queries: how many passages among the first of the runs people have not graded, of how many. What
         the judge refused is not asked for by its file, so it is easily left out."""
         first = self.first(cutoff)
-        keys = [key for query in self.whole_queries for key in first[query]]
+        keys = [key for query in self.fully_graded_queries for key in first[query]]
         return sum(key not in self.people for key in keys), len(keys)
 
-    def why_no_queries(self, cutoff: int | None) -> MissingCorrection | None:
+    def explain_no_query_correction(self, cutoff: int | None) -> MissingCorrection | None:
         """Why measures of whole queries have no corrected value; None where they can have one."""
-        if (unasked := self._why_unasked()) is not None:
+        if (unasked := self._explain_unasked_passages()) is not None:
             return unasked
-        if len(self.whole_queries) < FEWEST:
+        if len(self.fully_graded_queries) < FEWEST:
             return MissingCorrection(
-                f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries completely; this "
-                "measure needs complete queries",
+                f"people graded {self._describe_grades_so_far()}, and {len(self.fully_graded_queries)} queries "
+                "completely; this measure needs complete queries",
                 f"Grade every passage of {FEWEST} or more queries drawn at random, preferably {TO_GRADE}: those that "
-                f"the judge graded and those among the first{_cutoff_words(cutoff)} of each run",
+                f"the judge graded and those among the first{_describe_cutoff(cutoff)} of each run",
             )
         missing, total = self.ungraded(cutoff)
         if missing > MOST_REFUSED * total:
             return MissingCorrection(
-                f"people left {missing:,} of {total:,} passages among the first{_cutoff_words(cutoff)} "
+                f"people left {missing:,} of {total:,} passages among the first{_describe_cutoff(cutoff)} "
                 "ungraded, in the "
                 "queries that they graded",
                 "The judge has no grade for them either, and it may refuse exactly the relevant ones: grade them too",
             )
         return None
 
-    def _grades_so_far(self) -> str:
+    def _describe_grades_so_far(self) -> str:
         queries = {key[0] for key in self.people}
-        return f"{format_counted(len(self.people), 'passage')} of {format_counted(len(queries), 'query')}"
+        return (
+            f"{format_count_with_noun(len(self.people), 'passage')} of "
+            f"{format_count_with_noun(len(queries), 'query')}"
+        )
 
-    def _why_unasked(self) -> MissingCorrection | None:
+    def _explain_unasked_passages(self) -> MissingCorrection | None:
         asked = {key[0] for key in self.people}
         if len(self.unasked) <= MOST_REFUSED * len(asked):
             return None
         return MissingCorrection(
-            f"the judge graded nothing for {len(self.unasked):,} of {format_counted(len(asked), 'query')} "
+            f"the judge graded nothing for {len(self.unasked):,} of {format_count_with_noun(len(asked), 'query')} "
             "that people graded",
             "Have it grade them, or leave them out of people's grades",
         )
 
-    def why_no_passages(self, used: Sequence[Key]) -> MissingCorrection | None:
+    def explain_no_passage_correction(self, used: Sequence[Key]) -> MissingCorrection | None:
         """Why a sum over the `used` passages has no corrected value; None where refusals are few or known."""
-        if (unasked := self._why_unasked()) is not None:
+        if (unasked := self._explain_unasked_passages()) is not None:
             return unasked
         refused = [key for key in used if key not in self.judge]
         known = sum(key in self.people for key in refused)
@@ -135,7 +140,7 @@ class PeopleGrades:
             f"Grade {FEWEST_REFUSED} or more of the refused passages, drawn at random",
         )
 
-    def to_grade(self, cutoff: int | None, *, whole: bool) -> Iterator[tuple[str, str, str]]:
+    def list_passages_to_grade(self, cutoff: int | None, *, whole: bool) -> Iterator[tuple[str, str, str]]:
         """Query, document and reason of passages for people to grade: those of whole queries drawn at random, or what
         the judge refused. Taken from the top they are a random sample however many are graded."""
         rng, first = make_generator(self.seed, "to grade"), self.first(cutoff)
@@ -153,25 +158,27 @@ class PeopleGrades:
             if refused[place] not in self.people:
                 yield (*refused[place], "the judge has no grade")
 
-    def sheet(self, cutoff: int | None, inputs: Inputs, *, whole: bool) -> ColumnTable:
+    def build_grading_sheet(self, cutoff: int | None, inputs: ScoringInputs, *, whole: bool) -> ColumnTable:
         """The same as a table that people fill in and give back: with texts where they are known, a column for grades,
         and below it all that is graded already."""
-        wanted = [(query, doc, None, why) for query, doc, why in self.to_grade(cutoff, whole=whole)]
+        wanted = [
+            (query, doc, None, why) for query, doc, why in self.list_passages_to_grade(cutoff, whole=whole)
+        ]
         graded = inputs.qrels.frame.select("query", "doc", "value").iter_rows()
         known = [(str(query), str(doc), f"{value:g}", "graded already") for query, doc, value in graded]
         return ColumnTable.of(
             TO_GRADE_TABLE, "What people should grade", (*wanted, *known), text("query_id", itemgetter(0)),
             text("doc_id", itemgetter(1)), text("grade", itemgetter(2)), text("why", itemgetter(3)),
-            text("question", lambda row: _join_lines(inputs.questions.get(row[0], ""))),
+            text("question", lambda row: _put_on_one_line(inputs.questions.get(row[0], ""))),
             text("passage", lambda row: _shorten_passage(inputs.texts.get(row[1], ""))),
             note=("Fill in grade from the top, and finish each query: the order is random. Existing grades "
                 "follow below, so the file contains all judgements: pass it as --qrels.")
         )  # fmt: skip
 
-    def gain_of_queries(self, cutoff: int | None, measure: str, spread: float) -> str:
+    def describe_gain_of_queries(self, cutoff: int | None, measure: str, spread: float) -> str:
         """How many passages whole queries have, and how far off at most a value by their grades would be, from the
         `spread` of the judge's values over queries; empty where there are too few queries, or no spread."""
-        queries = [query for query, _, _ in self.to_grade(cutoff, whole=True)]
+        queries = [query for query, _, _ in self.list_passages_to_grade(cutoff, whole=True)]
         distinct = list(dict.fromkeys(queries))
         if len(distinct) < FEWEST or not np.isfinite(spread):
             return ""
@@ -184,21 +191,21 @@ class PeopleGrades:
 
     def warnings(self, cutoff: int | None) -> Iterator[str]:
         """What speaks against a random sample, and a judge who does not stay the same."""
-        if len(self.unasked) and self._why_unasked() is None:
+        if len(self.unasked) and self._explain_unasked_passages() is None:
             yield (
-                f"The judge graded nothing for {format_counted(len(self.unasked), 'query')} that people "
+                f"The judge graded nothing for {format_count_with_noun(len(self.unasked), 'query')} that people "
                 "graded; left out."
             )
-        yield from self._not_drawn(cutoff)
-        yield from self._drift()
+        yield from self._warn_of_nonrandom_sample(cutoff)
+        yield from self._warn_of_judge_drift()
 
-    def _not_drawn(self, cutoff: int | None) -> Iterator[str]:
+    def _warn_of_nonrandom_sample(self, cutoff: int | None) -> Iterator[str]:
         has_label = {key[0] for key in self.people}
         labelled = np.array([query in has_label for query in self.queries])
         # Drawn at random, people's queries would lie along the file as the others do.
         place = np.arange(len(labelled), dtype=np.float64)
         if are_different_samples(place[labelled], place[~labelled]):
-            where = _count_thirds(place[labelled], len(labelled))
+            where = _format_thirds_of_file(place[labelled], len(labelled))
             yield (
                 "People's queries are not spread over the judge's file like random ones: "
                 f"{where} of {labelled.sum():,} are in its first, second and last third. If the judge or the "
@@ -206,8 +213,8 @@ class PeopleGrades:
             )
         keys = list(self.judge)
         loose = [key for key in keys if key[0] in has_label]
-        if len(self.whole_queries) >= len(has_label) * 0.9:
-            noun, grades = "queries", self._mean_grades()
+        if len(self.fully_graded_queries) >= len(has_label) * 0.9:
+            noun, grades = "queries", self._average_judge_grades()
             own, others = grades[labelled], grades[~labelled]
         else:
             noun, grades = "passages", np.array([self.judge[key] for key in loose], dtype=np.float64)
@@ -219,10 +226,10 @@ class PeopleGrades:
                 f"others {others.mean():.2f}: people's are not a random sample, so the interval is invalid. Draw "
                 "them at random."
             )
-        yield from self._at_the_top(cutoff, has_label)
+        yield from self._warn_of_top_ranked_sample(cutoff, has_label)
 
-    def _at_the_top(self, cutoff: int | None, has_label: set[str]) -> Iterator[str]:
-        keys, ranks, _ = collect_first_passages(self._runs, cutoff or TO_GRADE)
+    def _warn_of_top_ranked_sample(self, cutoff: int | None, has_label: set[str]) -> Iterator[str]:
+        keys, ranks, _ = pool_first_passages(self._runs, cutoff or TO_GRADE)
         best = np.where(ranks == NOT_FOUND, ranks.max(initial=1) + 1, ranks).min(axis=1).astype(np.float64)
         # What the judge refused is asked for by nothing, and so is graded less.
         rows = [row for row, key in enumerate(keys) if key[0] in has_label and key in self.judge]
@@ -235,14 +242,14 @@ class PeopleGrades:
                 "them at random."
             )
 
-    def _mean_grades(self) -> Floats:
+    def _average_judge_grades(self) -> Floats:
         """The judge's, of each query."""
         by_query: dict[str, list[int]] = defaultdict(list)
         for key, grade in self.judge.items():
             by_query[key[0]].append(grade)
         return np.array([np.mean(by_query[query]) for query in self.queries])
 
-    def _drift(self) -> Iterator[str]:
+    def _warn_of_judge_drift(self) -> Iterator[str]:
         """Whether the judge's distance from people changes along its file."""
         off: dict[str, list[int]] = defaultdict(list)
         for key in self.judge:
@@ -272,19 +279,19 @@ def are_different_samples(own: Floats, others: Floats) -> bool:
     return bool(ks_2samp(own, others).pvalue < SUSPICIOUS)
 
 
-def _count_thirds(place: Floats, total: int) -> str:
+def _format_thirds_of_file(place: Floats, total: int) -> str:
     counts = np.bincount((place * 3 // total).astype(int), minlength=3)
     return f"{counts[0]:,}, {counts[1]:,} and {counts[2]:,}"
 
 
-def _join_lines(passage: str) -> str:
+def _put_on_one_line(passage: str) -> str:
     return " ".join(passage.split())
 
 
 def _shorten_passage(passage: str) -> str:
-    line = _join_lines(passage)
+    line = _put_on_one_line(passage)
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
 
 
-def _cutoff_words(cutoff: int | None) -> str:
+def _describe_cutoff(cutoff: int | None) -> str:
     return "" if cutoff is None else f" {cutoff}"

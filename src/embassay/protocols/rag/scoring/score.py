@@ -1,6 +1,7 @@
 """The record of a scoring: all that the terminal, the HTML page, the tables and the sentences are filled from.
 
-Every number stands here once. `score.json` in the folder of a run is `Score.as_dict()`; `read_score` undoes it.
+Every number stands here once. `score.json` in the folder of a run is `ScoringRecord.as_dict()`; `read_scoring_record`
+undoes it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
 from embassay.measures.judgements import FacetTable, Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
-from embassay.runs.folder import read_record, to_json, write_atomic
+from embassay.runs.folder import read_json_record, to_json, write_atomic
 from embassay.spec import CALL, Spec
 from embassay.stats import Estimate
 
@@ -168,7 +169,7 @@ class SensitivityCell:
 
 
 @dataclass(frozen=True)
-class Note:
+class ScoringNote:
     """Something to know before believing a number: what kind, of which run (empty: of all), and the sentence."""
 
     kind: str
@@ -187,7 +188,7 @@ class CitedNumber(Estimate):
     same: bool = False
 
     @property
-    def reach(self) -> tuple[float, float] | None:
+    def interval_or_exact_value(self) -> tuple[float, float] | None:
         """What it lies between; None where that is not known."""
         if self.low is None:
             return (self.point, self.point) if self.same else None
@@ -244,7 +245,7 @@ class ScoringSettings:
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoringRecord:
     """One scoring: runs side by side on one set of judgements. `headline` is the measure that verdicts are about."""
 
     settings: ScoringSettings
@@ -256,7 +257,7 @@ class Score:
     comparisons: tuple[MeasureComparison, ...] = ()
     likeness: tuple[RunLikeness, ...] = ()
     sensitivity: tuple[SensitivityCell, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ScoringNote, ...] = ()
     readings: tuple[RunReading, ...] = ()
     guidance: tuple[Guidance, ...] = ()
     verdict: str = ""
@@ -267,7 +268,7 @@ class Score:
         """The value of a run, None if there is none."""
         return next((value for value in self.values if (value.run, value.measure) == (run, measure)), None)
 
-    def comparison(self, measure: str) -> MeasureComparison | None:
+    def find_comparison(self, measure: str) -> MeasureComparison | None:
         """The comparison by a measure, None if there is none."""
         return next((comparison for comparison in self.comparisons if comparison.measure == measure), None)
 
@@ -276,15 +277,15 @@ class Score:
         return asdict(self)
 
 
-def write_score(path: Path, score: Score) -> None:
+def write_scoring_record(path: Path, score: ScoringRecord) -> None:
     """Write `score.json` in one step."""
     write_atomic(path, to_json(score.as_dict(), indent=1) + "\n")
 
 
-def read_score(path: Path) -> Score:
+def read_scoring_record(path: Path) -> ScoringRecord:
     """The record in a `score.json`; DataError if it holds none, or one of another schema."""
     mend = "Run `embassay rag score` again with this --out."
-    return read_record(path, Score, schema=SCHEMA, what="the scoring", mend=mend)
+    return read_json_record(path, ScoringRecord, schema=SCHEMA, what="the scoring", mend=mend)
 
 
 Floats = NDArray[np.float64]
@@ -319,9 +320,9 @@ class RequestedMeasure:
     @property
     def needs_sources(self) -> bool:
         """Whether it asks which documents are of one source."""
-        return self.needs("sources")
+        return self.needs_document_property("sources")
 
-    def needs(self, what: str) -> bool:
+    def needs_document_property(self, what: str) -> bool:
         """Whether it needs, besides a ranking, `sources` or `facets` of documents."""
         return any(what in dict(MEASURES.get(part.spec.name).facts)["needs"] for part in self.parts)
 
@@ -343,7 +344,7 @@ class QueryColumns:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRun:
     """A run's values per query by measure; `reason` says why it has none at all, where that is so."""
 
     run: str
@@ -351,7 +352,7 @@ class Measured:
     reason: str = ""
 
 
-def make_untested_run(measured: Measured, reason: str) -> Measured:
+def make_untested_run(measured: MeasuredRun, reason: str) -> MeasuredRun:
     """A run whose values are left out, for a `reason`."""
     columns = {
         name: QueryColumns(
@@ -359,10 +360,10 @@ def make_untested_run(measured: Measured, reason: str) -> Measured:
         )
         for name, column in measured.columns.items()
     }
-    return Measured(measured.run, columns, reason)
+    return MeasuredRun(measured.run, columns, reason)
 
 
-def without_failed(measured: Measured, failed: NDArray[np.bool_], most: float) -> Measured:
+def drop_failed_queries(measured: MeasuredRun, failed: NDArray[np.bool_], most: float) -> MeasuredRun:
     """A run without values where its retriever `failed` (q,); untested where that is a share above `most`."""
     if failed.mean() > most:
         reason = f"its retriever failed on {int(failed.sum()):,} of {len(failed):,} questions"
@@ -377,7 +378,7 @@ def without_failed(measured: Measured, failed: NDArray[np.bool_], most: float) -
     return replace(measured, columns=columns)
 
 
-def requested_measures(
+def parse_requested_measures(
     measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool, facets: bool = False
 ) -> tuple[RequestedMeasure, ...]:
     """The measures to take; the usual ones where none is named, each at every cutoff.
@@ -398,7 +399,9 @@ def requested_measures(
             f"{ANSWERS} needs the answers.", mend="Give --answers FILE with query_id and correct (0 to 1)."
         )
     asked = tuple(_parse_measure(name) for name in dict.fromkeys(spelled))
-    if not facets and (of_facets := next((measure for measure in asked if measure.needs("facets")), None)):
+    if not facets and (
+        of_facets := next((measure for measure in asked if measure.needs_document_property("facets")), None)
+    ):
         raise UsageError(
             f"{of_facets.name} needs the facets of documents.",
             mend="Give --facets FILE with query, document, facet.",
@@ -408,7 +411,7 @@ def requested_measures(
 
 def measure_run(
     run: str, graded: Graded, measures: Iterable[RequestedMeasure], unjudged: Any, answers: Floats | None
-) -> Measured:
+) -> MeasuredRun:
     """All values of a run. Documents without a grade are treated as `unjudged` says before anything is measured, but
     for Judged itself."""
     measures = list(measures)
@@ -428,9 +431,9 @@ def measure_run(
         if measure.facts.base == ANSWERS:
             columns[measure.name] = _answer_accuracy(measure.facts.cutoff or 0, treated, answers)
         else:
-            taken = _make_columns([values[str(part)] for part in measure.parts])
+            taken = _make_query_columns([values[str(part)] for part in measure.parts])
             columns[measure.name] = QueryColumns(taken.value, (taken.value,)) if measure.by_query else taken
-    return Measured(run, columns)
+    return MeasuredRun(run, columns)
 
 
 def _with_cutoffs(name: str, cutoffs: Sequence[int]) -> list[str]:
@@ -440,7 +443,7 @@ def _with_cutoffs(name: str, cutoffs: Sequence[int]) -> list[str]:
         return [name]
     if spec.name == ANSWERS or name.startswith(PERCENT):
         return [f"{name}@{k}" for k in cutoffs]
-    options = inspect.signature(MEASURES.get(MEASURES.parse(name).name).load()).parameters
+    options = inspect.signature(MEASURES.get(MEASURES.parse_spec(name).name).load()).parameters
     needed = "cutoff" in options and options["cutoff"].default is inspect.Parameter.empty
     return [f"{name}@{k}" for k in cutoffs] if needed else [name]
 
@@ -451,7 +454,7 @@ def _parse_measure(name: str) -> RequestedMeasure:
         return RequestedMeasure(
             MeasureFacts(name, ANSWERS, spec.cutoff, "higher", "answer"), (), "no query has all its evidence"
         )
-    spec, by_query = _without_mean(CALL.parse(name.removeprefix(PERCENT)))
+    spec, by_query = _strip_mean_setting(CALL.parse(name.removeprefix(PERCENT)))
     built = MEASURES.build(CALL.format(spec))
     if not isinstance(built, GradedMeasure | RankingMeasure):
         raise UsageError(
@@ -465,20 +468,20 @@ def _parse_measure(name: str) -> RequestedMeasure:
     base = name.rpartition("@")[0] or name
     parts: tuple[Measure, ...] = (built,)
     if name.startswith(PERCENT):
-        parts = (_reached_measure(name, built.spec), built)
+        parts = (_make_measure_below_ceiling(name, built.spec), built)
     facts_of_it = MeasureFacts(name, base, built.spec.cutoff, facts.get("direction", "higher"), family)
     return RequestedMeasure(
         facts_of_it, parts, facts.get("undefined", "undefined"), by_query and len(parts) > 1
     )
 
 
-def _without_mean(spec: Spec) -> tuple[Spec, bool]:
+def _strip_mean_setting(spec: Spec) -> tuple[Spec, bool]:
     """`per_query_mean` is a matter of the mean over queries, not of PROC itself (spec rag 1.6)."""
     params = {key: value for key, value in spec.params.items() if key != "per_query_mean"}
     return Spec(spec.name, spec.target, params, spec.cutoff), bool(spec.params.get("per_query_mean", False))
 
 
-def _reached_measure(name: str, ceiling: Spec) -> Measure:
+def _make_measure_below_ceiling(name: str, ceiling: Spec) -> Measure:
     """What a ceiling is the ceiling of, with the same settings."""
     if ceiling.name != "PROC":
         raise UsageError(f"There is no measure called {name!r}.", mend="Write %PROC@10 or %PROC_NR4@10.")
@@ -491,13 +494,13 @@ def _evaluate_blocks(measures: Sequence[Measure], graded: Graded) -> dict[str, F
     """Values by measure, in blocks of queries where the lists are long."""
     step = max(1, _WIDTH // max(1, graded.top.shape[1]))
     blocks = [
-        evaluate_graded(measures, _rows_between(graded, start, start + step))
+        evaluate_graded(measures, _slice_graded_queries(graded, start, start + step))
         for start in range(0, len(graded.top), step)
     ]
     return {str(measure): np.concatenate([block[str(measure)] for block in blocks]) for measure in measures}
 
 
-def _rows_between(graded: Graded, start: int, end: int) -> Graded:
+def _slice_graded_queries(graded: Graded, start: int, end: int) -> Graded:
     if start == 0 and end >= len(graded.top):
         return graded
     return Graded(
@@ -506,26 +509,26 @@ def _rows_between(graded: Graded, start: int, end: int) -> Graded:
         None if graded.pool is None else graded.pool[start:end],
         pool_sizes=None if graded.pool_sizes is None else graded.pool_sizes[start:end],
         names=graded.names[start:end],
-        sources=None if graded.sources is None else _source_rows(graded.sources, start, end),
-        facets=None if graded.facets is None else _facet_rows(graded.facets, start, end),
+        sources=None if graded.sources is None else _slice_source_rows(graded.sources, start, end),
+        facets=None if graded.facets is None else _slice_facet_rows(graded.facets, start, end),
     )
 
 
-def _source_rows(sources: Sources, start: int, end: int) -> Sources:
+def _slice_source_rows(sources: Sources, start: int, end: int) -> Sources:
     rows = slice(*np.searchsorted(sources.query, [start, end]))
     return Sources(
         sources.top[start:end], sources.query[rows] - start, sources.grade[rows], sources.code[rows]
     )
 
 
-def _facet_rows(facets: FacetTable, start: int, end: int) -> FacetTable:
+def _slice_facet_rows(facets: FacetTable, start: int, end: int) -> FacetTable:
     rows = slice(*np.searchsorted(facets.query, [start, end]))
     return FacetTable(
         facets.top[start:end], facets.query[rows] - start, facets.document[rows], facets.facet[rows]
     )
 
 
-def _make_columns(parts: Sequence[Floats]) -> QueryColumns:
+def _make_query_columns(parts: Sequence[Floats]) -> QueryColumns:
     if len(parts) == 1:
         return QueryColumns(parts[0], (parts[0],))
     reached, ceiling = parts
@@ -543,7 +546,7 @@ def _answer_accuracy(k: int, graded: Graded, answers: Floats | None) -> QueryCol
 
 
 def per_query(
-    queries: Sequence[str], measures: Iterable[RequestedMeasure], measured: Iterable[Measured]
+    queries: Sequence[str], measures: Iterable[RequestedMeasure], measured: Iterable[MeasuredRun]
 ) -> pl.DataFrame:
     """`run`, `query_id`, `measure`, `value` and `reason`: queries in the order of the judgements, null for no value."""
     import polars as pl
@@ -559,14 +562,14 @@ def per_query(
                     run=pl.lit(run.run), query_id=ids, measure=pl.lit(measure.name), value=value
                 ).with_columns(
                     reason=pl.when(value.is_null())
-                    .then(pl.lit(run.reason or _undefined_reason(measure)))
+                    .then(pl.lit(run.reason or _explain_undefined_measure(measure)))
                     .otherwise(pl.lit(""))
                 )
             )
     return pl.concat(parts)
 
 
-def _undefined_reason(asked: RequestedMeasure) -> str:
+def _explain_undefined_measure(asked: RequestedMeasure) -> str:
     if asked.facts.base == ANSWERS:
         return "not all evidence is among the first, or there is no answer"
     return "the ceiling is 0 or undefined" if len(asked.parts) > 1 else asked.undefined

@@ -13,11 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.comparisons import Headline, Standing
+from embassay.protocols.kernel.comparisons import Standing, SystemHeadline
 from embassay.protocols.rag.scoring.quantities import measure_bounds
-from embassay.protocols.rag.scoring.score import PERCENT, RunPair, RunValue, Score, read_score
+from embassay.protocols.rag.scoring.score import (
+    PERCENT,
+    RunPair,
+    RunValue,
+    ScoringRecord,
+    read_scoring_record,
+)
 from embassay.protocols.rag.scoring.tables import TASK
-from embassay.protocols.rag.scoring.uneven import weigh_ungraded
+from embassay.protocols.rag.scoring.uneven import weigh_ungraded_passages
 from embassay.protocols.run_values import KnownContrast
 from embassay.randomness import make_generator
 from embassay.records import Stratum
@@ -37,7 +43,7 @@ OF_PEOPLE = "judge corrected by people"
 class ScoredRuns:
     """The `standings` of a scoring, the `pairs` of its record by measure, and by measure why two scorings cannot be
     paired at it; `groups` are the queries that are drawn together, by their names, and `ungraded` what counts against a
-    run for its missing grades (`uneven.weigh_ungraded`)."""
+    run for its missing grades (`uneven.weigh_ungraded_passages`)."""
 
     dataset: str
     standings: tuple[Standing, ...]
@@ -49,10 +55,10 @@ class ScoredRuns:
     """Of its tests."""
 
 
-def read_scored(folder: Path) -> ScoredRuns:
+def read_scored_runs(folder: Path) -> ScoredRuns:
     """Of the scoring in a folder. DataError for a record that is damaged."""
-    score = read_score(folder / FILE)
-    table = _Items(RunFolder(folder), score)
+    score = read_scoring_record(folder / FILE)
+    table = _QueryValueItems(RunFolder(folder), score)
     unpaired = {
         name: reason
         for measure in score.measures
@@ -64,19 +70,21 @@ def read_scored(folder: Path) -> ScoredRuns:
         values = [
             value for value in score.values if value.measure == measure.name and value.value is not None
         ]
-        draws = drawn.get(measure.name) or _joint_draws(score, values)
+        draws = drawn.get(measure.name) or _draw_joint_replicates(score, values)
         standings += [_make_standing(score, value, draws[value.run]) for value in values]
     pairs = {comparison.measure: comparison.pairs for comparison in score.comparisons}
     name = score.judgements.name
     # What the judge refused is a part of what people graded: it counts against nobody in a corrected value.
     is_corrected = {value.measure for value in score.values if value.method.startswith(OF_PEOPLE)}
     ungraded = {
-        measure: shares for measure, shares in weigh_ungraded(score).items() if measure not in is_corrected
+        measure: shares
+        for measure, shares in weigh_ungraded_passages(score).items()
+        if measure not in is_corrected
     }
     return ScoredRuns(name, tuple(standings), pairs, unpaired, table.groups, ungraded, score.settings.test)
 
 
-def _explain_missing_items(score: Score, measure: str) -> str:
+def _explain_missing_items(score: ScoringRecord, measure: str) -> str:
     """Why a measure's values are no means of what stands in the items; empty where they are."""
     if any(value.method.startswith(OF_PEOPLE) for value in score.values if value.measure == measure):
         return "the judge is corrected by people's grades"
@@ -95,17 +103,17 @@ def list_contrasts(scored: ScoredRuns) -> Iterator[KnownContrast]:
                 )  # fmt: skip
 
 
-class _Items:
+class _QueryValueItems:
     """The values per query of all runs of a scoring."""
 
-    def __init__(self, folder: RunFolder, score: Score) -> None:
+    def __init__(self, folder: RunFolder, score: ScoringRecord) -> None:
         self._score, self.groups = score, dict[str, str]()
         self._values: dict[tuple[str, str], dict[str, float]] = {}
         self.queries: list[str] = []
         for run in score.runs:
-            self._read(run.name, folder.items_path(TASK, score.judgements.name, run.name))
+            self._read_run_values(run.name, folder.items_path(TASK, score.judgements.name, run.name))
 
-    def _read(self, run: str, path: Path) -> None:
+    def _read_run_values(self, run: str, path: Path) -> None:
         frame = read_parquet(path)
         columns = ["item_id", "measure", "value"]
         for query, measure, value in frame.select(columns).iter_rows():
@@ -123,58 +131,62 @@ class _Items:
         settings = self._score.settings
         means = resample_defined_means(
             np.array(columns).T, n_resamples=settings.resamples, rng=make_generator(settings.seed, "resample"),
-            groups=self._numbers()
+            groups=self._number_query_groups()
         )  # fmt: skip
         drawn: dict[str, dict[str, Floats]] = {}
         for (run, measure), column in zip(keys, means.T, strict=True):
             drawn.setdefault(measure, {})[run] = column
         return drawn
 
-    def _numbers(self) -> Groups | None:
+    def _number_query_groups(self) -> Groups | None:
         if not self.groups:
             return None
         places: dict[str, int] = {}
         return np.array([places.setdefault(self.groups[query], len(places)) for query in self.queries])
 
 
-def _make_standing(score: Score, value: RunValue, draws: Floats) -> Standing:
+def _make_standing(score: ScoringRecord, value: RunValue, draws: Floats) -> Standing:
     strata = () if value.df is None else (Stratum(round(value.df) + 1, draws[:KEPT]),)
     replicates = np.empty(0) if value.error is None else draws
-    headline = Headline(
+    headline = SystemHeadline(
         value.run, value.value, value.n, replicates, value.method, value.reason, strata,
         measure_bounds(value.measure), (value.low, value.high)
     )  # fmt: skip
     return Standing(TASK, score.judgements.name, value.measure, headline)
 
 
-def _joint_draws(score: Score, values: Sequence[RunValue]) -> dict[str, Floats]:
+def _draw_joint_replicates(score: ScoringRecord, values: Sequence[RunValue]) -> dict[str, Floats]:
     """Replicates by the normal law that have exactly the errors of the record, of each value and of each difference, as
     far as there is a law that has all of them."""
     runs = [value.run for value in values]
-    errors = np.array([_draw_spread(value) for value in values])
+    errors = np.array([_compute_replicate_spread(value) for value in values])
     covariance = np.diag(errors**2)
-    comparison = score.comparison(values[0].measure) if values else None
+    comparison = score.find_comparison(values[0].measure) if values else None
     by_runs = {frozenset((pair.a, pair.b)): pair for pair in (comparison.pairs if comparison else ())}
     for i, j in combinations(range(len(runs)), 2):
         pair = by_runs.get(frozenset((runs[i], runs[j])))
         # Two runs that no test compares are taken as independent.
-        apart = np.hypot(errors[i], errors[j]) if pair is None or pair.error is None else _draw_spread(pair)
+        apart = (
+            np.hypot(errors[i], errors[j])
+            if pair is None or pair.error is None
+            else _compute_replicate_spread(pair)
+        )
         # Var(a - b) = Var(a) + Var(b) - 2 Cov(a, b).
         covariance[i, j] = covariance[j, i] = (errors[i] ** 2 + errors[j] ** 2 - apart**2) / 2
     size, axes = np.linalg.eigh(covariance)
     # Errors that no law can have together give negative eigenvalues.
-    draws = _white_draws(len(runs), score.settings.seed) * np.sqrt(np.maximum(size, 0.0)) @ axes.T
+    draws = _draw_whitened_normals(len(runs), score.settings.seed) * np.sqrt(np.maximum(size, 0.0)) @ axes.T
     return {value.run: (value.value or 0.0) + column for value, column in zip(values, draws.T, strict=True)}
 
 
-def _white_draws(columns: int, seed: int) -> Floats:
+def _draw_whitened_normals(columns: int, seed: int) -> Floats:
     """Normal draws (RESAMPLES, columns) whose own means are 0, variances 1 and covariances 0."""
     raw = make_generator(seed, "scored", "errors").standard_normal((RESAMPLES, columns))
     basis = np.linalg.qr(raw - raw.mean(axis=0))[0]
     return np.asarray(basis * np.sqrt(RESAMPLES - 1))
 
 
-def _draw_spread(of: RunValue | RunPair) -> float:
+def _compute_replicate_spread(of: RunValue | RunPair) -> float:
     """Of replicates that have its error, which few units make larger than the spread (`stats.freedom_of_units`)."""
     factor = 1.0 if of.df is None else np.sqrt((of.df + 1) / of.df)
     return float((of.error or 0.0) / factor)

@@ -14,31 +14,31 @@ from embassay.measures.correlation import tau_b
 from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
-    Field,
+    ComputedColumn,
     capitalise,
-    format_counted,
+    format_count_with_noun,
     interval_fields,
-    number,
+    make_number_column,
+    make_whole_number_column,
     text,
-    whole,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, PlacedRun, PlacedRuns
-from embassay.protocols.rag.scoring.quantities import Quantity, Resampled, value_interval
+from embassay.protocols.rag.scoring.quantities import ResampledQuantity, ResampledRuns, compute_interval
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
     MeasureComparison,
-    Measured,
+    MeasuredRun,
     QueryColumns,
     RequestedMeasure,
     RunLikeness,
     RunPair,
-    Score,
+    ScoringRecord,
 )
 from embassay.randomness import make_generator
 from embassay.records import Result
 from embassay.stats import Estimate
-from embassay.stats.ranks import correct_family, paired_test
+from embassay.stats.ranks import correct_tests_by_holm, paired_test
 from embassay.stats.resampling import (
     Groups,
     effective_units,
@@ -57,8 +57,8 @@ TESTS = {
 Tests = Mapping[tuple[str, str, str], float]
 
 
-def compare_runs(
-    resampled: Resampled, runs: Sequence[str], asked: RequestedMeasure, tests: Tests | None = None
+def compare_all_run_pairs(
+    resampled: ResampledRuns, runs: Sequence[str], asked: RequestedMeasure, tests: Tests | None = None
 ) -> MeasureComparison:
     """Every pair of runs by one measure, and the ranks that the tests allow each run.
 
@@ -68,7 +68,7 @@ def compare_runs(
     `reason` says why there is no comparison.
     """
     lower = asked.facts.direction == "lower"
-    means = {run: resampled.quantity(asked.name, run).value for run in runs}
+    means = {run: resampled.compute_quantity(asked.name, run).value for run in runs}
     ranked = sorted(
         (run for run in runs if np.isfinite(means[run])), key=lambda run: means[run] * (1 if lower else -1)
     )
@@ -82,9 +82,11 @@ def compare_runs(
         (i, j): resampled.difference(asked.name, ranked[i], ranked[j])
         for i, j in combinations(range(len(ranked)), 2)
     }
-    if any(gap.error is None for gap in gaps.values()):
-        return MeasureComparison(asked.name, tuple(ranked), reason=_untestable_reason(list(gaps.values())))
-    tested = _test_pairs(asked.name, ranked, gaps, tests, lower)
+    if any(gap.standard_error is None for gap in gaps.values()):
+        return MeasureComparison(
+            asked.name, tuple(ranked), reason=_explain_untestable_pair(list(gaps.values()))
+        )
+    tested = _test_run_pairs(asked.name, ranked, gaps, tests, lower)
     low = [
         1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
     ]
@@ -93,7 +95,7 @@ def compare_runs(
 
 
 def randomization_tests(
-    measured: Sequence[Measured],
+    measured: Sequence[MeasuredRun],
     measures: Sequence[RequestedMeasure],
     *,
     n_resamples: int,
@@ -114,17 +116,17 @@ def randomization_tests(
     return {key: p for (name, a, b), p in tested for key in ((name, a, b), (name, b, a))}
 
 
-def _untestable_reason(gaps: Sequence[Quantity]) -> str:
+def _explain_untestable_pair(gaps: Sequence[ResampledQuantity]) -> str:
     """Why some pair has no test."""
     if min(gap.units for gap in gaps) < 2 <= min(gap.n for gap in gaps):
         return "all queries share a relevant document: they count as one"
     return "too few queries where both are defined"
 
 
-def _test_pairs(
+def _test_run_pairs(
     measure: str,
     runs: Sequence[str],
-    gaps: Mapping[tuple[int, int], Quantity],
+    gaps: Mapping[tuple[int, int], ResampledQuantity],
     tests: Tests | None,
     lower: bool,
 ) -> tuple[RunPair, ...]:
@@ -133,13 +135,13 @@ def _test_pairs(
     # Values of measures are at most about 1, and so is the size of what was summed.
     scale = 1.0
     alone = [
-        paired_test(i, j, gap.value, _defined_replicates(gap), gap.freedom, scale=scale)
+        paired_test(i, j, gap.value, _drop_undefined_replicates(gap), gap.standard_error_freedom, scale=scale)
         for (i, j), gap in gaps.items()
     ]
     if tests is not None:
         alone = [replace(test, p=tests[measure, runs[test.a], runs[test.b]]) for test in alone]
     pairs = []
-    for test in correct_family(alone, scale):
+    for test in correct_tests_by_holm(alone, scale):
         gap, a, b = gaps[test.a, test.b], runs[test.a], runs[test.b]
         low, high = (
             (None, None) if is_constant(gap.replicates) else clip_interval(test.low, test.high, gap.bounds)
@@ -153,7 +155,7 @@ def _test_pairs(
     return tuple(pairs)
 
 
-def _defined_replicates(gap: Quantity) -> NDArray[np.float64]:
+def _drop_undefined_replicates(gap: ResampledQuantity) -> NDArray[np.float64]:
     return gap.replicates[np.isfinite(gap.replicates)]
 
 
@@ -167,14 +169,14 @@ _COMPARED = 1 << 24
 """Documents compared at once: rows of queries are taken so that memory stays bounded."""
 
 
-def run_likeness(
+def measure_run_likeness(
     board: PlacedRuns, cutoffs: Sequence[int], *, resamples: int, seed: int, groups: Groups | None = None
 ) -> tuple[RunLikeness, ...]:
     """Overlap@K and Kendall's tau-b of every pair of runs at every cutoff, with bootstrap intervals over queries."""
     asked = [(a, b, k) for k in cutoffs for a, b in combinations(board.runs, 2)]
     if not asked:
         return ()
-    columns = [column for a, b, k in asked for column in list_likeness(a, b, k)]
+    columns = [column for a, b, k in asked for column in measure_list_likeness(a, b, k)]
     # The stream of the values, so that likeness and values are of the same resamples.
     rng = make_generator(seed, "resample")
     means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng, groups=groups)
@@ -184,14 +186,14 @@ def run_likeness(
             a.name,
             b.name,
             k,
-            *_mean_with_ends(columns[2 * i], means[:, 2 * i], units, (0.0, 1.0)),
-            *_mean_with_ends(columns[2 * i + 1], means[:, 2 * i + 1], units, (-1.0, 1.0)),
+            *_average_with_interval(columns[2 * i], means[:, 2 * i], units, (0.0, 1.0)),
+            *_average_with_interval(columns[2 * i + 1], means[:, 2 * i + 1], units, (-1.0, 1.0)),
         )
         for i, (a, b, k) in enumerate(asked)
     )
 
 
-def list_likeness(a: PlacedRun, b: PlacedRun, k: int) -> tuple[Floats, Floats]:
+def measure_list_likeness(a: PlacedRun, b: PlacedRun, k: int) -> tuple[Floats, Floats]:
     """Overlap@`k` and tau-b of the common documents of two runs, one value per query; as `measures.overlap` and
     `measures.list_tau`."""
     first, second = a.documents[:, :k], b.documents[:, :k]
@@ -209,21 +211,21 @@ def _likeness_of_rows(first: NDArray[np.int64], second: NDArray[np.int64], k: in
     return common.sum(axis=1) / k, tau_b(rank, place)
 
 
-def _mean_with_ends(
+def _average_with_interval(
     values: Floats, replicates: Floats, units: int, bounds: tuple[float, float]
 ) -> tuple[Any, float | None, float | None, int]:
     """The mean over the queries that have a value, with its ends, and how many these are; None where none has."""
     n = int((~np.isnan(values)).sum())
     if not n:
         return None, None, None, 0
-    quantity = Quantity(float(np.nanmean(values)), replicates, n, min(units, n), bounds=bounds)
-    return quantity.value, *(value_interval(quantity) or (None, None)), n
+    quantity = ResampledQuantity(float(np.nanmean(values)), replicates, n, min(units, n), bounds=bounds)
+    return quantity.value, *(compute_interval(quantity) or (None, None)), n
 
 
 PROTOCOL, TASK = "rag", "score"
 
 
-def result_rows(score: Score) -> list[Result]:
+def result_rows(score: ScoringRecord) -> list[Result]:
     """Every value as a Result, measures by the names the user gave."""
     return [
         Result(
@@ -234,10 +236,10 @@ def result_rows(score: Score) -> list[Result]:
     ]  # fmt: skip
 
 
-def comparison_scopes(score: Score) -> dict[str, Any]:
+def comparison_scopes(score: ScoringRecord) -> dict[str, Any]:
     """As comparisons.json: a scope per measure, and that of the headline as `score`."""
     scopes = {comparison.measure: _comparison_scope(comparison) for comparison in score.comparisons}
-    headline = score.comparison(score.headline)
+    headline = score.find_comparison(score.headline)
     return {
         "alpha": score.settings.alpha,
         "correction": score.settings.correction,
@@ -246,7 +248,7 @@ def comparison_scopes(score: Score) -> dict[str, Any]:
     }
 
 
-def score_tables(score: Score) -> Iterator[ColumnTable]:
+def score_tables(score: ScoringRecord) -> Iterator[ColumnTable]:
     """`rag_score`, `rag_reading`, and where they have rows `rag_pairs`, `rag_overlap` and `rag_sensitivity`."""
     yield _values_table(score)
     if any(comparison.pairs for comparison in score.comparisons):
@@ -259,7 +261,7 @@ def score_tables(score: Score) -> Iterator[ColumnTable]:
 
 
 def tag_table(
-    taken: Sequence[Measured],
+    taken: Sequence[MeasuredRun],
     queries: Sequence[str],
     tags: Mapping[str, Sequence[str]],
     asked: RequestedMeasure,
@@ -272,45 +274,52 @@ def tag_table(
     rows: list[dict[str, Any]] = []
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
-        tagged = [_values_within(run, asked.name, inside) for run in taken]
+        tagged = [_select_query_values(run, asked.name, inside) for run in taken]
         rows += [{"tag": tag, **row} for row in _tag_rows(tagged, asked.name, request, groups)]
     return ColumnTable.of(
         "rag_tags", f"{asked.name} by tag of the questions", rows, text("Tag", "tag"), text("Run", "run"),
-        *interval_fields("figure", (asked.name, "CI low", "CI high"), "number", 2, 1), whole("Queries", "figure.n"),
+        *interval_fields("figure", (asked.name, "CI low", "CI high"), "number", 2, 1),
+        make_whole_number_column("Queries", "figure.n"),
         *interval_fields("difference", (f"Minus {taken[0].run}", "Diff. low", "Diff. high"), "number", 2, 1),
         note="95% bootstrap over the questions of a tag, paired."
     )  # fmt: skip
 
 
 def _tag_rows(
-    taken: Sequence[Measured], measure: str, request: ScoreRequest, groups: Groups | None
+    taken: Sequence[MeasuredRun], measure: str, request: ScoreRequest, groups: Groups | None
 ) -> Iterator[dict[str, Any]]:
     """Each run, its figure, and its difference from the first run."""
-    resampled = Resampled(taken, n_resamples=request.resamples, seed=request.seed, groups=groups)
+    resampled = ResampledRuns(taken, n_resamples=request.resamples, seed=request.seed, groups=groups)
     first, *others = [run.run for run in taken]
-    resampled.want(measure, first)
+    resampled.request_quantity(measure, first)
     for run in others:
-        resampled.want(measure, run)
-        resampled.want(measure, run, first)
-        resampled.want(measure, first, run)
-    resampled.resample()
+        resampled.request_quantity(measure, run)
+        resampled.request_quantity(measure, run, first)
+        resampled.request_quantity(measure, first, run)
+    resampled.resample_requested()
     for run in (first, *others):
-        difference = None if run == first else _make_figure(resampled.difference(measure, run, first))
-        yield {"run": run, "figure": _make_figure(resampled.quantity(measure, run)), "difference": difference}
+        difference = (
+            None if run == first else _estimate_from_quantity(resampled.difference(measure, run, first))
+        )
+        yield {
+            "run": run,
+            "figure": _estimate_from_quantity(resampled.compute_quantity(measure, run)),
+            "difference": difference,
+        }
 
 
-def _make_figure(quantity: Quantity) -> Estimate:
+def _estimate_from_quantity(quantity: ResampledQuantity) -> Estimate:
     if not np.isfinite(quantity.value):
         return Estimate(None, n=quantity.n)
-    low, high = value_interval(quantity) or (None, None)
+    low, high = compute_interval(quantity) or (None, None)
     return Estimate(quantity.value, low, high, quantity.n)
 
 
-def _values_within(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Measured:
+def _select_query_values(run: MeasuredRun, measure: str, inside: NDArray[np.bool_]) -> MeasuredRun:
     """A run's values of one measure on some queries."""
     column = run.columns[measure]
     parts = tuple(np.where(inside, part, np.nan) for part in column.parts)
-    return Measured(run.run, {measure: QueryColumns(np.where(inside, column.value, np.nan), parts)})
+    return MeasuredRun(run.run, {measure: QueryColumns(np.where(inside, column.value, np.nan), parts)})
 
 
 def _comparison_scope(comparison: MeasureComparison) -> dict[str, Any]:
@@ -331,33 +340,39 @@ def _comparison_scope(comparison: MeasureComparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def resampled_unit(score: Score) -> str:
+def resampled_unit(score: ScoringRecord) -> str:
     """What was resampled, for footers: queries, or groups of them."""
     groups = score.judgements.groups
     if not groups:
         return "Bootstrap over queries"
-    return (
-        f"Cluster bootstrap over {format_counted(groups, 'group')} of queries that share a relevant document"
+    return f"Cluster bootstrap over {format_count_with_noun(groups, 'group')} of queries that share a relevant document"
+
+
+def _values_table(score: ScoringRecord) -> ColumnTable:
+    units: tuple[ComputedColumn, ...] = (
+        make_whole_number_column("Queries", "n"),
+        make_whole_number_column("Judged queries", "total"),
     )
-
-
-def _values_table(score: Score) -> ColumnTable:
-    units: tuple[Field, ...] = (whole("Queries", "n"), whole("Judged queries", "total"))
     note = f"{capitalise(resampled_unit(score))}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     if score.settings.intervals == BY_PEOPLE:
-        units = (whole("Labelled", "n"), whole("Of", "total"), text("Unit", "unit"))
+        units = (
+            make_whole_number_column("Labelled", "n"),
+            make_whole_number_column("Of", "total"),
+            text("Unit", "unit"),
+        )
         note = f"{capitalise(score.settings.intervals)}."
     return ColumnTable.of(
         "rag_score", f"Runs on {score.judgements.name}", score.values, text("Run", "run"), text("Measure", "measure"),
-        number("Value", "value", 3), number("95% low", "low", 3), number("95% high", "high", 3), *units,
+        make_number_column("Value", "value", 3), make_number_column("95% low", "low", 3),
+        make_number_column("95% high", "high", 3), *units,
         text("Reason", "reason"), note=note
     )  # fmt: skip
 
 
-def _pairs_table(score: Score) -> ColumnTable:
-    units: tuple[Field, ...] = (whole("Queries", "pair.n"),)
+def _pairs_table(score: ScoringRecord) -> ColumnTable:
+    units: tuple[ComputedColumn, ...] = (make_whole_number_column("Queries", "pair.n"),)
     if score.settings.intervals == BY_PEOPLE:
-        units = (whole("Labelled", "pair.n"), text("Unit", "pair.unit"))
+        units = (make_whole_number_column("Labelled", "pair.n"), text("Unit", "pair.unit"))
     pairs = [
         {"measure": comparison.measure, "pair": pair}
         for comparison in score.comparisons
@@ -365,35 +380,40 @@ def _pairs_table(score: Score) -> ColumnTable:
     ]
     return ColumnTable.of(
         "rag_pairs", "Runs compared", pairs, text("Measure", "measure"), text("A", "pair.a"), text("B", "pair.b"),
-        number("A - B", "pair.difference", 3, "signed"), number("95% low", "pair.low", 3, "signed"),
-        number("95% high", "pair.high", 3, "signed"), number("p", "pair.p", style="p"),
-        number("p, Holm", "pair.p_adjusted", style="p"), *units, text("Better", "pair.better"),
+        make_number_column("A - B", "pair.difference", 3, "signed"),
+        make_number_column("95% low", "pair.low", 3, "signed"),
+        make_number_column("95% high", "pair.high", 3, "signed"), make_number_column("p", "pair.p", style="p"),
+        make_number_column("p, Holm", "pair.p_adjusted", style="p"), *units, text("Better", "pair.better"),
         note=f"p: {score.settings.test}."
     )  # fmt: skip
 
 
-def _overlap_table(score: Score) -> ColumnTable:
+def _overlap_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
-        "rag_overlap", "How similar the first K documents are", score.likeness, whole("K", "cutoff"), text("A", "a"),
-        text("B", "b"), number("Overlap", "overlap", 3), number("95% low", "overlap_low", 3),
-        number("95% high", "overlap_high", 3), number("tau-b", "tau", 3, "signed"),
-        number("tau 95% low", "tau_low", 3, "signed"), number("tau 95% high", "tau_high", 3, "signed"),
-        whole("tau queries", "tau_n"), note="tau-b: over the documents that both have among their first K."
+        "rag_overlap", "How similar the first K documents are", score.likeness,
+        make_whole_number_column("K", "cutoff"), text("A", "a"),
+        text("B", "b"), make_number_column("Overlap", "overlap", 3), make_number_column("95% low", "overlap_low", 3),
+        make_number_column("95% high", "overlap_high", 3), make_number_column("tau-b", "tau", 3, "signed"),
+        make_number_column("tau 95% low", "tau_low", 3, "signed"),
+        make_number_column("tau 95% high", "tau_high", 3, "signed"),
+        make_whole_number_column("tau queries", "tau_n"),
+        note="tau-b: over the documents that both have among their first K."
     )  # fmt: skip
 
 
-def _sensitivity_table(score: Score) -> ColumnTable:
+def _sensitivity_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
-        "rag_sensitivity", "How much RA-nWG depends on its constants", score.sensitivity, whole("K", "cutoff"),
-        number("alpha"), number("cap4"), number("cap3"),
-        *(number(run.name, ("values", run.name), 3) for run in score.runs),
-        text("Order", lambda cell: " > ".join(cell.order)), number("tau-b", "tau", 3, "signed"),
-        number("Largest change", "largest_change", 3),
+        "rag_sensitivity", "How much RA-nWG depends on its constants", score.sensitivity,
+        make_whole_number_column("K", "cutoff"),
+        make_number_column("alpha"), make_number_column("cap4"), make_number_column("cap3"),
+        *(make_number_column(run.name, ("values", run.name), 3) for run in score.runs),
+        text("Order", lambda cell: " > ".join(cell.order)), make_number_column("tau-b", "tau", 3, "signed"),
+        make_number_column("Largest change", "largest_change", 3),
         note="RA-nWG; order, tau-b and change relative to the default cell (alpha 1, cap4 1, cap3 0.25)."
     )  # fmt: skip
 
 
-def _reading_table(score: Score) -> ColumnTable:
+def _reading_table(score: ScoringRecord) -> ColumnTable:
     columns = (Column("About", "text"), Column("Finding", "text"), Column("In words", "text"))
     rows = [(f"{reading.run}@{reading.cutoff}", reading.finding, reading.text) for reading in score.readings]
     rows += [(guidance.knob, guidance.status, guidance.text) for guidance in score.guidance]

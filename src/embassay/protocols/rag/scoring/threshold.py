@@ -15,19 +15,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries, read_run
+from embassay.data.judged_runs import RunOrQrelsEntries, read_run
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.calibration.probability import Calibration, Curve, explain_too_few, reference_numbers
+from embassay.protocols.calibration.probability import (
+    Calibration,
+    LabelledPairCurve,
+    explain_too_few,
+    sample_reference_features,
+)
 from embassay.protocols.calibration.protocol import (
     HEADLINE,
     CalibrationContext,
-    costs_table,
-    fit_pairs,
-    heldout_figures,
-    next_labels,
-    quality_scores,
-    thresholds_table,
+    fit_pair_curve,
+    list_calibration_scores,
+    make_costs_table,
+    make_more_labels_table,
+    make_thresholds_table,
+    score_heldout_probabilities,
 )
 from embassay.protocols.calibration.shift import Reference
 from embassay.protocols.kernel.outcome import Run, make_file_manifest
@@ -35,27 +40,27 @@ from embassay.protocols.kernel.session import SilentListener, check_same_argumen
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs
 from embassay.protocols.rag.scoring.inputs import (
-    Inputs,
-    describe_runs,
+    ScoringInputs,
+    describe_runs_for_manifest,
     hash_entries,
     map_grades,
-    read_inputs,
     read_judged_questions,
-    read_questions,
+    read_question_texts,
+    read_scoring_inputs,
 )
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 from embassay.protocols.rag.scoring.placement import PlacedRun, PlacedRuns, place_runs
 from embassay.protocols.rag.silence import (
     RunSilence,
-    check_answered_at_all,
-    check_unanswerable,
+    check_unanswerable_unjudged,
+    check_unanswerable_were_asked,
     find_run_silence,
-    read_signals,
+    read_score_signals,
     read_unanswerable,
 )
 from embassay.randomness import make_generator
 from embassay.records import Result, Score
-from embassay.runs.folder import RunFolder, slugify_name, to_json, write_atomic, write_columns
+from embassay.runs.folder import RunFolder, slugify_name, to_json, write_atomic, write_parquet_columns
 from embassay.text import open_tokenizer
 
 PROTOCOL, TASK = "calibration", "answers"
@@ -77,8 +82,8 @@ class AnsweredQueries:
     unanswerable: int = 0
 
 
-def read_answered(
-    inputs: Inputs, board: PlacedRuns, cutoff: int, unanswerable: Sequence[str] = ()
+def list_answered_queries(
+    inputs: ScoringInputs, board: PlacedRuns, cutoff: int, unanswerable: Sequence[str] = ()
 ) -> Iterator[AnsweredQueries]:
     """Every run, on the judged queries and on those without an answer."""
     for run, entries in zip(board.runs, inputs.runs.values(), strict=True):
@@ -86,7 +91,11 @@ def read_answered(
 
 
 def _answered_queries(
-    run: PlacedRun, entries: Entries, judged: tuple[str, ...], cutoff: int, unanswerable: Sequence[str]
+    run: PlacedRun,
+    entries: RunOrQrelsEntries,
+    judged: tuple[str, ...],
+    cutoff: int,
+    unanswerable: Sequence[str],
 ) -> AnsweredQueries:
     import polars as pl
 
@@ -121,7 +130,7 @@ def prepare_questions(request: RunCalibrationRequest) -> AskedQuestions:
     files = request.files
     texts = read_judged_questions(files)
     if request.no_answer is not None:
-        texts |= read_questions(request.no_answer)
+        texts |= read_question_texts(request.no_answer)
     # Two documents are the least that a margin takes.
     return AskedQuestions(texts, files.depth or max(request.cutoff, 2), files.seed)
 
@@ -143,23 +152,23 @@ def calibrate_runs(
     folder = RunFolder(out)
     check_same_arguments(folder, request)
     with _ask_retrievers(request, out, listener, max_usd) as live:
-        inputs = read_inputs(request.files, live)
+        inputs = read_scoring_inputs(request.files, live)
     board = place_runs(inputs, map_grades(inputs.qrels, request.files.grades))
     kinds = {} if request.no_answer is None else read_unanswerable(request.no_answer)
     unanswerable = [key for ids in kinds.values() for key in ids]
-    runs = list(read_answered(inputs, board, request.cutoff, unanswerable))
+    runs = list(list_answered_queries(inputs, board, request.cutoff, unanswerable))
     for run, entries in zip(runs, inputs.runs.values(), strict=True):
-        _check_scores(run, entries)
+        _check_scores_not_rank_made(run, entries)
     silences = _find_silences(runs, inputs, request, kinds)
     cells = [_RunCalibration(run, inputs, request, silences.get(run.run)) for run in runs]
-    with folder.locked():
+    with folder.hold_lock():
         _write_folder(folder, inputs, request, cells, command)
     return Run(folder.path)
 
 
 def _find_silences(
     runs: Sequence[AnsweredQueries],
-    inputs: Inputs,
+    inputs: ScoringInputs,
     request: RunCalibrationRequest,
     kinds: Mapping[str, Sequence[str]],
 ) -> dict[str, RunSilence]:
@@ -172,11 +181,11 @@ def _find_silences(
     silences = {}
     for run, entries in zip(runs, inputs.runs.values(), strict=True):
         answerable = [key for key, good in zip(run.ids, run.good, strict=True) if good]
-        check_unanswerable(kinds, answerable, request.no_answer)
-        signals = read_signals(entries, reranked)
-        check_answered_at_all(signals, kinds, entries.path)
+        check_unanswerable_unjudged(kinds, answerable, request.no_answer)
+        signals = read_score_signals(entries, reranked)
+        check_unanswerable_were_asked(signals, kinds, entries.path)
         silences[run.run] = find_run_silence(
-            run.run, signals, kinds, answerable, request.aims, request.files.seed
+            run.run, signals, kinds, answerable, request.silence_aims, request.files.seed
         )
     return silences
 
@@ -187,7 +196,7 @@ _NEAR = 2e-6
 """How far a score in a file may be from the sum that it is."""
 
 
-def _check_scores(run: AnsweredQueries, entries: Entries) -> None:
+def _check_scores_not_rank_made(run: AnsweredQueries, entries: RunOrQrelsEntries) -> None:
     """DataError where a run's numbers were made from ranks: they say nothing of how near a passage is to its question,
     and no threshold of them can."""
     why = ""
@@ -195,7 +204,7 @@ def _check_scores(run: AnsweredQueries, entries: Entries) -> None:
         why = "only an order, or distances that rise with the rank"
     elif len(run.best) > 1 and run.best.min() == run.best.max():
         why = f"{run.best[0]:g} at the top of every list, as from ranks or a constant"
-    elif len(run.best) > 1 and _are_fused(run.best):
+    elif len(run.best) > 1 and _look_like_rank_fusion_scores(run.best):
         why = "sums of 1 / (60 + rank), as from reciprocal rank fusion"
     if why:
         raise DataError(
@@ -205,7 +214,7 @@ def _check_scores(run: AnsweredQueries, entries: Entries) -> None:
         )  # fmt: skip
 
 
-def _are_fused(best: Values) -> bool:
+def _look_like_rank_fusion_scores(best: Values) -> bool:
     """Whether numbers are the best scores of fusions by rank: high in one list, somewhere in another or not there."""
     first = 1 / (_RRF + np.arange(10))
     second = np.append(1 / (_RRF + np.arange(200)), 0.0)
@@ -219,13 +228,13 @@ class _RunCalibration:
     def __init__(
         self,
         of: AnsweredQueries,
-        inputs: Inputs,
+        inputs: ScoringInputs,
         request: RunCalibrationRequest,
         silence: RunSilence | None = None,
     ) -> None:
         self.of = of
         self.silence = silence
-        self.curve: Curve | None = None
+        self.curve: LabelledPairCurve | None = None
         self.reference: Reference = {}
         self.held = np.full(len(of.ids), np.nan)
         where = "evidence among the first passages"
@@ -238,14 +247,14 @@ class _RunCalibration:
         context = CalibrationContext(
             inputs.name, open_tokenizer("words", later=True), request.files.seed, request.options
         )
-        self.curve, chosen = fit_pairs(of.best, of.good, None, context)
+        self.curve, chosen = fit_pair_curve(of.best, of.good, None, context)
         rng = make_generator(request.files.seed, "reference", inputs.name)
-        self.reference = reference_numbers(of.best, ((), ()), None, rng)
+        self.reference = sample_reference_features(of.best, ((), ()), None, rng)
         self.held = chosen.held_out
-        measured = heldout_figures(self.held, of.good, None, context, "queries")
+        measured = score_heldout_probabilities(self.held, of.good, None, context, "queries")
         self.scores = (
             measured[HEADLINE].score(HEADLINE),
-            *quality_scores(of.best, of.good, self.held, self.curve, measured, "queries"),
+            *list_calibration_scores(of.best, of.good, self.held, self.curve, measured, "queries"),
         )
 
     @property
@@ -272,14 +281,14 @@ def _describe_odd_score(best: Values) -> str:
 
 def _write_folder(
     folder: RunFolder,
-    inputs: Inputs,
+    inputs: ScoringInputs,
     request: RunCalibrationRequest,
     cells: list[_RunCalibration],
     command: str,
 ) -> None:
-    rows = [row for cell in cells for row in _result_rows(inputs.name, cell, request.files.seed)]
+    rows = [row for cell in cells for row in _list_calibration_results(inputs.name, cell, request.files.seed)]
     for cell, entries in zip(cells, inputs.runs.values(), strict=True):
-        _write_items(folder.items_path(TASK, inputs.name, cell.of.run), cell)
+        _write_calibration_items(folder.items_path(TASK, inputs.name, cell.of.run), cell)
         if cell.curve is not None:
             name = f"{slugify_name(cell.of.run)}--{slugify_name(inputs.name)}.json"
             Calibration(
@@ -291,24 +300,26 @@ def _write_folder(
             cell.silence.save(folder.path / "silence" / name, inputs.name)
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
-    write_tables(folder.path, [thresholds_table(rows), *costs_table(rows), *next_labels(rows)])
+    write_tables(
+        folder.path, [make_thresholds_table(rows), *make_costs_table(rows), *make_more_labels_table(rows)]
+    )
     folder.write_manifest(_make_manifest(folder, inputs, request, cells, command))
 
 
-def _write_items(path: Path, cell: _RunCalibration) -> None:
+def _write_calibration_items(path: Path, cell: _RunCalibration) -> None:
     of = cell.of
     columns: Mapping[str, Values] = {
         "similarity": of.best, "same": of.good.astype(np.float64), "probability": cell.held
     }  # fmt: skip
     n = len(of.ids)
-    write_columns(path, {
+    write_parquet_columns(path, {
         "item_id": of.ids * 3, "variant": [""] * 3 * n, "measure": [name for name in columns for _ in range(n)],
         "value": [None if np.isnan(value) else float(value) for column in columns.values() for value in column],
         "reason": [""] * 3 * n
     })  # fmt: skip
 
 
-def _result_rows(dataset: str, cell: _RunCalibration, seed: int) -> Iterator[Result]:
+def _list_calibration_results(dataset: str, cell: _RunCalibration, seed: int) -> Iterator[Result]:
     # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
         more = () if cell.silence is None else tuple(cell.silence.scores())
@@ -321,13 +332,13 @@ def _result_rows(dataset: str, cell: _RunCalibration, seed: int) -> Iterator[Res
 
 def _make_manifest(
     folder: RunFolder,
-    inputs: Inputs,
+    inputs: ScoringInputs,
     request: RunCalibrationRequest,
     cells: list[_RunCalibration],
     command: str,
 ) -> dict[str, Any]:
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
-    systems, datasets = describe_runs(inputs, TASK, n)
+    systems, datasets = describe_runs_for_manifest(inputs, TASK, n)
     return make_file_manifest(
         folder, PROTOCOL, command, request.as_dict(),
         systems=systems, datasets=datasets,

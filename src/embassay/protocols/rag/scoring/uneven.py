@@ -16,12 +16,12 @@ from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.score import (
     JUDGED,
     MeasureComparison,
-    Measured,
+    MeasuredRun,
     MeasureFacts,
     RequestedMeasure,
     RunFacts,
     RunPair,
-    Score,
+    ScoringRecord,
     measure_run,
 )
 from embassay.protocols.run_values import UNEVEN
@@ -36,7 +36,7 @@ Shares = Mapping[int, Mapping[str, float]]
 """By cutoff and run, the share of the passages before the cutoff that have no grade."""
 
 
-def spare_unjudged(
+def spare_runs_less_judged(
     comparisons: Sequence[MeasureComparison],
     board: PlacedRuns,
     measures: Sequence[RequestedMeasure],
@@ -57,14 +57,16 @@ def spare_unjudged(
         run.name: measure_run(run.name, run.graded, measures, "condense", answers) for run in board.runs
     }
     facts = {measure.name: measure.facts for measure in measures}
-    full = {k: {run.name: _is_long_enough(run.graded.top, k) for run in board.runs} for k in shares}
+    full = {k: {run.name: _mark_long_enough_lists(run.graded.top, k) for run in board.runs} for k in shares}
     return tuple(
-        _spare_comparison(comparison, facts[comparison.measure], treated, shares, condensed, full)
+        _spare_less_judged_in_comparison(
+            comparison, facts[comparison.measure], treated, shares, condensed, full
+        )
         for comparison in comparisons
     )
 
 
-def weigh_ungraded(score: Score) -> dict[str, dict[str, float]]:
+def weigh_ungraded_passages(score: ScoringRecord) -> dict[str, dict[str, float]]:
     """By measure and run the share of the passages before the cutoff that have no grade and count against the run,
     below 0 where they count for it. Empty where they are left out."""
     treated = score.settings.unjudged
@@ -72,13 +74,15 @@ def weigh_ungraded(score: Score) -> dict[str, dict[str, float]]:
         return {}
     runs = [run for run in score.runs if run.ungraded]
     return {
-        measure.name: _weigh_measure(measure, runs, treated)
+        measure.name: _weigh_ungraded_by_measure(measure, runs, treated)
         for measure in score.measures
         if measure.base != JUDGED
     }
 
 
-def _weigh_measure(measure: MeasureFacts, runs: Sequence[RunFacts], treated: str) -> dict[str, float]:
+def _weigh_ungraded_by_measure(
+    measure: MeasureFacts, runs: Sequence[RunFacts], treated: str
+) -> dict[str, float]:
     sign = -1.0 if _is_helped(measure, treated) else 1.0
     # A measure of the whole list goes by the largest cutoff, which stands last.
     return {
@@ -91,7 +95,7 @@ def _is_helped(measure: MeasureFacts, treated: str) -> bool:
     return measure.direction == "lower" and treated == HARMLESS
 
 
-def _is_long_enough(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
+def _mark_long_enough_lists(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
     """The queries whose list is no shorter than `k` without its ungraded passages, or has none."""
     return np.asarray(((grades > 0).sum(axis=1) >= k) | ~(grades == UNJUDGED).any(axis=1))
 
@@ -109,12 +113,12 @@ def unjudged_shares(board: PlacedRuns, cutoffs: Sequence[int]) -> Shares:
     return shares
 
 
-def _spare_comparison(
+def _spare_less_judged_in_comparison(
     comparison: MeasureComparison,
     measure: MeasureFacts,
     treated: str,
     shares: Shares,
-    condensed: Mapping[str, Measured],
+    condensed: Mapping[str, MeasuredRun],
     full: Mapping[int, Mapping[str, NDArray[np.bool_]]],
 ) -> MeasureComparison:
     # A measure of the whole list goes by the largest cutoff.
@@ -123,12 +127,15 @@ def _spare_comparison(
         return comparison
     lacking, sign = shares[k], -1.0 if measure.direction == "lower" else 1.0
 
-    def is_ahead(winner: str, loser: str) -> bool:
+    def is_winner_surely_ahead(winner: str, loser: str) -> bool:
         first, second = (condensed[run].columns[measure.name].value for run in (winner, loser))
-        return _is_above(sign * (first - second), full[k][winner] & full[k][loser])
+        return _is_mean_surely_positive(sign * (first - second), full[k][winner] & full[k][loser])
 
     is_helped = _is_helped(measure, treated)
-    pairs = tuple(_without_verdict(pair, lacking, is_ahead, is_helped=is_helped) for pair in comparison.pairs)
+    pairs = tuple(
+        _withdraw_verdict(pair, lacking, is_winner_surely_ahead, is_helped=is_helped)
+        for pair in comparison.pairs
+    )
     low = [
         1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in pairs)
         for run in comparison.runs
@@ -139,7 +146,7 @@ def _spare_comparison(
     )
 
 
-def _without_verdict(
+def _withdraw_verdict(
     pair: RunPair, lacking: Mapping[str, float], is_ahead: Callable[[str, str], bool], *, is_helped: bool
 ) -> RunPair:
     if not pair.better or not {pair.a, pair.b} <= lacking.keys():
@@ -151,7 +158,7 @@ def _without_verdict(
     return replace(pair, better="", judged_less=less)
 
 
-def _is_above(apart: NDArray[np.float64], whole: NDArray[np.bool_]) -> bool:
+def _is_mean_surely_positive(apart: NDArray[np.float64], whole: NDArray[np.bool_]) -> bool:
     """Whether the mean of the paired differences is above 0 with its 95% interval, on at least half of the queries."""
     known = apart[whole & ~np.isnan(apart)]
     if len(known) < max(2, len(apart) / 2):

@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Any
 
 
-class _Sweep(ModuleType):
+class _SweepModule(ModuleType):
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         from embassay.protocols.rag.sweep.protocol import sweep_stacks
 
         return sweep_stacks(*arguments, **named)
 
 
-sys.modules[__name__].__class__ = _Sweep
+sys.modules[__name__].__class__ = _SweepModule

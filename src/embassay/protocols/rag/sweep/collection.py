@@ -14,17 +14,26 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.data import Dataset, draw, open_dataset
 from embassay.data.catalogue import DATASETS
-from embassay.data.documents import passage_places
+from embassay.data.documents import read_placed_passages
 from embassay.data.retrieval import suggest_grade_map
 from embassay.data.sources import prefer_own_path
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.kernel.groups import Labels, tie_items
+from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
-from embassay.records import RetrievalSet, Skipped
-from embassay.text.splitters import TITLE, Piece, Split, Splitting, parse_splitting, situate_by_headings
+from embassay.records import RetrievalSet, SkippedItems
+from embassay.text.splitters import (
+    TITLE,
+    DocumentPiece,
+    DocumentSplitting,
+    Split,
+    parse_splitting,
+    situate_by_headings,
+)
 
-Situate = Callable[[Sequence[str], Sequence[str], Sequence[Sequence[Piece]]], list[list[Piece]]]
+Situate = Callable[
+    [Sequence[str], Sequence[str], Sequence[Sequence[DocumentPiece]]], list[list[DocumentPiece]]
+]
 """Titles, documents and their pieces -> the pieces with what a language model says of each."""
 Ints = NDArray[np.int64]
 
@@ -41,7 +50,7 @@ class EvidencePlace:
 
 
 @dataclass(frozen=True)
-class Collection:
+class SweepCollection:
     """A dataset as a sweep uses it: the whole corpus, the queries that were drawn, and their documents' grades from 1
     to 5 by position in the corpus. `timed` are the positions of the queries whose time is taken."""
 
@@ -55,7 +64,7 @@ class Collection:
     queries: tuple[str, ...]
     grades: tuple[Mapping[int, int], ...]
     timed: tuple[int, ...]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedItems, ...] = ()
     warnings: tuple[str, ...] = ()
     own: tuple[int | None, ...] = ()
     """Of each query the position of the document that has its id, where that is left out; empty where none is."""
@@ -86,7 +95,7 @@ class Collection:
                 [pieces[number].name for number, grade in row.items() if grade >= RELEVANT]
                 for row, pieces in zip(self.grades, self.evidence, strict=True)
             ]
-        return tie_items(relevant, self.queries)
+        return group_items_sharing_things(relevant, self.queries)
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ class IndexedPassages:
         return len(self.ids)
 
 
-def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
+def read_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
     """The dataset, its queries drawn by the request's seed from those that have judgements.
 
     DataError for a dataset that is none for retrieval, and for judgements that cannot be read as grades.
@@ -111,8 +120,8 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
         resolve_source(entry.source, request), mapping=entry.mapping, split=entry.split, grades=entry.grades
     )
     loaded = dataset.load("retrieval")
-    data, alone = _without_self(loaded.data) if entry.exclude_self else (loaded.data, ())
-    gain_of, note = _grade_gains(dataset, data, entry)
+    data, alone = _drop_own_documents(loaded.data) if entry.exclude_self else (loaded.data, ())
+    gain_of, note = _map_dataset_gains_to_grades(dataset, data, entry)
     chosen = draw(data.queries.ids, request.queries, request.seed)
     ids = tuple(data.queries.ids[place] for place in chosen)
     judged = {doc for key in ids for doc in data.qrels[key]}
@@ -128,21 +137,21 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
         rows = {key: position for position, key in enumerate(data.corpus.ids) if key in asked}
         own_rows = tuple(rows.get(key) for key in ids)
         note = (*note, f"queries whose own document is left out: {len(rows)}")
-    return Collection(
+    return SweepCollection(
         loaded.dataset, entry.source, loaded.lang, fingerprint, data.corpus.ids, data.corpus.texts, ids,
         tuple(data.queries.texts[place] for place in chosen), grades, tuple(timed),
-        (*loaded.skipped, *alone), (*loaded.warnings, *note), own_rows, *_read_titles(dataset, data, request)
+        (*loaded.skipped, *alone), (*loaded.warnings, *note), own_rows, *_read_titles_and_shifts(dataset, data, request)
     )  # fmt: skip
 
 
-def _read_titles(
+def _read_titles_and_shifts(
     dataset: Dataset, data: RetrievalSet, request: SweepRequest
 ) -> tuple[Sequence[str], Sequence[int]]:
     """Titles of the documents and how far each shifts its text; nothing where no chunk is read with its title."""
     splittings = [parse_splitting(chunk) for chunk in request.chunk]
     if not any(how is not None and (how.context == TITLE or how.model) for how in splittings):
         return (), ()
-    titles = {place.id: place.title for place in passage_places(dataset)}
+    titles = {place.id: place.title for place in read_placed_passages(dataset)}
     ours = [titles.get(key, "") for key in data.corpus.ids]
     shifts = [
         len(title) + 1 if title and text.startswith(f"{title} ") else 0
@@ -151,7 +160,7 @@ def _read_titles(
     return ours, shifts
 
 
-def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]]:
+def _drop_own_documents(data: RetrievalSet) -> tuple[RetrievalSet, tuple[SkippedItems, ...]]:
     """The data without judgements of queries' own documents, and without queries that have no relevant one left."""
     qrels = {
         query: {doc: gain for doc, gain in judged.items() if doc != query}
@@ -165,12 +174,12 @@ def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]
         raise DataError("no query has a relevant document besides its own", mend="Leave exclude_self out.")
     queries = replace(data.queries, ids=answerable, texts=tuple(data.queries.texts[row] for row in rows))
     gone = tuple(sorted(set(data.queries.ids) - set(answerable)))
-    skipped = (Skipped("no relevant document except its own", len(gone), gone[:3]),) if gone else ()
+    skipped = (SkippedItems("no relevant document except its own", len(gone), gone[:3]),) if gone else ()
     return replace(data, queries=queries, qrels={query: qrels[query] for query in answerable}), skipped
 
 
 def make_passages(
-    collection: Collection, chunk: str, tokenizer: Tokenizer, situate: Situate | None = None
+    collection: SweepCollection, chunk: str, tokenizer: Tokenizer, situate: Situate | None = None
 ) -> IndexedPassages:
     """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage. `situate` asks the
     language model of a chunk that names one; without it chunks are as they would be otherwise."""
@@ -187,7 +196,7 @@ def make_passages(
     if splitting.model and situate is not None:
         cut = situate(titles, texts, cut)
     ids: list[str] = []
-    flat: list[Piece] = []
+    flat: list[DocumentPiece] = []
     for key, pieces in zip(collection.ids, cut, strict=True):
         ids += [f"{key}#{number}" for number in range(1, len(pieces) + 1)]
         flat += pieces
@@ -196,8 +205,10 @@ def make_passages(
     return IndexedPassages(tuple(ids), tuple(piece.text for piece in flat), documents, spans)
 
 
-def _cut_document(split: Split, splitting: Splitting, text: str, title: str, shift: int) -> list[Piece]:
-    pieces = split(text) or [Piece(0, 0, "")]
+def _cut_document(
+    split: Split, splitting: DocumentSplitting, text: str, title: str, shift: int
+) -> list[DocumentPiece]:
+    pieces = split(text) or [DocumentPiece(0, 0, "")]
     return situate_by_headings(pieces, text, title, shift) if splitting.context == TITLE else pieces
 
 
@@ -211,7 +222,7 @@ def resolve_source(source: str, request: SweepRequest) -> str:
     return (f"./{place}" if str(place) in DATASETS else str(place)) if place.exists() else source
 
 
-def _grade_gains(
+def _map_dataset_gains_to_grades(
     dataset: Dataset, data: RetrievalSet, entry: DatasetEntry
 ) -> tuple[Mapping[float, int], tuple[str, ...]]:
     """What grade each gain of the dataset stands for, and what is to be said of it."""
@@ -220,11 +231,11 @@ def _grade_gains(
         return {gain: int(gain) + 1 for gain in gains}, ()
     # Gains that a map has made are read by no other rule.
     is_mapped = entry.grades is not None or dataset.gains.table is not None
-    grades, note = read_grades(gains, entry, {} if is_mapped else None)
+    grades, note = map_values_to_grades(gains, entry, {} if is_mapped else None)
     return {gain: grade for gain, grade in grades.items() if grade is not None}, note
 
 
-def read_grades(
+def map_values_to_grades(
     values: Set[float], entry: DatasetEntry, chosen: Mapping[float, int | None] | None = None
 ) -> tuple[Mapping[float, int | None], tuple[str, ...]]:
     """What grade each value of the judgements stands for, by the map that is `chosen` or as they are read without one,

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from embassay.data.rows import find_nearest_name
-from embassay.data.yaml import find_line, read_yaml
+from embassay.data.yaml import find_yaml_line, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
-from embassay.protocols.rag.scoring.score import requested_measures
+from embassay.protocols.rag.scoring.score import parse_requested_measures
 from embassay.protocols.rag.sweep.contexts import ContextOptions
-from embassay.protocols.rag.sweep.signals import check_condition, read_names
-from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, Configuration, SweepRules
+from embassay.protocols.rag.sweep.signals import check_ablation_name, read_query_names
+from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, StackConfiguration, SweepRules
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.registry import Registry
 from embassay.search.fusion import parse_fusion
@@ -28,7 +28,7 @@ from embassay.systems import SYSTEMS
 from embassay.systems.cosine import PARAMETERS
 from embassay.systems.rerankers import RERANKERS
 from embassay.text import TOKENIZERS
-from embassay.text.splitters import parse_splitting, pin_splitting
+from embassay.text.splitters import parse_splitting, pin_splitting_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ class DatasetEntry:
 
 
 @dataclass(frozen=True)
-class Latency:
+class LatencySettings:
     """How time is taken: of so many queries, after `warmup` calls that are dropped, in `repeats` sessions; and with so
     many queries in flight at once."""
 
@@ -79,7 +79,7 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class Prices:
+class PriceSettings:
     """US dollars per million tokens by canonical spec string, over those of the table of known models; their `date`,
     empty where the config gives none."""
 
@@ -90,7 +90,7 @@ class Prices:
 
 
 @dataclass(frozen=True)
-class Generator:
+class GeneratorSettings:
     """Who answers from the first `passages`: a chat `model` that is timed, or what is assumed, milliseconds to the
     first token and tokens per second. `output_tokens` are those of an answer, for a model the most."""
 
@@ -101,10 +101,10 @@ class Generator:
     tokens_per_second: float | None = None
 
     @property
-    def assumed_ms(self) -> float | None:
+    def assumed_answer_ms(self) -> float | None:
         """The time of an answer by what is assumed; None where a model is timed.
 
-        >>> Generator(ttft_ms=400.0, tokens_per_second=100.0, output_tokens=201).assumed_ms
+        >>> GeneratorSettings(ttft_ms=400.0, tokens_per_second=100.0, output_tokens=201).assumed_answer_ms
         2400.0
         """
         if self.ttft_ms is None or self.tokens_per_second is None:
@@ -113,7 +113,7 @@ class Generator:
 
 
 @dataclass(frozen=True)
-class NameSetting:
+class NameFileSetting:
     """A `file` of whose name is in which query, and the ablation that shows how much a query hangs on it."""
 
     file: str
@@ -139,19 +139,19 @@ class SweepRequest:
     deduplicate: tuple[float, ...] = (0.0,)
     boost: tuple[float, ...] = (0.0,)
     chunk: tuple[str, ...] = (NONE,)
-    fusion: tuple[str, ...] = (Configuration.fusion,)
+    fusion: tuple[str, ...] = (StackConfiguration.fusion,)
     retriever: tuple[str, ...] = ()
     queries: int = 100
     depth: int = 100
     rrf_c: float = 60.0
     measures: tuple[str, ...] = tuple(f"{name}@{k}" for k in CUTOFFS for name in MEASURES)
-    latency: Latency = Latency()
+    latency: LatencySettings = LatencySettings()
     tokenizer: str = "words"
     seed: int = SEED
     rules: SweepRules = field(default_factory=SweepRules)
-    prices: Prices = Prices()
-    generator: Generator | None = None
-    names: NameSetting | None = None
+    prices: PriceSettings = PriceSettings()
+    generator: GeneratorSettings | None = None
+    names: NameFileSetting | None = None
     base: Path = Path()
     GROWS: ClassVar[tuple[str, ...]] = (
         "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk",
@@ -177,9 +177,9 @@ class SweepRequest:
         path = Path(given).expanduser()
         return str(path) if path.is_absolute() or self.base == Path() else os.path.normpath(self.base / path)
 
-    def located(self, text: str, registry: Registry[Any]) -> str:
+    def resolve_spec_target(self, text: str, registry: Registry[Any]) -> str:
         """A spec string whose target is a relative path (`cross:./folder`), as it is to be opened."""
-        spec = registry.parse(text)
+        spec = registry.parse_spec(text)
         if not spec.target.startswith(("./", "../")):
             return text
         path = self.path(spec.target)
@@ -190,14 +190,14 @@ class SweepRequest:
 At = Callable[..., AbstractContextManager[None]]
 
 
-def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
+def check_sweep_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
     """The request of a file whose keys and types are right. UsageError for a name that is none, with the nearest."""
-    _check_some_encoder(file)
+    _require_some_encoder(file)
     names = {
-        "encoder": _canonical_names(file.encoder, SYSTEMS, "encoder", at, PARAMETERS),
-        "index": _canonical_names(file.index, INDEXES, "index", at),
-        "reranker": _canonical_names(file.reranker, RERANKERS, "reranker", at),
-        "rewrite": _canonical_names(file.rewrite, REWRITERS, "rewrite", at),
+        "encoder": _canonicalize_spec_names(file.encoder, SYSTEMS, "encoder", at, PARAMETERS),
+        "index": _canonicalize_spec_names(file.index, INDEXES, "index", at),
+        "reranker": _canonicalize_spec_names(file.reranker, RERANKERS, "reranker", at),
+        "rewrite": _canonicalize_spec_names(file.rewrite, REWRITERS, "rewrite", at),
     }
     for position, encoder in enumerate(names["encoder"]):
         with at("encoder", position):
@@ -205,22 +205,22 @@ def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
     chunks = []
     for position, text in enumerate(file.chunk):
         with at("chunk", position):
-            chunks.append(pin_splitting(text))
-            _check_model_of_chunk(text)
+            chunks.append(pin_splitting_version(text))
+            _check_chunk_language_model(text)
     fusions = []
     for position, text in enumerate(file.fusion):
         with at("fusion", position):
             fusions.append(parse_fusion(text).text)
     with at("generator"):
-        generator = _make_generator(file.generator)
+        generator = _make_generator_settings(file.generator)
     with at("tokenizer"):
-        TOKENIZERS.get(TOKENIZERS.parse(file.tokenizer).name)
+        TOKENIZERS.get(TOKENIZERS.parse_spec(file.tokenizer).name)
     with at("measures"):
         measures = _measures_at_cutoffs(file.measures, file.cutoffs)
     with at("rules"):
         rules = _make_rules(file, measures)
     with at("prices"):
-        prices = _make_prices(file, names)
+        prices = _make_price_settings(file, names)
     # "identity" is the rewriter that does nothing.
     rewrite = [NONE if name == "identity" else name for name in names["rewrite"]]
     return SweepRequest(
@@ -233,13 +233,13 @@ def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
         chunk=_distinct_values(chunks), fusion=_distinct_values(fusions),
         retriever=_distinct_values(file.retriever),
         queries=file.queries, depth=file.depth, rrf_c=file.rrf_c, measures=measures,
-        latency=Latency(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
+        latency=LatencySettings(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
         rules=rules, prices=prices, base=base, generator=generator,
-        names=_names_file(file.names, base, at)
+        names=_check_names_file(file.names, base, at)
     )  # fmt: skip
 
 
-def with_rules(request: SweepRequest, **given: Any) -> SweepRequest:
+def replace_sweep_rules(request: SweepRequest, **given: Any) -> SweepRequest:
     """The request with those rules replaced that are given (not None)."""
     return replace(request, rules=replace(request.rules, **{k: v for k, v in given.items() if v is not None}))
 
@@ -248,7 +248,7 @@ def _distinct_values(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _canonical_names(
+def _canonicalize_spec_names(
     texts: Sequence[str], registry: Registry[Any], axis: str, at: At, also: Sequence[str] = ()
 ) -> list[str]:
     """Canonical spec strings, `none` as it is; their parameters are checked by name and value."""
@@ -258,12 +258,12 @@ def _canonical_names(
             names.append(NONE)
             continue
         with at(axis, position):
-            names.append(_canonical_name(text, registry, also))
+            names.append(_canonicalize_spec_name(text, registry, also))
     return names
 
 
-def _canonical_name(text: str, registry: Registry[Any], also: Sequence[str]) -> str:
-    spec = registry.parse(text)
+def _canonicalize_spec_name(text: str, registry: Registry[Any], also: Sequence[str]) -> str:
+    spec = registry.parse_spec(text)
     parameters = (*registry.parameters(spec.name), *also)
     if "parameters" not in parameters and not dict(registry.get(spec.name).facts).get("open"):
         for name in spec.params:
@@ -273,11 +273,11 @@ def _canonical_name(text: str, registry: Registry[Any], also: Sequence[str]) -> 
                     f"The {registry.kind} {spec.name!r} has no parameter {name!r}.",
                     mend=f"Did you mean {near}?" if near else "Leave it out.",
                 )
-    registry.check_values(spec)
+    registry.check_parameter_values(spec)
     return registry.format(spec)
 
 
-def _check_some_encoder(file: SweepFile) -> None:
+def _require_some_encoder(file: SweepFile) -> None:
     needs = next((mode for mode in file.mode if not mode.startswith(SPARSE)), "")
     if needs and not file.encoder:
         raise UsageError(
@@ -285,27 +285,27 @@ def _check_some_encoder(file: SweepFile) -> None:
         )
 
 
-def _names_file(entry: NamesFile | None, base: Path, at: At) -> NameSetting | None:
+def _check_names_file(entry: NamesInFile | None, base: Path, at: At) -> NameFileSetting | None:
     """The file of names, read once to see that it can be."""
     if entry is None:
         return None
     with at("names", "condition"):
-        check_condition(entry.condition)
-    names = NameSetting(entry.file, entry.condition)
-    read_names(Path(SweepRequest((), (), base=base).path(names.file)))
+        check_ablation_name(entry.condition)
+    names = NameFileSetting(entry.file, entry.condition)
+    read_query_names(Path(SweepRequest((), (), base=base).path(names.file)))
     return names
 
 
-def _make_generator(entry: GeneratorFile | None) -> Generator | None:
+def _make_generator_settings(entry: GeneratorInFile | None) -> GeneratorSettings | None:
     """The generator; UsageError where it is neither timed nor assumed, or both."""
     if entry is None:
         return None
-    generator = Generator(**entry.model_dump())
+    generator = GeneratorSettings(**entry.model_dump())
     if generator.model:
         from embassay.systems.chat import CHAT_MODELS
 
-        CHAT_MODELS.check_values(CHAT_MODELS.parse(generator.model))
-    if bool(generator.model) == (generator.assumed_ms is not None) or (generator.ttft_ms is None) != (
+        CHAT_MODELS.check_parameter_values(CHAT_MODELS.parse_spec(generator.model))
+    if bool(generator.model) == (generator.assumed_answer_ms is not None) or (generator.ttft_ms is None) != (
         generator.tokens_per_second is None
     ):
         raise UsageError(
@@ -315,18 +315,18 @@ def _make_generator(entry: GeneratorFile | None) -> Generator | None:
     return generator
 
 
-def _check_model_of_chunk(text: str) -> None:
+def _check_chunk_language_model(text: str) -> None:
     """UsageError for a language model that there is not."""
     splitting = parse_splitting(text)
     if splitting is not None and splitting.model:
         from embassay.systems.chat import CHAT_MODELS
 
-        model, _ = CHAT_MODELS.split(CHAT_MODELS.parse(splitting.model), ContextOptions)
-        CHAT_MODELS.check_values(model)
+        model, _ = CHAT_MODELS.split(CHAT_MODELS.parse_spec(splitting.model), ContextOptions)
+        CHAT_MODELS.check_parameter_values(model)
 
 
 def _check_encoder(text: str) -> None:
-    kind = dict(SYSTEMS.get(SYSTEMS.parse(text).name).facts).get("kind", "embedding")
+    kind = dict(SYSTEMS.get(SYSTEMS.parse_spec(text).name).facts).get("kind", "embedding")
     if kind != "embedding":
         raise UsageError(
             f"{text!r} makes no vectors, so it is not an encoder.",
@@ -338,7 +338,7 @@ def _check_encoder(text: str) -> None:
 def _measures_at_cutoffs(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
     """Measures at their cutoffs; those that need more than grades and a ranking are refused."""
     ordered = [name for k in cutoffs for name in names if "@" not in name for name in [f"{name}@{k}"]]
-    requested = requested_measures(
+    requested = parse_requested_measures(
         [*ordered, *(name for name in names if "@" in name)], cutoffs, answers=False
     )
     for measure in requested:
@@ -350,7 +350,7 @@ def _measures_at_cutoffs(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[
     return tuple(requested_measure.name for requested_measure in requested)
 
 
-def _efficiency_weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[str, float]:
+def _check_efficiency_weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[str, float]:
     """The weights of the average performance; those of the source may name what is not measured: then there is none."""
     unknown = [name for name in weights if name not in measures]
     if weights == WEIGHTS or (not unknown and sum(weights.values()) > 0):
@@ -364,7 +364,7 @@ def _efficiency_weights(weights: Mapping[str, float], measures: Sequence[str]) -
 
 
 def _make_rules(file: SweepFile, measures: Sequence[str]) -> SweepRules:
-    weights = _efficiency_weights(file.rules.efficiency, measures)
+    weights = _check_efficiency_weights(file.rules.efficiency, measures)
     lists = {"slos_ms": tuple(file.rules.slos_ms), "quality_axes": tuple(file.rules.quality_axes)}
     rules = SweepRules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
     if unknown := next((axis for axis in rules.quality_axes if axis not in measures), None):
@@ -377,7 +377,7 @@ def _make_rules(file: SweepFile, measures: Sequence[str]) -> SweepRules:
             f"The deciding measure, {rules.measure!r}, is not measured.",
             mend=(f"Did you mean {near!r}? " if near else "") + f"Measured are {', '.join(measures)}.",
         )
-    if requested_measures([rules.measure], (), answers=False)[0].facts.direction != "higher":
+    if parse_requested_measures([rules.measure], (), answers=False)[0].facts.direction != "higher":
         raise UsageError(
             f"A lower {rules.measure} is better, so it cannot be used to choose stacks.",
             mend="Choose a measure for which higher is better.",
@@ -385,7 +385,7 @@ def _make_rules(file: SweepFile, measures: Sequence[str]) -> SweepRules:
     return rules
 
 
-def _make_prices(file: SweepFile, names: Mapping[str, Sequence[str]]) -> Prices:
+def _make_price_settings(file: SweepFile, names: Mapping[str, Sequence[str]]) -> PriceSettings:
     """The prices by canonical names of the axes; a name that is on no axis is an error."""
     parts = {}
     for part, registry, axis in (("rerank", RERANKERS, "reranker"), ("embed", SYSTEMS, "encoder")):
@@ -393,7 +393,7 @@ def _make_prices(file: SweepFile, names: Mapping[str, Sequence[str]]) -> Prices:
         parts[part] = {
             _require_axis_value(name, registry, names[axis], axis): usd for name, usd in prices.items()
         }
-    return Prices(file.prices.date, parts["rerank"], parts["embed"], file.prices.generator)
+    return PriceSettings(file.prices.date, parts["rerank"], parts["embed"], file.prices.generator)
 
 
 def _require_axis_value(name: str, registry: Registry[Any], axis: Sequence[str], title: str) -> str:
@@ -429,28 +429,28 @@ def _as_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-def _as_text(value: object) -> object:
+def _convert_axis_value_to_text(value: object) -> object:
     """`none`, `null` and nothing are one; a number is its digits."""
     if value is None:
         return _NONE
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _as_threshold(value: object) -> object:
+def _convert_threshold(value: object) -> object:
     return 0.0 if value is None or value is False or value == _NONE else value
 
 
-def _as_dims(value: object) -> object:
+def _convert_dimensions(value: object) -> object:
     return None if value == "full" else value
 
 
-Text = Annotated[str, BeforeValidator(_as_text), Field(min_length=1)]
+Text = Annotated[str, BeforeValidator(_convert_axis_value_to_text), Field(min_length=1)]
 Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
 # Strict: `true` is no 1, and a text of digits is no number.
 Whole = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-Share = Annotated[float, BeforeValidator(_as_threshold), Field(strict=True, ge=0, le=1)]
-Weight = Annotated[float, BeforeValidator(_as_threshold), Field(strict=True, ge=0, allow_inf_nan=False)]
+Share = Annotated[float, BeforeValidator(_convert_threshold), Field(strict=True, ge=0, le=1)]
+Weight = Annotated[float, BeforeValidator(_convert_threshold), Field(strict=True, ge=0, allow_inf_nan=False)]
 Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Mode = Literal["dense", "sparse", "hybrid", "dense+rerank", "sparse+rerank", "hybrid+rerank"]
@@ -460,7 +460,7 @@ class _ConfigModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DatasetFile(_ConfigModel):
+class SweepDatasetInFile(_ConfigModel):
     """A dataset with what it takes to read it."""
 
     path: Text
@@ -473,7 +473,7 @@ class DatasetFile(_ConfigModel):
     share: Annotated[float, Field(strict=True, gt=0, le=1)] = EVIDENCE_SHARE
 
 
-class LatencyFile(_ConfigModel):
+class LatencyInFile(_ConfigModel):
     """How time is taken."""
 
     queries: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 20
@@ -482,7 +482,7 @@ class LatencyFile(_ConfigModel):
     concurrency: Annotated[int, Field(strict=True, ge=1, le=1_024)] = 4
 
 
-class PricesFile(_ConfigModel):
+class PricesInFile(_ConfigModel):
     """US dollars per million tokens."""
 
     date: str = ""
@@ -491,7 +491,7 @@ class PricesFile(_ConfigModel):
     generator: Usd | None = None
 
 
-class GeneratorFile(_ConfigModel):
+class GeneratorInFile(_ConfigModel):
     """Who answers, and how long that takes."""
 
     model: str = ""
@@ -501,14 +501,14 @@ class GeneratorFile(_ConfigModel):
     tokens_per_second: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)] | None = None
 
 
-class NamesFile(_ConfigModel):
+class NamesInFile(_ConfigModel):
     """Whose name is in which query."""
 
     file: Text
     condition: str = "gibberish_name"
 
 
-class RulesFile(_ConfigModel):
+class RulesInFile(_ConfigModel):
     """What the operator asks for."""
 
     measure: str = "RA-nWG@10"
@@ -527,10 +527,10 @@ class RulesFile(_ConfigModel):
 class SweepFile(_ConfigModel):
     """The whole file."""
 
-    datasets: Annotated[list[Text | DatasetFile], BeforeValidator(_as_list), Field(min_length=1)]
+    datasets: Annotated[list[Text | SweepDatasetInFile], BeforeValidator(_as_list), Field(min_length=1)]
     encoder: Annotated[list[Text], BeforeValidator(_as_list)] = []
     dims: Annotated[
-        list[Annotated[Positive | None, BeforeValidator(_as_dims)]],
+        list[Annotated[Positive | None, BeforeValidator(_convert_dimensions)]],
         BeforeValidator(_as_list),
         Field(min_length=1),
     ] = [None]
@@ -542,18 +542,18 @@ class SweepFile(_ConfigModel):
     deduplicate: Annotated[list[Share], BeforeValidator(_as_list), Field(min_length=1)] = [0.0]
     boost: Annotated[list[Weight], BeforeValidator(_as_list), Field(min_length=1)] = [0.0]
     chunk: Texts = [_NONE]
-    fusion: Texts = [Configuration.fusion]
+    fusion: Texts = [StackConfiguration.fusion]
     retriever: Annotated[list[Text], BeforeValidator(_as_list)] = []
     queries: Positive = 100
     depth: Positive = 100
     rrf_c: Weight = 60.0
     measures: Texts = list(MEASURES)
     cutoffs: Annotated[list[Positive], BeforeValidator(_as_list), Field(min_length=1)] = list(CUTOFFS)
-    latency: LatencyFile = LatencyFile()
-    prices: PricesFile = PricesFile()
-    rules: RulesFile = RulesFile()
-    generator: GeneratorFile | None = None
-    names: NamesFile | None = None
+    latency: LatencyInFile = LatencyInFile()
+    prices: PricesInFile = PricesInFile()
+    rules: RulesInFile = RulesInFile()
+    generator: GeneratorInFile | None = None
+    names: NamesInFile | None = None
     tokenizer: str = "words"
     seed: Whole = SEED
 
@@ -575,10 +575,10 @@ def read_config(path: Path) -> SweepRequest:
             "the file is not a mapping", path=path, expected="datasets: ... and encoder: ...",
             found=type(content).__name__, mend="Begin with `datasets:` and `encoder:`; see docs/sweep.md."
         )  # fmt: skip
-    return parse_request(content, base=path.parent, where=_ConfigPlace(path))
+    return parse_sweep_request(content, base=path.parent, where=_ConfigFileLines(path))
 
 
-class _ConfigPlace:
+class _ConfigFileLines:
     """Says where in the file a value stands: `sweep.yaml:3: `."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -587,7 +587,7 @@ class _ConfigPlace:
     def __call__(self, place: Sequence[str | int]) -> str:
         if self.path is None:
             return ""
-        return f"{self.path}:{find_line(self.path, place)}: "
+        return f"{self.path}:{find_yaml_line(self.path, place)}: "
 
     @contextmanager
     def at(self, *place: str | int) -> Iterator[None]:
@@ -598,20 +598,20 @@ class _ConfigPlace:
             raise UsageError(f"{self(place)}{error.message}", mend=error.mend) from None
 
 
-def parse_request(
-    content: Mapping[str, Any], *, base: Path = Path(), where: _ConfigPlace | None = None
+def parse_sweep_request(
+    content: Mapping[str, Any], *, base: Path = Path(), where: _ConfigFileLines | None = None
 ) -> SweepRequest:
     """The request that a mapping with the keys of the file makes; relative paths start from `base`."""
 
-    where = where or _ConfigPlace()
+    where = where or _ConfigFileLines()
     try:
         file = SweepFile.model_validate(dict(content))
     except ValidationError as error:
-        raise _first_fault(error, where) from None
-    return check_file(file, base, where.at)
+        raise _describe_first_fault(error, where) from None
+    return check_sweep_file(file, base, where.at)
 
 
-def _first_fault(error: ValidationError, where: _ConfigPlace) -> UsageError:
+def _describe_first_fault(error: ValidationError, where: _ConfigFileLines) -> UsageError:
     """The first thing that is wrong, in one line."""
     # A key that is not known first: it is mostly another one misspelled, which is then missing.
     first = min(error.errors(), key=lambda error: error["type"] != "extra_forbidden")
@@ -639,8 +639,8 @@ def _first_fault(error: ValidationError, where: _ConfigPlace) -> UsageError:
 
 def _known_keys(place: Sequence[str | int]) -> list[str]:
     inner: Mapping[str, type[BaseModel]] = {
-        "datasets": DatasetFile, "latency": LatencyFile, "prices": PricesFile, "rules": RulesFile,
-        "generator": GeneratorFile, "names": NamesFile
+        "datasets": SweepDatasetInFile, "latency": LatencyInFile, "prices": PricesInFile, "rules": RulesInFile,
+        "generator": GeneratorInFile, "names": NamesInFile
     }  # fmt: skip
     model = inner.get(str(place[0]), SweepFile) if place else SweepFile
     return list(model.model_fields)

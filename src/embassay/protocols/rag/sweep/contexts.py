@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from embassay.contracts import ChatModel, Message
-from embassay.data.rows import cut_line
-from embassay.errors import ModelError, Unanswered
-from embassay.protocols.kernel.inputs import Prompt, fence_text, mark_of, read_prompt
-from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_read, read_only_text
-from embassay.runs.execution import Failure, run_jobs
+from embassay.data.rows import truncate_to_one_line
+from embassay.errors import ModelError, UnansweredPrompt
+from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
+from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_readable, parse_only_text
+from embassay.runs.execution import CallFailure, run_jobs
 from embassay.runs.store import AnswerCache, CachedChat
-from embassay.systems.chat import fit_context, open_chat_as
-from embassay.systems.chat.answers import Unfit
-from embassay.systems.remote.calls import wait_for
+from embassay.systems.chat import fit_context, open_chat_with_options
+from embassay.systems.chat.answers import UnfitAnswer
+from embassay.systems.remote.calls import wait_in_remote_loop
 from embassay.systems.remote.ledger import Ledger
-from embassay.text.splitters import Piece
+from embassay.text.splitters import DocumentPiece
 
 KEY, VERSION = "context", "1"
 WRITTEN = 60
@@ -47,7 +47,7 @@ def context_prompt() -> Prompt:
     return Prompt("situate", VERSION, read_prompt("embassay.protocols.rag", "situate"))
 
 
-class Situator:
+class ChunkSituator:
     """`chat` as the one who says what chunks are about; `seed` names its draws."""
 
     def __init__(
@@ -64,76 +64,78 @@ class Situator:
         """Release the cache of answers."""
         self._chat.cache.close()
 
-    async def situate(self, title: str, text: str, piece: Piece) -> str:
+    async def situate_chunk(self, title: str, text: str, piece: DocumentPiece) -> str:
         """The sentence for one chunk of a text. Unanswered after so many attempts without one that can be read."""
         messages, seed = context_messages(title, text, piece), (self._seed, "situate")
         try:
-            return (await ask_until_read(self._chat, messages, self.options, seed, parse_context))[0]
-        except Unanswered as error:
-            raise Unanswered(
+            return (await ask_until_readable(self._chat, messages, self.options, seed, parse_context_answer))[
+                0
+            ]
+        except UnansweredPrompt as error:
+            raise UnansweredPrompt(
                 f"{self._chat.name} gave no readable context {error.message}", error.why
             ) from None
 
 
-def context_messages(title: str, text: str, piece: Piece) -> list[Message]:
+def context_messages(title: str, text: str, piece: DocumentPiece) -> list[Message]:
     """What is sent: the instructions, then the document around the chunk and the chunk, between marked lines."""
     start = max(0, min(piece.start - _AROUND // 2, len(text) - _AROUND))
     # Whole blocks, so that neighbours are shown the same text, which servers then read once.
     start -= start % (_AROUND // 4)
     shown = "\n\n".join(filter(None, (title, text[start : start + _AROUND])))
-    mark = mark_of([shown, piece.body])
+    mark = compute_fence_mark([shown, piece.body])
     parts = (fence_text("document", mark, shown), fence_text("passage", mark, piece.body))
     return [Message("system", context_prompt().text), Message("user", "\n\n".join(parts))]
 
 
-def parse_context(text: str) -> str:
+def parse_context_answer(text: str) -> str:
     """The sentence that an answer consists of: one JSON object with one text and nothing else.
 
     Unfit for anything else, for an empty text, and for one of more than 600 characters.
 
-    >>> parse_context('{"context": "From the manual of the pump:  its oil."}')
+    >>> parse_context_answer('{"context": "From the manual of the pump:  its oil."}')
     'From the manual of the pump: its oil.'
     """
-    context = read_only_text(text, KEY)
+    context = parse_only_text(text, KEY)
     if len(context) > _LONGEST:
-        raise Unfit(f"longer than {_LONGEST} characters: {cut_line(context)}")
+        raise UnfitAnswer(f"longer than {_LONGEST} characters: {truncate_to_one_line(context)}")
     return context
 
 
 def open_situator(
     text: str, *, ledger: Ledger | None = None, cache: AnswerCache | Path | None = None, seed: int = 1337
-) -> Situator:
+) -> ChunkSituator:
     """The model that a chunk names (`ollama:gemma3:27b?attempts=3`), with the answers that are kept. UsageError for
     what is no model, ModelError when its key or package is missing."""
-    chat, options, _ = open_chat_as(text, ContextOptions, {}, ledger=ledger)
+    chat, options, _ = open_chat_with_options(text, ContextOptions, {}, ledger=ledger)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
-    return Situator(CachedChat(fit_context(chat, _TOKENS), answers), options, seed=seed)
+    return ChunkSituator(CachedChat(fit_context(chat, _TOKENS), answers), options, seed=seed)
 
 
-def situate_all(
-    situator: Situator,
+def situate_all_chunks(
+    situator: ChunkSituator,
     titles: Sequence[str],
     texts: Sequence[str],
-    cut: Sequence[Sequence[Piece]],
+    cut: Sequence[Sequence[DocumentPiece]],
     *,
     advance: Callable[[int], None],
-) -> list[list[Piece]]:
+) -> list[list[DocumentPiece]]:
     """Each document's pieces after what the model says of them. ModelError where one has no answer: without its context
     it would be another kind of chunk. All that was answered is kept."""
     jobs = [
-        partial(situator.situate, title, text, piece)
+        partial(situator.situate_chunk, title, text, piece)
         for title, text, pieces in zip(titles, texts, cut, strict=True)
         for piece in pieces
         if piece.body
     ]
     answers: list[Any] = [None] * len(jobs)
 
-    async def ask_all() -> None:
+    async def ask_for_all_contexts() -> None:
         async for position, outcome in run_jobs(jobs, progress=advance):
             answers[position] = outcome
 
-    wait_for(ask_all)
-    failures = [answer for answer in answers if isinstance(answer, Failure)]
+    wait_in_remote_loop(ask_for_all_contexts)
+    failures = [answer for answer in answers if isinstance(answer, CallFailure)]
     if failures:
         raise ModelError(
             f"{len(failures):,} of {len(jobs):,} chunks have no context, the first: {failures[0].reason}"

@@ -11,21 +11,21 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Index, Ranked, Role
+from embassay.contracts import Index, RankedCandidates, Role
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.rag.sweep.collection import IndexedPassages, Ints
 from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.registry import Registry
 from embassay.runs.embeddings import CachedEncoder, chunk_key
-from embassay.runs.memory import Footprint, check_memory
+from embassay.runs.memory import MemoryFootprint, check_memory_fits
 from embassay.search import exact_search
 from embassay.search.indexes import open_index
-from embassay.systems import SYSTEMS, add_dims
+from embassay.systems import SYSTEMS, add_dims_parameter
 from embassay.systems.late_chunks import VERSION as LATE
-from embassay.systems.late_chunks import CutDocument, TokenReader, encode_late, explain_refusal
+from embassay.systems.late_chunks import CutDocument, TokenReader, encode_late_chunks, explain_no_late_chunks
 from embassay.systems.multivector import find_lost_texts
-from embassay.systems.own import COSINE, own_similarity
+from embassay.systems.own import COSINE, find_own_similarity
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -43,9 +43,9 @@ class SweepEncoder:
         ledger: Ledger,
         advance: Callable[[int], None],
     ) -> None:
-        self.name = add_dims(name, dims)
-        located = add_dims(request.located(name, SYSTEMS), dims)
-        text = set_price(located, SYSTEMS, request.prices.embed.get(name))
+        self.name = add_dims_parameter(name, dims)
+        located = add_dims_parameter(request.resolve_spec_target(name, SYSTEMS), dims)
+        text = add_price_to_spec(located, SYSTEMS, request.prices.embed.get(name))
         self._opened = opening.CachedSystem(
             text,
             tokenizer=open_tokenizer("words"),
@@ -74,10 +74,10 @@ class SweepEncoder:
         """Texts encoded, and found encoded, so far."""
         return self._cached.counts.encoded, self._cached.counts.cached
 
-    def oddities(self) -> tuple[str, ...]:
+    def list_oddities(self) -> tuple[str, ...]:
         """What its vectors so far say against it."""
         odd = self._cached.conduct.warnings(self._cached.encoder)
-        if self.many or own_similarity(self.system.encoder) in (COSINE, self.by):
+        if self.has_many_vectors_per_text or find_own_similarity(self.system.encoder) in (COSINE, self.by):
             return odd
         return (
             *odd,
@@ -85,79 +85,89 @@ class SweepEncoder:
         )
 
     @property
-    def says_nothing(self) -> str:
+    def reason_vectors_are_useless(self) -> str:
         """Why its vectors say nothing; empty where they do."""
-        return self._cached.conduct.says_nothing
+        return self._cached.conduct.no_score_reason
 
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
         """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
-        encode = self.system.rows if self.many else self.system.vectors
+        encode = self.system.rows if self.has_many_vectors_per_text else self.system.vectors
         vectors: Vectors = encode(list(texts), role)
         return vectors
 
     @property
     def no_late_chunks(self) -> str:
         """Why it cannot read passages within their document; empty where it can."""
-        return "it gives several vectors per text" if self.many else explain_refusal(self._cached.encoder)
+        return (
+            "it gives several vectors per text"
+            if self.has_many_vectors_per_text
+            else explain_no_late_chunks(self._cached.encoder)
+        )
 
-    def late_vectors(self, passages: IndexedPassages, texts: Sequence[str]) -> Vectors:
+    def embed_late_chunks(self, passages: IndexedPassages, texts: Sequence[str]) -> Vectors:
         """Vectors of passages that are read within their documents, (n, dim), through the cache. The texts are those of
         all documents. UsageError for an encoder that cannot (`no_late_chunks`)."""
         if reason := self.no_late_chunks:
             raise UsageError(f"{self.name} makes no late chunks: {reason}.", mend="Leave context=late out.")
-        vectors = read_late_vectors(self._cached, _cut_documents(passages, texts))
+        vectors = embed_late_chunks_in_groups(self._cached, _group_passages_by_document(passages, texts))
         transform = getattr(self.system.encoder, "transform", None)
         return vectors if transform is None else np.asarray(transform(vectors), dtype=np.float32)
 
     @property
-    def many(self) -> bool:
+    def has_many_vectors_per_text(self) -> bool:
         """Whether a text has many vectors, which stand then in an array of objects (`contracts.Ragged`)."""
         return hasattr(self.system, "rows")
 
     @property
     def by(self) -> str:
         """How its vectors are compared: as the model was made for, where an index can search so; else by cosine."""
-        own = COSINE if self.many else own_similarity(self.system.encoder)
+        own = COSINE if self.has_many_vectors_per_text else find_own_similarity(self.system.encoder)
         return COSINE if own == "manhattan" else own
 
     def index(self, spec: str, vectors: Vectors, folder: Path) -> Index:
         """The index of passages, built or found in the folder."""
-        return self.system.index(vectors, spec) if self.many else open_index(spec, vectors, folder=folder)
+        return (
+            self.system.index(vectors, spec)
+            if self.has_many_vectors_per_text
+            else open_index(spec, vectors, folder=folder)
+        )
 
-    def searched(self, queries: Vectors, passages: Vectors, k: int) -> Ranked:
+    def search_exactly(self, queries: Vectors, passages: Vectors, k: int) -> RankedCandidates:
         """The best k passages of each query, exactly."""
-        if self.many:
-            ranked: Ranked = self.system.index(passages).search(queries, k)
+        if self.has_many_vectors_per_text:
+            ranked: RankedCandidates = self.system.index(passages).search(queries, k)
             return ranked
         return exact_search(queries, passages, k)
 
     def lost(self, vectors: Vectors) -> Ints:
         """The texts that could not be encoded; they have zeros from now on."""
         # A text that was lost is NaN in every value: the first one tells.
-        gone = np.flatnonzero(find_lost_texts(vectors) if self.many else np.isnan(vectors[:, 0]))
+        gone = np.flatnonzero(
+            find_lost_texts(vectors) if self.has_many_vectors_per_text else np.isnan(vectors[:, 0])
+        )
         for place in gone.tolist():
             vectors[place] = np.zeros_like(vectors[place])
         return gone
 
-    def afresh(self, text: str) -> Vectors:
+    def encode_query_without_cache(self, text: str) -> Vectors:
         """The vector of a query, (1, dim), whatever the cache has."""
         encoded = self._cached.encoder.encode([text], role="query")
         transform = getattr(self.system.encoder, "transform", None)
-        if self.many:
+        if self.has_many_vectors_per_text:
             return encoded
         vector: Vectors = np.asarray(encoded if transform is None else transform(encoded), dtype=np.float32)
         return vector
 
 
-def set_price(text: str, registry: Registry[Any], usd: float | None) -> str:
+def add_price_to_spec(text: str, registry: Registry[Any], usd: float | None) -> str:
     """A spec string with the config's price where it can have one and has none, so that a limit of cost counts it."""
-    spec = registry.parse(text)
+    spec = registry.parse_spec(text)
     if usd is None or "price" in spec.params or "price" not in registry.parameters(spec.name):
         return text
     return registry.format(replace(spec, params={**spec.params, "price": usd}))
 
 
-def _cut_documents(passages: IndexedPassages, texts: Sequence[str]) -> list[CutDocument]:
+def _group_passages_by_document(passages: IndexedPassages, texts: Sequence[str]) -> list[CutDocument]:
     """The documents and where their passages stand, in order."""
     assert passages.spans is not None
     # Passages stand document by document.
@@ -170,28 +180,30 @@ _LATE_GROUP = 32
 """Documents that are read together, and kept together."""
 
 
-def read_late_vectors(cached: CachedEncoder, documents: Sequence[CutDocument]) -> Vectors:
+def embed_late_chunks_in_groups(cached: CachedEncoder, documents: Sequence[CutDocument]) -> Vectors:
     """The vectors of all passages of the documents as late chunks, (n, dim), through the cache of an encoder that makes
     them. Groups follow from the order of the documents, so a run that resumes has the same vectors.
 
     ModelError when the encoder fails or gives values that are not finite; what is done is kept.
     """
     passages = sum(len(document.passages) for document in documents)
-    check_memory(Footprint({f"the vectors of {passages:,} passages": 8 * passages * cached.dim}))
+    check_memory_fits(MemoryFootprint({f"the vectors of {passages:,} passages": 8 * passages * cached.dim}))
     parts = [np.empty((0, cached.dim), dtype=np.float32)]
     for first in range(0, len(documents), _LATE_GROUP):
         group = documents[first : first + _LATE_GROUP]
-        parts.append(_read_late_group(cached, group, sum(len(document.passages) for document in group)))
+        parts.append(
+            _embed_late_chunk_group(cached, group, sum(len(document.passages) for document in group))
+        )
     return np.concatenate(parts)
 
 
-def _read_late_group(cached: CachedEncoder, group: Sequence[CutDocument], n: int) -> Vectors:
+def _embed_late_chunk_group(cached: CachedEncoder, group: Sequence[CutDocument], n: int) -> Vectors:
     texts = [json.dumps([document.text, document.passages]) for document in group]
     key = chunk_key(f"{LATE} {cached.identity}", "document", texts)
     vectors = cached.cache.read(key, (n, cached.dim))
     cached.counts.cached += 0 if vectors is None else n
     if vectors is None:
-        vectors = np.concatenate(encode_late(cast("TokenReader", cached.encoder), group))
+        vectors = np.concatenate(encode_late_chunks(cast("TokenReader", cached.encoder), group))
         if vectors.shape != (n, cached.dim) or not np.isfinite(vectors).all():
             raise ModelError(f"{cached.name} returned unusable vectors for passages in their document.")
         cached.cache.write(key, cached.identity, vectors)

@@ -18,34 +18,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data import draw
-from embassay.data.judged_runs.content import read_content
-from embassay.data.judged_runs.spans import Span, read_spans
+from embassay.data.judged_runs.content import read_text_content
+from embassay.data.judged_runs.spans import EvidenceSpan, read_evidence_spans
 from embassay.data.retrieval import grade_map
 from embassay.data.tables import FORMATS
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.rag.golden.corpus import CorpusDocument, ReadCorpus, read_inputs
+from embassay.protocols.rag.golden.corpus import CorpusDocument, CorpusWithQuestions, read_golden_inputs
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.sweep.collection import (
-    Collection,
     EvidencePlace,
     IndexedPassages,
+    SweepCollection,
+    map_values_to_grades,
     read_collection,
-    read_grades,
     resolve_source,
 )
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
-from embassay.records import Skipped
+from embassay.records import SkippedItems
 
 Listed = tuple[tuple[int, ...], tuple[float, ...]]
 
 
-def open_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
+def open_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
     """The dataset of an entry, judged by documents, or by places in them where it has `spans`. Errors as of both."""
     return read_evidence_collection(entry, request) if entry.spans else read_collection(entry, request)
 
 
-def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
+def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
     """The whole documents of an entry with `spans`, the queries drawn from those with evidence, and where that stands.
 
     UsageError for an entry without queries, DataError for judgements that fit neither documents nor queries.
@@ -56,16 +56,18 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Coll
         raise UsageError(
             f"There is no file {str(path)!r}.", mend="Name the spans of the evidence (JSON Lines)."
         )
-    spans = read_spans(path)
+    spans = read_evidence_spans(path)
     rows = {document.id: row for row, document in enumerate(read.documents)}
     known = {question.id: question.text for question in read.questions}
     usable, skipped = _usable_spans(spans, rows, known, path)
-    texts = tuple(document.whole if titled else document.text for document in read.documents)
+    texts = tuple(document.title_and_text if titled else document.text for document in read.documents)
     # The title stands before the text, whose characters the file counts.
     shifts = tuple(
         len(text) - len(document.text) for text, document in zip(texts, read.documents, strict=True)
     )
-    grades, note = read_grades({span.value for span in usable}, entry, _chosen_grades(entry))
+    grades, note = map_values_to_grades(
+        {span.value for span in usable}, entry, _parse_chosen_grade_map(entry)
+    )
     by_query = _grade_evidence(usable, rows, read.documents, grades, shifts)
     answered = [key for key in known if any(piece.grade >= RELEVANT for piece in by_query.get(key, ()))]
     if not answered:
@@ -79,30 +81,30 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Coll
     held = f"{n} pieces of evidence; a piece is found when the passages so far contain {share} of it"
     # What another file or share finds are other results to all keys and caches.
     fingerprint = sha256(
-        f"{read.fingerprint} {sha256(read_content(path)).hexdigest()} {entry.share} 1".encode()
+        f"{read.fingerprint} {sha256(read_text_content(path)).hexdigest()} {entry.share} 1".encode()
     )
     queries = tuple(known[key] for key in ids)
     timed = tuple(draw(ids, request.latency.queries, request.seed))
-    return Collection(
+    return SweepCollection(
         read.name, entry.source, read.lang, fingerprint.hexdigest()[:32], tuple(rows), texts, ids, queries,
-        tuple(map(_number_grades, evidence)), timed, (*read.skipped, *skipped), (*read.warnings, *note, held),
+        tuple(map(_number_evidence_grades, evidence)), timed, (*read.skipped, *skipped), (*read.warnings, *note, held),
         titles=tuple(document.title for document in read.documents), shifts=shifts, evidence=evidence,
         share=entry.share
     )  # fmt: skip
 
 
-def _number_grades(pieces: Sequence[EvidencePlace]) -> dict[int, int]:
+def _number_evidence_grades(pieces: Sequence[EvidencePlace]) -> dict[int, int]:
     return {number: piece.grade for number, piece in enumerate(pieces)}
 
 
-def _read_documents(entry: DatasetEntry, request: SweepRequest) -> tuple[ReadCorpus, bool]:
+def _read_documents(entry: DatasetEntry, request: SweepRequest) -> tuple[CorpusWithQuestions, bool]:
     """Whole documents and all queries, and whether the documents are rows, whose title stands before their text; files
     hold theirs themselves, as a heading or in front matter."""
     source = resolve_source(entry.source, request)
     folder, queries = Path(source.partition("?")[0]), entry.queries and request.path(entry.queries)
     if not folder.is_dir():
         parts = {"corpus": source, "queries": queries} if queries else {"dataset": source}
-        return _read_parts(entry, parts), True
+        return _read_documents_from_parts(entry, parts), True
     table, inner = _find_table(folder, "corpus"), folder / "corpus"
     queries = queries or _find_table(folder, "queries")
     if not queries:
@@ -111,7 +113,7 @@ def _read_documents(entry: DatasetEntry, request: SweepRequest) -> tuple[ReadCor
             mend=f"Name their file: {{path: {entry.source}, queries: queries.jsonl, spans: {entry.spans}}}.",
         )
     documents = source if table or not inner.is_dir() else str(inner)
-    return _read_parts(entry, {"corpus": table or documents, "queries": queries}), bool(table)
+    return _read_documents_from_parts(entry, {"corpus": table or documents, "queries": queries}), bool(table)
 
 
 def _find_table(folder: Path, part: str) -> str:
@@ -119,21 +121,21 @@ def _find_table(folder: Path, part: str) -> str:
     return next((str(path) for path in paths if path.is_file()), "")
 
 
-def _read_parts(entry: DatasetEntry, parts: Mapping[str, Any]) -> ReadCorpus:
+def _read_documents_from_parts(entry: DatasetEntry, parts: Mapping[str, Any]) -> CorpusWithQuestions:
     # Any chunk makes it read whole documents; they are cut here.
     whole = GoldenOptions(chunk=1, overlap=0)
-    return read_inputs(
+    return read_golden_inputs(
         GoldenRequest("none", "none", mapping=entry.mapping, split=entry.split, options=whole, **parts)
     )
 
 
-def _chosen_grades(entry: DatasetEntry) -> Mapping[float, int | None] | None:
+def _parse_chosen_grade_map(entry: DatasetEntry) -> Mapping[float, int | None] | None:
     return None if entry.grades is None else grade_map(entry.grades)
 
 
 def _usable_spans(
-    spans: Sequence[Span], rows: Mapping[str, int], queries: Mapping[str, str], path: Path
-) -> tuple[list[Span], tuple[Skipped, ...]]:
+    spans: Sequence[EvidenceSpan], rows: Mapping[str, int], queries: Mapping[str, str], path: Path
+) -> tuple[list[EvidenceSpan], tuple[SkippedItems, ...]]:
     """The spans of known queries in known documents, and what the others are."""
     usable, strangers, gone = [], [], []
     for span in spans:
@@ -144,7 +146,9 @@ def _usable_spans(
         else:
             usable.append(span)
     left = {"evidence of other queries": strangers, "evidence in documents that are not in the corpus": gone}
-    skipped = tuple(Skipped(why, len(ids), tuple(dict.fromkeys(ids))[:3]) for why, ids in left.items() if ids)
+    skipped = tuple(
+        SkippedItems(why, len(ids), tuple(dict.fromkeys(ids))[:3]) for why, ids in left.items() if ids
+    )
     if not usable:
         raise DataError(
             "no evidence belongs to a query and a document in the data", path=path,
@@ -156,7 +160,7 @@ def _usable_spans(
 
 
 def _grade_evidence(
-    spans: Sequence[Span],
+    spans: Sequence[EvidenceSpan],
     rows: Mapping[str, int],
     documents: Sequence[CorpusDocument],
     grades: Mapping[float, int | None],
@@ -166,7 +170,7 @@ def _grade_evidence(
     best: dict[str, dict[str, EvidencePlace]] = defaultdict(dict)
     for span in spans:
         row, grade = rows[span.document], grades[span.value]
-        _check_place(span, documents[row].text)
+        _check_span_in_document(span, documents[row].text)
         if grade is None:
             continue
         held = best[span.query].get(span.name)
@@ -178,7 +182,7 @@ def _grade_evidence(
     return {query: tuple(pieces.values()) for query, pieces in best.items()}
 
 
-def _check_place(span: Span, text: str) -> None:
+def _check_span_in_document(span: EvidenceSpan, text: str) -> None:
     """DataError for a span that ends behind its document, or whose words are not there: offsets in bytes, or of
     another version of the text, would be a score of nothing."""
     there = text[span.start : span.end]
@@ -191,7 +195,7 @@ def _check_place(span: Span, text: str) -> None:
         )
 
 
-def find_evidence(
+def rank_evidence(
     places: Sequence[int],
     scores: Sequence[float],
     passages: IndexedPassages,
@@ -204,7 +208,7 @@ def find_evidence(
     units: list[int] = []
     values: list[float] = []
     for place, score in zip(places, scores, strict=True):
-        brought = list(_newly_held(place, passages, pieces, waiting, share))
+        brought = list(_list_newly_held_evidence(place, passages, pieces, waiting, share))
         for number in brought:
             del waiting[number]
         relevant = [number for number in brought if pieces[number].grade >= RELEVANT]
@@ -214,7 +218,7 @@ def find_evidence(
     return tuple(units), tuple(values)
 
 
-def _newly_held(
+def _list_newly_held_evidence(
     place: int,
     passages: IndexedPassages,
     pieces: Sequence[EvidencePlace],
@@ -233,7 +237,9 @@ def _newly_held(
                 yield number
 
 
-def name_units(units: Sequence[int], passages: IndexedPassages, pieces: Sequence[EvidencePlace]) -> list[str]:
+def name_ranked_units(
+    units: Sequence[int], passages: IndexedPassages, pieces: Sequence[EvidencePlace]
+) -> list[str]:
     """What is in a ranking of evidence: `guide.md[120:310]`, or the id of a passage without any."""
     # Numbers below are pieces, those behind them passages.
     n = len(pieces)

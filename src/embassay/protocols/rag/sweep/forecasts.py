@@ -15,34 +15,39 @@ from embassay.errors import EmbassayError
 from embassay.protocols.kernel.forecast import (
     Forecaster,
     TaskEffort,
-    choose_largest,
+    choose_largest_footprint,
     count_dimensions,
-    read_bytes,
+    estimate_reading_bytes,
     sample_texts,
     sum_memory,
     text_bytes,
     vector_bytes,
 )
-from embassay.protocols.rag.sweep.collection import Collection, IndexedPassages, count_tokens, make_passages
+from embassay.protocols.rag.sweep.collection import (
+    IndexedPassages,
+    SweepCollection,
+    count_tokens,
+    make_passages,
+)
 from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.protocols.rag.sweep.contexts import WRITTEN, context_messages
 from embassay.protocols.rag.sweep.grid import (
     PriceList,
     SweepPlan,
-    is_remote,
-    name_source,
-    plan_of,
+    is_paid_server,
+    name_vector_source,
+    plan_sweep,
     price_list,
 )
 from embassay.protocols.rag.sweep.parts import OpenedParts
-from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, WORDS, Configuration
+from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, WORDS, StackConfiguration
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
-from embassay.runs.memory import Footprint
+from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
+from embassay.runs.memory import MemoryFootprint
 from embassay.search.indexes import INDEXES
-from embassay.systems.remote import NoCalls
+from embassay.systems.remote import NoCallsLedger
 from embassay.systems.rerankers import RERANKERS
-from embassay.text.splitters import Piece, parse_splitting
+from embassay.text.splitters import DocumentPiece, parse_splitting
 
 _TABLES = 300
 """Bytes of a passage in the tables that find its vector by its text."""
@@ -72,17 +77,17 @@ class MemoryEstimates:
     tokenizer: Tokenizer
     _sizes: dict[tuple[str, str], PassageSizes] = field(default_factory=dict)
 
-    def needed(
+    def estimate_cell_memory(
         self,
-        collection: Collection,
-        configurations: Sequence[Configuration],
+        collection: SweepCollection,
+        configurations: Sequence[StackConfiguration],
         system: Any,
         *,
         made: Sequence[str] = (),
-    ) -> Footprint:
+    ) -> MemoryFootprint:
         """The estimate for configurations on one index of the vectors of `system` (None: by words alone); what is
         `made` (`passages`, `words`) is held already."""
-        head, sizes = configurations[0], self._of(collection, configurations[0].chunk)
+        head, sizes = configurations[0], self._measure_passage_sizes(collection, configurations[0].chunk)
         queries, n = len(collection.queries), sizes.passages
         dim = 0 if system is None else count_dimensions(system)
         words = any(
@@ -91,23 +96,23 @@ class MemoryEstimates:
         )
         parts = {
             f"the vectors of {n:,} passages": (dim > 0) * (vector_bytes(n + 2 * queries, dim) + n * _TABLES),
-            "passages": read_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
+            "passages": estimate_reading_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
             "the index": 0 if head.index == NONE else self._index(head, n, dim),
             "words": words * ("words" not in made) * sizes.words,
         }
         return sum_memory(parts, _suggest_smaller(head))
 
-    def _index(self, head: Configuration, n: int, dim: int) -> int:
-        kind = dict(INDEXES.get(INDEXES.parse(head.index).name).facts).get("kind", "")
+    def _index(self, head: StackConfiguration, n: int, dim: int) -> int:
+        kind = dict(INDEXES.get(INDEXES.parse_spec(head.index).name).facts).get("kind", "")
         return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
 
-    def _of(self, collection: Collection, chunk: str) -> PassageSizes:
+    def _measure_passage_sizes(self, collection: SweepCollection, chunk: str) -> PassageSizes:
         if (collection.name, chunk) not in self._sizes:
             self._sizes[collection.name, chunk] = _collection_sizes(collection, chunk, self.tokenizer)
         return self._sizes[collection.name, chunk]
 
 
-def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> PassageSizes:
+def _collection_sizes(collection: SweepCollection, chunk: str, tokenizer: Tokenizer) -> PassageSizes:
     if chunk == NONE:
         return PassageSizes(
             len(collection.texts),
@@ -123,7 +128,7 @@ def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) 
     )
 
 
-def _suggest_smaller(head: Configuration) -> str:
+def _suggest_smaller(head: StackConfiguration) -> str:
     """What makes this cell smaller."""
     if head.mode in (SPARSE, LIVE):
         return "Sweep a smaller corpus, or fewer queries"
@@ -149,7 +154,7 @@ class SweepForecast:
     combinations: int
     senseless: int
     indexes: int
-    work: Forecasts
+    work: RunForecast
     disk_bytes: int
     left_out: Mapping[str, str] = field(default_factory=dict)
     """The reason why a combination makes no sense, by its id."""
@@ -158,7 +163,7 @@ class SweepForecast:
         """For `--json`."""
         return {**self.work.as_dict(), **{key: value for key, value in asdict(self).items() if key != "work"}}
 
-    def in_words(self) -> Iterator[str]:
+    def describe_forecast(self) -> Iterator[str]:
         """What is measured, and what the times do not hold."""
         yield (
             f"{self.combinations:,} combinations on {self.indexes:,} indexes ({self.senseless:,} make no sense and are "
@@ -176,17 +181,17 @@ class SweepForecast:
         )
 
 
-def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
+def forecast_sweep(request: SweepRequest, ledger: NoCallsLedger) -> SweepForecast:
     """What a request takes on an empty folder, less the vectors that the cache has; nothing is sent."""
     prices = price_list(request)
     parts = OpenedParts(request, ledger)
-    plan = plan_of(parts)
+    plan = plan_sweep(parts)
     cells = [
         *_forecast_contexts(plan, parts),
         *_forecast_encode(plan, parts),
         *_forecast_rerank(plan, parts, prices),
         *_forecast_chat(plan, parts),
-        *_forecast_asking(plan),
+        *_forecast_retriever_questions(plan),
     ]
     combinations = sum(len(cell.job.configurations) for cell in plan.cells)
     listed = sum(configuration.k for cell in plan.cells for configuration in cell.job.configurations)
@@ -194,18 +199,18 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
     queries = max(len(collection.query_ids) for collection in plan.collections)
     senseless = len(plan.grid.senseless) * len(plan.collections)
     disk = (listed + values) * queries * _LISTED_BYTES
-    return SweepForecast(combinations, senseless, len(plan.cells), Forecasts(tuple(cells)), disk,
+    return SweepForecast(combinations, senseless, len(plan.cells), RunForecast(tuple(cells)), disk,
         {configuration.id: why for configuration, why in plan.grid.senseless.items()}
     )  # fmt: skip
 
 
-def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
+def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[CellForecast]:
     """Texts of each dataset by each encoder, in each of its ways of cutting; a late chunk is read with its document."""
     chunks: dict[str, dict[str, None]] = {}
     for cell in plan.cells:
-        head: Configuration = cell.job.head
+        head: StackConfiguration = cell.job.head
         if head.mode not in (SPARSE, LIVE):
-            chunks.setdefault(name_source(head), {})[head.chunk] = None
+            chunks.setdefault(name_vector_source(head), {})[head.chunk] = None
     # Encoders that are asked for the same texts are forecast together.
     for ways in dict.fromkeys(map(tuple, chunks.values())):
         encoders = [system for system in plan.systems if tuple(chunks.get(system.name, ())) == ways]
@@ -215,32 +220,43 @@ def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
 
 
 def _encoding_effort(
-    plan: SweepPlan, parts: OpenedParts, collection: Collection, ways: Sequence[str]
+    plan: SweepPlan, parts: OpenedParts, collection: SweepCollection, ways: Sequence[str]
 ) -> TaskEffort:
-    texts, queries = _encoded_texts(collection, ways, parts), list(collection.queries)
+    texts, queries = _list_texts_to_encode(collection, ways, parts), list(collection.queries)
     room = MemoryEstimates(parts.tokenizer)
 
-    def rehearse(hear: Any) -> bool:
+    def rehearse_encoding(hear: Any) -> bool:
         for cut in texts:
             hear(cut, "document")
         hear(queries, "query")
         return True
 
-    def held(system: Similarity) -> Footprint:
+    def estimate_memory_held(system: Similarity) -> MemoryFootprint:
         jobs = [cell.job for cell in plan.cells if cell.job.collection is collection]
-        mine = [job for job in jobs if name_source(job.head) == system.name] or jobs
-        return choose_largest(
-            room.needed(collection, job.configurations, None if job.head.mode in (SPARSE, LIVE) else system)
+        mine = [job for job in jobs if name_vector_source(job.head) == system.name] or jobs
+        return choose_largest_footprint(
+            room.estimate_cell_memory(
+                collection, job.configurations, None if job.head.mode in (SPARSE, LIVE) else system
+            )
             for job in mine
         )
 
     passages = sum(map(len, texts))
     return TaskEffort(
-        "embed", collection.name, passages + len(queries), passages, 0, rehearse, texts[0], footprint=held
+        "embed",
+        collection.name,
+        passages + len(queries),
+        passages,
+        0,
+        rehearse_encoding,
+        texts[0],
+        footprint=estimate_memory_held,
     )
 
 
-def _encoded_texts(collection: Collection, ways: Sequence[str], parts: OpenedParts) -> list[Sequence[str]]:
+def _list_texts_to_encode(
+    collection: SweepCollection, ways: Sequence[str], parts: OpenedParts
+) -> list[Sequence[str]]:
     """What each way of cutting has to be encoded. What a model will say of chunks stands as as many words: nobody knows
     them before they are paid for."""
     # One list for each way: what two of them have in common is in the cache by then, and counted once.
@@ -255,7 +271,7 @@ def _encoded_texts(collection: Collection, ways: Sequence[str], parts: OpenedPar
     return texts
 
 
-def _forecast_contexts(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
+def _forecast_contexts(plan: SweepPlan, parts: OpenedParts) -> Iterator[CellForecast]:
     """The calls of language models that say what chunks are about: one for each."""
     for collection, chunk in product(plan.collections, plan.request.chunk):
         splitting = parse_splitting(chunk)
@@ -264,12 +280,12 @@ def _forecast_contexts(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast
         passages = make_passages(collection, chunk, parts.tokenizer)
         n, messages = len(passages), _sample_messages(collection, passages)
         read = float(np.mean(count_tokens(parts.tokenizer, messages))) if n else 0.0
-        head = Forecast("situate", collection.name, splitting.model, n, 0, 0)
-        chat = parts.situator(splitting.model).model
+        head = CellForecast("situate", collection.name, splitting.model, n, 0, 0)
+        chat = parts.open_situator(splitting.model).model
         yield _add_calls(head, chat, requests=n, read=read, written=WRITTEN)
 
 
-def _sample_messages(collection: Collection, passages: IndexedPassages) -> list[str]:
+def _sample_messages(collection: SweepCollection, passages: IndexedPassages) -> list[str]:
     """Some of the messages that are sent, whole."""
     assert passages.spans is not None
     messages = []
@@ -277,12 +293,12 @@ def _sample_messages(collection: Collection, passages: IndexedPassages) -> list[
         row, (start, end) = passages.documents[place], passages.spans[place]
         text = collection.texts[row]
         title = collection.titles[row] if collection.titles else ""
-        asked = context_messages(title, text, Piece(int(start), int(end), text[start:end]))
+        asked = context_messages(title, text, DocumentPiece(int(start), int(end), text[start:end]))
         messages.append("\n".join(message.content for message in asked))
     return messages
 
 
-def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> Iterator[Forecast]:
+def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> Iterator[CellForecast]:
     request = plan.request
     for collection in plan.collections:
         query = float(np.mean(count_tokens(parts.tokenizer, collection.queries)))
@@ -293,17 +309,17 @@ def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> 
             stacks = [cfg for cfg in configurations if cfg.reranker == name]
             if name == NONE or not stacks:
                 continue
-            pairs = _count_pairs(stacks, collection)
+            pairs = _count_pairs_to_rerank(stacks, collection)
             tokens = query + _passage_tokens(collection, [stack.chunk for stack in stacks], parts)
-            timed = _count_timed(stacks, request, len(collection.timed))
+            timed = _count_timed_pairs(stacks, request, len(collection.timed))
             total = pairs + timed
             usd = prices.usd(
                 stacks[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
             )["rerank"] / 1000 * total  # fmt: skip
-            seconds = _time_pair(collection, name, parts)
+            seconds = _time_reranking_pair(collection, name, parts)
             # A price that the config gives to a local reranker is what a query would cost, not what the sweep pays.
-            is_free = not is_remote(name, RERANKERS)
-            yield Forecast(
+            is_free = not is_paid_server(name, RERANKERS)
+            yield CellForecast(
                 "rerank", collection.name, name, len(collection.query_ids), total, round(total * tokens),
                 requests=None if is_free else total // max(request.k),
                 usd=0.0 if is_free else usd, seconds=None if seconds is None else seconds * total,
@@ -311,16 +327,16 @@ def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> 
             )  # fmt: skip
 
 
-def _forecast_asking(plan: SweepPlan) -> Iterator[Forecast]:
+def _forecast_retriever_questions(plan: SweepPlan) -> Iterator[CellForecast]:
     """The questions that retrievers are asked."""
     for system in plan.systems:
         for collection in plan.collections if system.kind == "run" else ():
             n = len(collection.query_ids)
             usd = n * float(system.facts["usd_per_question"])
-            yield Forecast("asking", collection.name, system.name, n, n, 0, requests=n, usd=usd)
+            yield CellForecast("asking", collection.name, system.name, n, n, 0, requests=n, usd=usd)
 
 
-def _forecast_chat(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
+def _forecast_chat(plan: SweepPlan, parts: OpenedParts) -> Iterator[CellForecast]:
     """The calls of language models that rewrite every query, and that are timed as generators: an answer and a word for
     each timed query."""
     request = plan.request
@@ -328,25 +344,25 @@ def _forecast_chat(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
         passage = _passage_tokens(collection, request.chunk, parts)
         query = float(np.mean(count_tokens(parts.tokenizer, collection.queries)))
         for name in request.rewrite:
-            chat = None if name == NONE else getattr(parts.rewriter(name), "model", None)
+            chat = None if name == NONE else getattr(parts.open_rewriter(name), "model", None)
             if chat is not None:
-                head = Forecast("rewrite", collection.name, name, len(collection.queries), 0, 0)
+                head = CellForecast("rewrite", collection.name, name, len(collection.queries), 0, 0)
                 yield _add_calls(
                     head, chat, requests=len(collection.queries), read=_PROMPT + query, written=query
                 )
         asked = request.generator
         if asked is not None and asked.model:
             chat, read = (
-                parts.answerer(asked).model,
+                parts.open_answerer(asked).model,
                 _PROMPT + query + min(asked.passages, len(collection.ids)) * passage,
             )
-            head = Forecast("generate", collection.name, asked.model, len(collection.timed), 0, 0)
+            head = CellForecast("generate", collection.name, asked.model, len(collection.timed), 0, 0)
             yield _add_calls(
                 head, chat, requests=2 * len(collection.timed), read=read, written=asked.output_tokens / 2
             )
 
 
-def _add_calls(head: Forecast, chat: Any, *, requests: int, read: float, written: float) -> Forecast:
+def _add_calls(head: CellForecast, chat: Any, *, requests: int, read: float, written: float) -> CellForecast:
     """`head` with what so many calls take, each of which reads and writes so many tokens."""
     price, tokens = getattr(chat, "price", None), round(requests * (read + written))
     usd = None if price is None else price.usd(round(requests * read), round(requests * written))
@@ -354,7 +370,7 @@ def _add_calls(head: Forecast, chat: Any, *, requests: int, read: float, written
     return replace(head, requests=requests, tokens=tokens, usd=usd, seconds=seconds, assumed=True)
 
 
-def _count_pairs(configurations: list[Configuration], collection: Collection) -> int:
+def _count_pairs_to_rerank(configurations: list[StackConfiguration], collection: SweepCollection) -> int:
     """About how many pairs differ: for each encoder its deepest list, and one of words where there is a hybrid; other
     dimensions and indexes find nearly the same passages, and a pair is scored once."""
     lists: dict[tuple[str, str, str], int] = {}
@@ -366,7 +382,7 @@ def _count_pairs(configurations: list[Configuration], collection: Collection) ->
     return min(sum(lists.values()), len(collection.ids)) * len(collection.query_ids)
 
 
-def _count_timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
+def _count_timed_pairs(configurations: list[StackConfiguration], request: SweepRequest, queries: int) -> int:
     """Pairs that are scored afresh for the clock."""
     keys = {(cfg.mode, cfg.k, cfg.deduplicate, cfg.boost, cfg.chunk, cfg.rewrite) for cfg in configurations}
     latency = request.latency
@@ -375,7 +391,7 @@ def _count_timed(configurations: list[Configuration], request: SweepRequest, que
     return sum(key[1] for key in keys) * calls + sum(cfg.k for cfg in loaded) * (queries + latency.warmup)
 
 
-def _passage_tokens(collection: Collection, chunks: Sequence[str], parts: OpenedParts) -> float:
+def _passage_tokens(collection: SweepCollection, chunks: Sequence[str], parts: OpenedParts) -> float:
     """The mean tokens of a passage of some documents, over these ways of cutting, each as often as it is named."""
     sample = collection.texts[:: max(1, len(collection.texts) // _SHARE)]
     some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
@@ -386,7 +402,7 @@ def _passage_tokens(collection: Collection, chunks: Sequence[str], parts: Opened
     return float(np.mean([means[chunk] for chunk in chunks]))
 
 
-def _time_pair(collection: Collection, name: str, parts: OpenedParts) -> float | None:
+def _time_reranking_pair(collection: SweepCollection, name: str, parts: OpenedParts) -> float | None:
     """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
     try:
         reranker = parts.reranker(name).reranker

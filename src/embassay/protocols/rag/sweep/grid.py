@@ -9,44 +9,50 @@ from math import ceil
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
-from embassay.protocols.rag.sweep.collection import Collection
+from embassay.protocols.kernel.plan import (
+    Plan,
+    PlannedDataset,
+    PlannedSystem,
+    PlannedTask,
+    check_unique_dataset_names,
+)
+from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
 from embassay.protocols.rag.sweep.contexts import context_prompt
 from embassay.protocols.rag.sweep.encoder import SweepEncoder
 from embassay.protocols.rag.sweep.evidence import open_collection
 from embassay.protocols.rag.sweep.parts import OpenedParts
-from embassay.protocols.rag.sweep.retriever import make_configuration, plan_retrievers
-from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, TASK, WORDS, Configuration
+from embassay.protocols.rag.sweep.retriever import make_configuration, open_planned_retrievers
+from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, TASK, WORDS, StackConfiguration
 from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost
 from embassay.registry import Registry
-from embassay.runs.folder import Cell, digest_json
+from embassay.runs.folder import RunCell, digest_json
 from embassay.runs.forecast import find_remote_encoder
-from embassay.systems import RAGGED, SYSTEMS, add_dims
+from embassay.systems import RAGGED, SYSTEMS, add_dims_parameter
 from embassay.systems.late_chunks import VERSION as LATE
 from embassay.systems.models import KnownModel, find_known_model
-from embassay.systems.remote import NoCalls
+from embassay.systems.remote import NoCallsLedger
 from embassay.systems.rerankers import RERANKERS
 from embassay.text.splitters import parse_splitting
 
 
 @dataclass(frozen=True)
-class Grid:
+class ConfigurationGrid:
     """`wanted` in the order of the axes, each once; `senseless` with the reason of each."""
 
-    wanted: tuple[Configuration, ...]
-    senseless: Mapping[Configuration, str]
+    wanted: tuple[StackConfiguration, ...]
+    senseless: Mapping[StackConfiguration, str]
 
 
 Sized = Callable[[str, int | None], str]
 
 
-def make_grid(
+def make_configuration_grid(
     request: SweepRequest,
     dims: Mapping[str, int | None],
     sized: Sized = lambda name, _: name,
     not_late: Mapping[str, str] = {},
-) -> Grid:
+) -> ConfigurationGrid:
     """All combinations of the request's axes; `dims` are those of each encoder, None where nobody knows yet. More of
     them are had from a model that has a parameter for it, of which `sized` then gives another spec string. `not_late`
     says of encoders why they cannot read chunks within their document.
@@ -54,8 +60,8 @@ def make_grid(
     Where a mode ends in `+rerank`, a mode that does not takes no reranker; else every reranker goes with every mode.
     UsageError where no combination is left. Source: spec rag 3.4.
     """
-    wanted: dict[Configuration, None] = {}
-    senseless: dict[Configuration, str] = {}
+    wanted: dict[StackConfiguration, None] = {}
+    senseless: dict[StackConfiguration, str] = {}
     for configuration, reason in _list_combinations(request, dims, sized, not_late):
         if reason:
             senseless.setdefault(configuration, reason)
@@ -67,7 +73,9 @@ def make_grid(
             f"No combination of the axes makes sense; the first, {first.id}: {reason}.",
             mend="Change an axis.",
         )
-    return Grid(tuple(wanted), {config: why for config, why in senseless.items() if config not in wanted})
+    return ConfigurationGrid(
+        tuple(wanted), {config: why for config, why in senseless.items() if config not in wanted}
+    )
 
 
 FLAT = "flat"
@@ -75,14 +83,14 @@ FLAT = "flat"
 
 def _list_combinations(
     request: SweepRequest, dims: Mapping[str, int | None], sized: Sized, not_late: Mapping[str, str]
-) -> Iterator[tuple[Configuration, str]]:
-    tails = list(_list_tails(request))
+) -> Iterator[tuple[StackConfiguration, str]]:
+    tails = list(_list_steps_after_index(request))
     sparse = [tail for tail in tails if tail[1].startswith(SPARSE)]
     for chunk, rewrite, (k, _, reranker, deduplicate, boost, reason) in product(
         request.chunk, request.rewrite, sparse
     ):
         yield (
-            Configuration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
+            StackConfiguration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
             reason
             or ("a late chunk differs only in its vector, and BM25 has none" if _is_late(chunk) else ""),
         )
@@ -102,7 +110,7 @@ def _list_combinations(
         if _is_late(chunk) and not_late.get(encoder):
             too_many = f"{encoder} makes no late chunks, since {not_late[encoder]}"
         for k, mode, reranker, deduplicate, boost, reason in tails:
-            configuration = Configuration(
+            configuration = StackConfiguration(
                 encoder, cut, index, k, reranker, "hybrid" if mode.startswith("hybrid") else "dense",
                 rewrite, deduplicate, boost, chunk
             )  # fmt: skip
@@ -115,7 +123,7 @@ def _is_late(chunk: str) -> bool:
     return splitting is not None and splitting.is_late
 
 
-def _list_tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
+def _list_steps_after_index(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
     """What is done with the index's answers, and why not."""
     split = any(mode.endswith(RERANK) for mode in request.mode)
     rerankers = tuple(dict.fromkeys((NONE, *request.reranker) if split else request.reranker))
@@ -134,14 +142,14 @@ def _list_tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, f
 
 
 @dataclass(frozen=True)
-class CellJob:
+class SweepCellJob:
     """The stacks of a cell: they differ in what is done with the index's answers."""
 
-    collection: Collection
-    configurations: tuple[Configuration, ...]
+    collection: SweepCollection
+    configurations: tuple[StackConfiguration, ...]
 
     @property
-    def head(self) -> Configuration:
+    def head(self) -> StackConfiguration:
         """One of them: chunk, rewrite, encoder, dims and index are those of all."""
         return self.configurations[0]
 
@@ -151,32 +159,32 @@ class SweepPlan(Plan):
     """A sweep as manifests know it; `grid` has what is measured and what makes no sense."""
 
     request: SweepRequest
-    collections: tuple[Collection, ...]
-    grid: Grid
+    collections: tuple[SweepCollection, ...]
+    grid: ConfigurationGrid
 
 
-def plan_of(parts: OpenedParts) -> SweepPlan:
+def plan_sweep(parts: OpenedParts) -> SweepPlan:
     """Read the datasets, open the encoders, and lay out the cells. UsageError for a spec that is none and for a grid
     without any sense, DataError for what is wrong in the data. An encoder that cannot be had fails later, in its
     cells."""
     request = parts.request
     collections = tuple(open_collection(dataset, request) for dataset in request.datasets)
-    retrievers = plan_retrievers(request)
-    check_names(collection.name for collection in collections)
+    retrievers = open_planned_retrievers(request)
+    check_unique_dataset_names(collection.name for collection in collections)
     systems = {name: _plan_encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
     dims = {name: system.facts.get("dims") for name, system in systems.items()}
     not_late = {
         name: _explain_no_late_chunks(parts, name) for name in systems if any(map(_is_late, request.chunk))
     }
-    whole = make_grid(request, dims, add_dims, not_late)
+    whole = make_configuration_grid(request, dims, add_dims_parameter, not_late)
     systems |= {
-        name: _plan_words()
+        name: _plan_word_search()
         if configuration.mode == SPARSE
         else _plan_encoder(parts, configuration.encoder, configuration.dims)
         for configuration in whole.wanted
-        if (name := add_dims(configuration.encoder, configuration.dims)) not in systems
+        if (name := add_dims_parameter(configuration.encoder, configuration.dims)) not in systems
     }
-    used = {name_source(configuration) for configuration in whole.wanted}
+    used = {name_vector_source(configuration) for configuration in whole.wanted}
     systems = {name: system for name, system in systems.items() if name in used} | retrievers
     wanted = (*whole.wanted, *(make_configuration(name, request) for name in retrievers))
     cells = tuple(
@@ -192,17 +200,17 @@ def plan_of(parts: OpenedParts) -> SweepPlan:
     )  # fmt: skip
 
 
-def name_source(configuration: Configuration) -> str:
+def name_vector_source(configuration: StackConfiguration) -> str:
     """Whose vectors, or lists, a combination takes: an encoder has others of its own for some dimensions."""
     if configuration.mode == LIVE:
         return configuration.encoder
-    return add_dims(configuration.encoder, configuration.dims)
+    return add_dims_parameter(configuration.encoder, configuration.dims)
 
 
-def cell_label(configuration: Configuration) -> str:
+def cell_label(configuration: StackConfiguration) -> str:
     """The name of a cell.
 
-    >>> cell_label(Configuration("wordllama", 64, "hnsw-f32", chunk="200"))
+    >>> cell_label(StackConfiguration("wordllama", 64, "hnsw-f32", chunk="200"))
     'wordllama/64d/hnsw-f32/chunk=200'
     """
     parts = [
@@ -217,9 +225,9 @@ def cell_label(configuration: Configuration) -> str:
 
 
 def _make_cells(
-    collection: Collection, wanted: Sequence[Configuration], identities: Mapping[str, str]
-) -> Iterator[Cell]:
-    by_label: dict[str, list[Configuration]] = {}
+    collection: SweepCollection, wanted: Sequence[StackConfiguration], identities: Mapping[str, str]
+) -> Iterator[RunCell]:
+    by_label: dict[str, list[StackConfiguration]] = {}
     for configuration in wanted:
         by_label.setdefault(cell_label(configuration), []).append(configuration)
     for name, stacks in by_label.items():
@@ -229,15 +237,15 @@ def _make_cells(
                 collection.name,
                 collection.fingerprint,
                 name,
-                identities[name_source(stacks[0])],
-                *_chunk_identity(stacks[0].chunk),
+                identities[name_vector_source(stacks[0])],
+                *_list_chunk_dependencies(stacks[0].chunk),
             ]
         )
-        job = CellJob(collection, tuple(stacks))
-        yield Cell(TASK, collection.name, name, key, len(stacks) * len(collection.query_ids), job)
+        job = SweepCellJob(collection, tuple(stacks))
+        yield RunCell(TASK, collection.name, name, key, len(stacks) * len(collection.query_ids), job)
 
 
-def _chunk_identity(chunk: str) -> list[str]:
+def _list_chunk_dependencies(chunk: str) -> list[str]:
     """What chunks depend on beside their name: how late ones are read, and what a model is asked."""
     splitting = parse_splitting(chunk)
     if splitting is None or not (splitting.is_late or splitting.model):
@@ -249,19 +257,19 @@ def _is_sparse_only(request: SweepRequest) -> bool:
     return all(mode.startswith(SPARSE) for mode in request.mode)
 
 
-def _plan_words() -> PlannedSystem:
+def _plan_word_search() -> PlannedSystem:
     """Search by words as a system of the plan."""
     return PlannedSystem(WORDS, WORDS, "words/1", "classical", {"summary": "finds passages by words"})
 
 
 def _plan_encoder(parts: OpenedParts, base: str, size: int | None = None) -> PlannedSystem:
-    name = add_dims(base, size)
-    facts: dict[str, Any] = dict(SYSTEMS.get(SYSTEMS.parse(name).name).facts)
+    name = add_dims_parameter(base, size)
+    facts: dict[str, Any] = dict(SYSTEMS.get(SYSTEMS.parse_spec(name).name).facts)
     facts["summary"] = "encodes queries and passages"
     try:
-        with parts.charged(name):
+        with parts.charge_calls_to(name):
             encoder = parts.encoder(base, size)
-            facts["dims"] = _encoder_dims(parts, encoder)
+            facts["dims"] = _find_encoder_dimensions(parts, encoder)
     except ModelError as error:
         return PlannedSystem(name, name, f"failed: {error.message}", "embedding", {**facts, "dims": None})
     facts["max_tokens"] = encoder.system.encoder.max_tokens
@@ -279,23 +287,23 @@ def _explain_no_late_chunks(parts: OpenedParts, name: str) -> str:
         return ""
 
 
-def _encoder_dims(parts: OpenedParts, encoder: SweepEncoder) -> int | None:
+def _find_encoder_dimensions(parts: OpenedParts, encoder: SweepEncoder) -> int | None:
     try:
         return encoder.dim
     except ModelError:
-        if isinstance(parts.ledger, NoCalls):
+        if isinstance(parts.ledger, NoCallsLedger):
             return None
         raise
 
 
 def _plan_reranker(name: str) -> PlannedSystem:
-    entry = RERANKERS.get(RERANKERS.parse(name).name)
+    entry = RERANKERS.get(RERANKERS.parse_spec(name).name)
     return PlannedSystem(
         name, name, name, "classical", {"summary": entry.summary, "role": "reranks candidates"}
     )
 
 
-def _plan_dataset(collection: Collection) -> PlannedDataset:
+def _plan_dataset(collection: SweepCollection) -> PlannedDataset:
     task = PlannedTask(
         TASK, len(collection.query_ids), len(collection.ids), collection.skipped, collection.warnings
     )
@@ -320,7 +328,7 @@ class PriceList:
 
     def usd(
         self,
-        configuration: Configuration,
+        configuration: StackConfiguration,
         *,
         reranked: float,
         tokens: float,
@@ -371,12 +379,12 @@ def price_list(request: SweepRequest) -> PriceList:
             if name in listed:
                 tokens[name] = listed[name]
                 continue
-            spec = registry.parse(name)
+            spec = registry.parse_spec(name)
             price = spec.params.get("price")
             model = find_known_model(spec.target) or find_known_model(spec.target.partition(":")[2])
             if isinstance(price, int | float):
                 tokens[name] = float(price)
-            elif not is_remote(name, registry):
+            elif not is_paid_server(name, registry):
                 tokens[name] = 0.0
             elif model is not None and model.usd_per_million_input is not None:
                 tokens[name] = model.usd_per_million_input
@@ -394,9 +402,9 @@ def price_list(request: SweepRequest) -> PriceList:
     return PriceList(tokens, searches, request.prices.date or max(dates, default=""))
 
 
-def is_remote(name: str, registry: Registry[Any]) -> bool:
+def is_paid_server(name: str, registry: Registry[Any]) -> bool:
     """Whether what is called so asks a server that may charge for it; Ollama charges nothing."""
-    spec = registry.parse(name)
+    spec = registry.parse_spec(name)
     needs = dict(registry.get(spec.name).facts).get("needs", "")
     return "embassay[llm]" in needs and "ollama" not in (spec.name, spec.target.partition(":")[0])
 

@@ -21,27 +21,27 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Index, IndexFacts, Ranked
+from embassay.contracts import Index, IndexFacts, RankedCandidates
 from embassay.data import draw
-from embassay.limits import record_json
+from embassay.limits import parse_record_json
 from embassay.measures import evaluate_graded
 from embassay.measures.judgements import ABSENT, UNJUDGED, Graded
 from embassay.measures.sets import Companion
 from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.sweep.collection import Collection
-from embassay.protocols.rag.sweep.config import Latency
+from embassay.protocols.rag.sweep.collection import SweepCollection
+from embassay.protocols.rag.sweep.config import LatencySettings
 from embassay.protocols.rag.sweep.encoder import Vectors
 from embassay.protocols.rag.sweep.parts import (
-    Bench,
     EncodedBench,
     Listed,
     OpenedParts,
+    QueryBench,
     RankedList,
     RerankerFailed,
-    choose_ending,
-    list_found,
-    take_first,
+    list_found_passages,
+    make_candidate_ending,
+    take_first_of_list,
 )
 from embassay.protocols.rag.sweep.signals import score_entropies, score_margins
 from embassay.protocols.rag.sweep.stacks import (
@@ -51,23 +51,23 @@ from embassay.protocols.rag.sweep.stacks import (
     NONE,
     WORDS,
     WRITTEN,
-    CellStacks,
-    Configuration,
+    MeasuredCell,
     SkippedStack,
-    Stack,
+    StackConfiguration,
+    StoredStack,
 )
 from embassay.runs.folder import digest_json, to_json, write_atomic
 from embassay.search import exact_search
 from embassay.search.bm25 import Hit
 from embassay.search.fusion import parse_fusion
-from embassay.search.indexes.store import AUTO, recall, smallest_width
-from embassay.systems.remote.calls import wait_for
+from embassay.search.indexes.store import AUTO, find_smallest_width, recall
+from embassay.systems.remote.calls import wait_in_remote_loop
 
 Floats = NDArray[np.float64]
 
 
-def grade_lists(
-    collection: Collection, lists: Sequence[Sequence[int]], pools: Sequence[Sequence[int]]
+def grade_ranked_documents(
+    collection: SweepCollection, lists: Sequence[Sequence[int]], pools: Sequence[Sequence[int]]
 ) -> Graded:
     """Rankings of documents (positions, each once) and the pools they are from, by grade."""
     width = max((len(ranked) for ranked in lists), default=0)
@@ -82,7 +82,7 @@ def grade_lists(
     return Graded(collection.counts, top, pool, pool_sizes=sizes, names=collection.query_ids)
 
 
-def list_quality(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
+def measure_list_quality(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
     """Each query's value of each measure, (q,), NaN where it is undefined."""
     return evaluate_graded(list(measures), lists)
 
@@ -125,30 +125,36 @@ class Stopwatch:
     """Takes time into the files of `folder`, and reads what is there."""
 
     folder: Path
-    latency: Latency
+    latency: LatencySettings
 
     def alone(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
         """Time `do` for one query at a time; the name under which the samples are kept, (sessions, queries) in ms."""
-        return self._keep_samples(
-            what, (self.latency.repeats, len(queries)), lambda: self._sessions(queries, do)
+        return self._take_and_keep_samples(
+            what, (self.latency.repeats, len(queries)), lambda: self._time_repeated_sessions(queries, do)
         )
 
-    def once(self, what: Mapping[str, Any], queries: Sequence[int], take: Callable[[int], float]) -> str:
+    def keep_reported_times(
+        self, what: Mapping[str, Any], queries: Sequence[int], take: Callable[[int], float]
+    ) -> str:
         """Keep what `take` says that each query took, in ms, for what is timed where it is done: (1, queries)."""
         shape = 1, len(queries)
-        return self._keep_samples(
+        return self._take_and_keep_samples(
             what, shape, lambda: np.array([[take(query) for query in queries]], dtype=np.float64)
         )
 
     def together(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
         """The same with as many queries in flight as the config says, once: (1, queries)."""
         loaded = {**what, "concurrency": self.latency.concurrency}
-        return self._keep_samples(loaded, (1, len(queries)), lambda: self._in_flight(queries, do))
+        return self._take_and_keep_samples(
+            loaded, (1, len(queries)), lambda: self._time_queries_in_flight(queries, do)
+        )
 
     def read(self, name: str) -> Floats | None:
         """The samples of this name, (sessions, queries) in ms; None where there are none, or damaged ones."""
         try:
-            samples = np.array(record_json(self._path(name).read_text("utf-8"))["samples"], dtype=np.float64)
+            samples = np.array(
+                parse_record_json(self._samples_path(name).read_text("utf-8"))["samples"], dtype=np.float64
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return samples if samples.ndim == 2 else None
@@ -159,7 +165,7 @@ class Stopwatch:
         peaks: list[tuple[float, float, int]] = []
         for path in self.folder.glob("*.json"):
             try:
-                content = record_json(path.read_text("utf-8"))
+                content = parse_record_json(path.read_text("utf-8"))
                 load, cores = float(content["load"]), int(content["cores"])
             except (OSError, ValueError, KeyError, TypeError):
                 continue
@@ -168,7 +174,7 @@ class Stopwatch:
         # The highest load by core; what is given is the load itself.
         return max(peaks)[1:] if peaks else (None, 0)
 
-    def _keep_samples(
+    def _take_and_keep_samples(
         self, what: Mapping[str, Any], shape: tuple[int, int], take: Callable[[], Floats]
     ) -> str:
         name = digest_json(dict(what))
@@ -184,10 +190,10 @@ class Stopwatch:
                 "load": load,
                 "cores": os.cpu_count() or 1,
             }
-            write_atomic(self._path(name), to_json(content) + "\n")
+            write_atomic(self._samples_path(name), to_json(content) + "\n")
         return name
 
-    def _sessions(self, queries: Sequence[int], do: Do) -> Floats:
+    def _time_repeated_sessions(self, queries: Sequence[int], do: Do) -> Floats:
         samples = np.empty((self.latency.repeats, len(queries)))
         for session in range(self.latency.repeats):
             # The first calls load, compile and fill caches of the processor.
@@ -196,13 +202,13 @@ class Stopwatch:
             samples[session] = [_time_call(do, query) for query in queries]
         return samples
 
-    def _in_flight(self, queries: Sequence[int], do: Do) -> Floats:
+    def _time_queries_in_flight(self, queries: Sequence[int], do: Do) -> Floats:
         with ThreadPoolExecutor(self.latency.concurrency) as pool:
             for future in [pool.submit(do, query) for query in queries[: self.latency.warmup]]:
                 future.result()
             return np.array([list(pool.map(lambda query: _time_call(do, query), queries))])
 
-    def _path(self, name: str) -> Path:
+    def _samples_path(self, name: str) -> Path:
         return self.folder / f"{name}.json"
 
 
@@ -228,7 +234,7 @@ class StackBench(ABC):
     `bench` has what is searched and asked, `watch` the clock, `ef` is the search width that was found by itself.
     """
 
-    bench: Bench
+    bench: QueryBench
     watch: Stopwatch
     ef: int | None = None
 
@@ -248,23 +254,23 @@ class StackBench(ABC):
         return {}
 
     @abstractmethod
-    def candidates(self, configuration: Configuration) -> list[Listed]:
+    def candidates(self, configuration: StackConfiguration) -> list[Listed]:
         """What is found for each query, at most `one.k` each."""
 
     @abstractmethod
-    def signals(self, configuration: Configuration) -> dict[str, Floats]:
+    def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, Floats]:
         """What routing looks at before a reranker is asked."""
 
     @abstractmethod
-    def finding(self, configuration: Configuration) -> Names:
+    def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """The samples of the stages until there are candidates."""
 
     @abstractmethod
-    def reranker_input(self, configuration: Configuration, query: int) -> Listed:
+    def reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What the reranker's clock is run on, for a query."""
 
     @abstractmethod
-    def find(self, configuration: Configuration, query: int) -> Listed:
+    def find(self, configuration: StackConfiguration, query: int) -> Listed:
         """The candidates of a query from its text, past all caches."""
 
     def close(self) -> None:  # noqa: B027 - words have nothing to release
@@ -277,70 +283,71 @@ class StackBench(ABC):
 
     def measure(
         self,
-        configurations: Sequence[Configuration],
+        configurations: Sequence[StackConfiguration],
         advance: Callable[[int], None],
         *,
         loaded: Callable[..., bool],
-    ) -> CellStacks:
+    ) -> MeasuredCell:
         """Each of the configurations, which are on this index. Where a reranker fails, its own are skipped; `loaded`
         says which are also timed with several queries in flight. ModelError where the index or the encoder fails."""
         stacks, skipped = [], []
         for configuration in configurations:
             try:
-                stacks.append(self._stack(configuration, load=loaded(configuration)))
+                stacks.append(self._measure_stack(configuration, load=loaded(configuration)))
             except RerankerFailed as error:
                 skipped.append(
                     SkippedStack(configuration, self.bench.collection.name, error.message, failed=True)
                 )
             advance(len(self.bench.queries))
-        return CellStacks(tuple(stacks), tuple(skipped))
+        return MeasuredCell(tuple(stacks), tuple(skipped))
 
-    def _stack(self, configuration: Configuration, *, load: bool) -> Stack:
+    def _measure_stack(self, configuration: StackConfiguration, *, load: bool) -> StoredStack:
         candidates = self.candidates(configuration)
-        ending = choose_ending(self.bench, configuration, cached=True)
-        with self.parts.charged(configuration.reranker):
+        ending = make_candidate_ending(self.bench, configuration, cached=True)
+        with self.parts.charge_calls_to(configuration.reranker):
             finals = [ending(query, *hit) for query, hit in zip(self.bench.queries, candidates, strict=True)]
-        return self._described(
+        return self._make_measured_stack(
             configuration,
             candidates,
             finals,
-            self._stages(configuration),
-            self._loaded(configuration) if load else "",
+            self._time_stages(configuration),
+            self._time_whole_queries_under_load(configuration) if load else "",
         )
 
-    def _described(
+    def _make_measured_stack(
         self,
-        configuration: Configuration,
+        configuration: StackConfiguration,
         candidates: Sequence[Listed],
         finals: Sequence[RankedList],
         times: Names,
         together: str,
-    ) -> Stack:
+    ) -> StoredStack:
         request, bench = self.parts.request, self.bench
         # A run that resumes must not tell the sessions apart; whether it was built or found is among the counts.
         facts = replace(self.facts, found=False)
-        units = [bench.rank_units(row, final.places, final.scores) for row, final in enumerate(finals)]
-        pools = [bench.rank_units(row, *listed)[0] for row, listed in enumerate(candidates)]
-        ranked = grade_lists(bench.collection, [unit for unit, _ in units], pools)
+        units = [bench.rank_judged_units(row, final.places, final.scores) for row, final in enumerate(finals)]
+        pools = [bench.rank_judged_units(row, *listed)[0] for row, listed in enumerate(candidates)]
+        ranked = grade_ranked_documents(bench.collection, [unit for unit, _ in units], pools)
         lengths = [bench.tokens(final.candidates) for final in finals]
         per_candidate = np.concatenate(
-            [row + query for row, query in zip(lengths, bench.query_tokens, strict=True)]
+            [row + query for row, query in zip(lengths, bench.query_token_counts, strict=True)]
         ).astype(np.float64)
-        signals = self.signals(configuration)
+        signals = self.compute_routing_signals(configuration)
         if configuration.reranker != NONE:
             signals["entropy"] = score_entropies([final.raw for final in finals])
-        return Stack(
-            configuration, list_quality(request.measures, ranked), pool_ceilings(request.measures, ranked), signals,
-            (_mean_length(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
-            _mean_length(np.concatenate(lengths)), _mean_length(bench.query_tokens),
-            _mean_length([len(row) for row in lengths]),
+        return StoredStack(
+            configuration, measure_list_quality(request.measures, ranked),
+            pool_ceilings(request.measures, ranked), signals,
+            (_average_or_zero(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
+            _average_or_zero(np.concatenate(lengths)), _average_or_zero(bench.query_token_counts),
+            _average_or_zero([len(row) for row in lengths]),
             facts, self.recall, times, together, self.ef,
-            [(bench.name_units(row, ranked), scores) for row, (ranked, scores) in enumerate(units)]
+            [(bench.name_ranked_units(row, ranked), scores) for row, (ranked, scores) in enumerate(units)]
         )  # fmt: skip
 
-    def _stages(self, configuration: Configuration) -> Names:
+    def _time_stages(self, configuration: StackConfiguration) -> Names:
         """The samples of each stage that the configuration has."""
-        names = {**time_rewriting(self.bench, self.watch), **self.finding(configuration)}
+        names = {**time_rewriting(self.bench, self.watch), **self.time_candidate_stages(configuration)}
         timed = self.bench.collection.timed
         if configuration.reranker != NONE or configuration.deduplicate:
             done = {
@@ -352,51 +359,55 @@ class StackBench(ABC):
                 "deduplicate": configuration.deduplicate,
                 "boost": configuration.boost,
             }
-            with self.parts.charged(configuration.reranker):
-                names["rerank"] = self.watch.alone(done, timed, self._rerank(configuration))
-        return {**names, **self._generating(configuration)}
+            with self.parts.charge_calls_to(configuration.reranker):
+                names["rerank"] = self.watch.alone(
+                    done, timed, self._make_reranking_for_timing(configuration)
+                )
+        return {**names, **self._time_generator(configuration)}
 
-    def _rerank(self, configuration: Configuration) -> Callable[[int], Any]:
+    def _make_reranking_for_timing(self, configuration: StackConfiguration) -> Callable[[int], Any]:
         """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
         index or encoder changes which texts are scored, not how many."""
-        bench, ending = self.bench, choose_ending(self.bench, configuration, cached=False)
+        bench, ending = self.bench, make_candidate_ending(self.bench, configuration, cached=False)
         listed = {query: self.reranker_input(configuration, query) for query in bench.collection.timed}
         return lambda query: ending(bench.queries[query], *listed[query])
 
-    def _generating(self, configuration: Configuration) -> Names:
+    def _time_generator(self, configuration: StackConfiguration) -> Names:
         """The samples of a generator that is timed: one answer for each timed query, its tokens, and one word from the
         same passages, which are those that the first stack finds; which stack it is changes the texts, not how many."""
         named = self.parts.request.generator
         if named is None or not named.model:
             return {}
-        bench, answerer = self.bench, self.parts.answerer(named)
+        bench, answerer = self.bench, self.parts.open_answerer(named)
 
         def ask_with_passages(
             ask: Callable[[Question, Sequence[str]], Coroutine[Any, Any, ModelAnswer]], query: int
         ) -> ModelAnswer:
             places = self.reranker_input(configuration, query)[0][: named.passages]
             texts = [bench.passages.texts[place] for place in places]
-            return wait_for(lambda: ask(bench.question(query), texts))
+            return wait_in_remote_loop(lambda: ask(bench.question(query), texts))
 
         taken: Mapping[str, Callable[[int], float]] = {
             GENERATE: lambda query: 1000 * ask_with_passages(answerer.answer, query).seconds,
             WRITTEN: lambda query: ask_with_passages(answerer.answer, query).tokens,
-            FIRST_WORD: lambda query: 1000 * ask_with_passages(answerer.first_word, query).seconds,
-            FIRST_TOKENS: lambda query: ask_with_passages(answerer.first_word, query).tokens,
+            FIRST_WORD: lambda query: 1000 * ask_with_passages(answerer.answer_with_one_word, query).seconds,
+            FIRST_TOKENS: lambda query: ask_with_passages(answerer.answer_with_one_word, query).tokens,
         }
-        with self.parts.charged(named.model):
+        with self.parts.charge_calls_to(named.model):
             return {
-                stage: self.watch.once(
+                stage: self.watch.keep_reported_times(
                     {"stage": stage, **bench.what, "generator": asdict(named)}, bench.collection.timed, take
                 )
                 for stage, take in taken.items()
             }
 
-    def _loaded(self, configuration: Configuration) -> str:
+    def _time_whole_queries_under_load(self, configuration: StackConfiguration) -> str:
         """Whole queries with several in flight."""
-        texts, ending = self.bench.queries, choose_ending(self.bench, configuration, cached=False)
+        texts, ending = self.bench.queries, make_candidate_ending(self.bench, configuration, cached=False)
         # One account for both: threads that each name their own would mix them up.
-        with self.parts.charged(self.account if configuration.reranker == NONE else configuration.reranker):
+        with self.parts.charge_calls_to(
+            self.account if configuration.reranker == NONE else configuration.reranker
+        ):
             return self.watch.together(
                 {"stage": "total", **self.bench.what, "configuration": configuration.id},
                 self.bench.collection.timed,
@@ -404,26 +415,28 @@ class StackBench(ABC):
             )
 
 
-def time_rewriting(bench: Bench, watch: Stopwatch) -> Names:
+def time_rewriting(bench: QueryBench, watch: Stopwatch) -> Names:
     """The samples of putting a query in the words of a search. Rules are run again for the clock; of a language model
     it is the time of the calls that brought the rewriting, taken when they were made, so that none is paid twice."""
     if bench.rewrite == NONE:
         return {}
-    rewriter, timed = bench.parts.rewriter(bench.rewrite), bench.collection.timed
+    rewriter, timed = bench.parts.open_rewriter(bench.rewrite), bench.collection.timed
     what = {"stage": "rewrite", **bench.what}
     seconds = getattr(rewriter, "seconds", None)
     if seconds is None:
         return {
             "rewrite": watch.alone(
-                what, timed, lambda query: wait_for(lambda: rewriter.rewrite(bench.question(query)))
+                what,
+                timed,
+                lambda query: wait_in_remote_loop(lambda: rewriter.rewrite(bench.question(query))),
             )
         }
 
-    def take(query: int) -> float:
-        return 1000 * float(wait_for(lambda: seconds(bench.question(query))))
+    def take_rewriting_time(query: int) -> float:
+        return 1000 * float(wait_in_remote_loop(lambda: seconds(bench.question(query))))
 
-    with bench.parts.charged(bench.rewrite):
-        return {"rewrite": watch.once(what, timed, take)}
+    with bench.parts.charge_calls_to(bench.rewrite):
+        return {"rewrite": watch.keep_reported_times(what, timed, take_rewriting_time)}
 
 
 @dataclass
@@ -437,7 +450,7 @@ class IndexedBench(StackBench):
     documents: Vectors
     queries: Vectors
     ef: int | None = None
-    _answers: dict[int, Ranked] = field(default_factory=dict)
+    _answers: dict[int, RankedCandidates] = field(default_factory=dict)
     _fused: dict[str, list[Listed]] = field(default_factory=dict)
 
     @classmethod
@@ -449,25 +462,25 @@ class IndexedBench(StackBench):
         documents, queries = encoded.cut(dims)
         bench = cls(encoded, dims, encoded.encoder.index(index, documents, kept), watch, documents, queries)
         if getattr(bench.index, "ef", None) == AUTO:
-            bench._tune()
+            bench._tune_search_width()
         return bench
 
-    def _tune(self) -> None:
+    def _tune_search_width(self) -> None:
         """Set the smallest search width within 1% of exact recall, found on half of the queries, drawn by seed."""
         bench, deepest = self.bench, min(max(RECALL_AT), len(self.documents))
         rows = draw(bench.collection.query_ids, max(1, len(self.queries) // 2), self.parts.request.seed)
         exact = exact_search(self.queries[rows], self.documents, deepest)
 
-        def values_at(ef: int) -> Mapping[str, float]:
+        def measure_recall_at_width(ef: int) -> Mapping[str, float]:
             self.index.set_ef(ef)  # type: ignore[attr-defined]
             ranked = self.index.search(self.queries[rows], deepest)
             return {str(k): recall(ranked, exact, min(k, deepest)) for k in RECALL_AT}
 
-        self.ef = smallest_width(values_at, most=len(self.documents))
+        self.ef = find_smallest_width(measure_recall_at_width, most=len(self.documents))
         self.index.set_ef(self.ef)  # type: ignore[attr-defined]
 
     @property
-    def bench(self) -> Bench:  # type: ignore[override]
+    def bench(self) -> QueryBench:  # type: ignore[override]
         """What is searched and asked."""
         return self.encoded.bench
 
@@ -484,9 +497,12 @@ class IndexedBench(StackBench):
     def answers(self, depth: int) -> list[Listed]:
         """What the index finds for each query at this depth."""
         if depth not in self._answers:
-            deep = min(depth + self.bench.spare, len(self.documents))
+            deep = min(depth + self.bench.extra_search_depth, len(self.documents))
             self._answers[depth] = self.index.search(self.queries, deep)
-        return [self.bench.first_ranked(self._answers[depth], row, depth) for row in range(len(self.queries))]
+        return [
+            self.bench.list_first_ranked_passages(self._answers[depth], row, depth)
+            for row in range(len(self.queries))
+        ]
 
     @cached_property
     def recall(self) -> dict[int, float]:
@@ -499,31 +515,35 @@ class IndexedBench(StackBench):
         """Release the index."""
         self.index.close()
 
-    def candidates(self, configuration: Configuration) -> list[Listed]:
+    def candidates(self, configuration: StackConfiguration) -> list[Listed]:
         """The index's answers, or those and what words find as one list."""
-        dense = self.answers(self._depth(configuration))
+        dense = self.answers(self._choose_search_depth(configuration))
         if configuration.mode == "dense":
             return dense
         if configuration.fusion not in self._fused:
             rule = parse_fusion(configuration.fusion)
             self._fused[configuration.fusion] = [
-                self.bench.words.fuse(listed, hits, rule)
-                for listed, hits in zip(dense, self.bench.hits, strict=True)
+                self.bench.words.fuse_with_dense(listed, hits, rule)
+                for listed, hits in zip(dense, self.bench.word_hits, strict=True)
             ]
-        return [take_first(listed, configuration.k) for listed in self._fused[configuration.fusion]]
+        return [take_first_of_list(listed, configuration.k) for listed in self._fused[configuration.fusion]]
 
-    def signals(self, configuration: Configuration) -> dict[str, Floats]:
+    def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, Floats]:
         """The margin of the index's scores, how noise moves the query, and how much it hangs on a name."""
-        dense = [scores for _, scores in self.answers(self._depth(configuration))]
-        return {"margin": score_margins(dense), "noise": self.encoded.noise, **self.encoded.name_change}
+        dense = [scores for _, scores in self.answers(self._choose_search_depth(configuration))]
+        return {
+            "margin": score_margins(dense),
+            "noise": self.encoded.noise,
+            **self.encoded.name_margin_changes,
+        }
 
-    def finding(self, configuration: Configuration) -> Names:
+    def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """Embedding, retrieval, and search by words with fusion."""
         bench, watch, timed, rows = self.bench, self.watch, self.bench.collection.timed, self.queries
-        depth = self._depth(configuration)
+        depth = self._choose_search_depth(configuration)
         encoder = {**bench.what, "encoder": self.account}
-        with self.parts.charged(self.account):
-            embed = watch.alone({"stage": "embed", **encoder}, timed, self._embed)
+        with self.parts.charge_calls_to(self.account):
+            embed = watch.alone({"stage": "embed", **encoder}, timed, self._encode_query_afresh)
         names = {
             "embed": embed,
             "retrieve": watch.alone(
@@ -539,49 +559,59 @@ class IndexedBench(StackBench):
             ),
         }
         if configuration.mode == "hybrid":
-            names["fuse"] = watch.alone({"stage": "fuse", **bench.what}, timed, self._fuse())
+            names["fuse"] = watch.alone(
+                {"stage": "fuse", **bench.what}, timed, self._make_fusion_for_timing()
+            )
         return names
 
-    def reranker_input(self, configuration: Configuration, query: int) -> Listed:
+    def reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What exact search finds at full dimensions; as its texts are only timed, fused by rank."""
-        places = self.encoded.exact(None, self._depth(configuration))[query]
+        places = self.encoded.exact(None, self._choose_search_depth(configuration))[query]
         exact = places, (0.0,) * len(places)
         if configuration.mode == "hybrid":
-            return take_first(self.bench.words.fuse(exact, self.bench.hits[query]), configuration.k)
+            return take_first_of_list(
+                self.bench.words.fuse_with_dense(exact, self.bench.word_hits[query]), configuration.k
+            )
         return exact
 
-    def find(self, configuration: Configuration, query: int) -> Listed:
+    def find(self, configuration: StackConfiguration, query: int) -> Listed:
         """Embed, search and fuse."""
-        words, depth = self.bench.words, min(self._depth(configuration), len(self.bench.passages))
-        listed = list_found(self.index.search(self._embed(query), depth), 0)
+        words, depth = (
+            self.bench.words,
+            min(self._choose_search_depth(configuration), len(self.bench.passages)),
+        )
+        listed = list_found_passages(self.index.search(self._encode_query_afresh(query), depth), 0)
         if configuration.mode == "hybrid":
             rule = parse_fusion(configuration.fusion)
-            return take_first(
-                words.fuse(listed, words.hits(self.bench.queries[query]), rule), configuration.k
+            return take_first_of_list(
+                words.fuse_with_dense(listed, words.find_hits(self.bench.queries[query]), rule),
+                configuration.k,
             )
         return listed
 
-    def _depth(self, configuration: Configuration) -> int:
+    def _choose_search_depth(self, configuration: StackConfiguration) -> int:
         """How many passages the index is asked for."""
         return configuration.k if configuration.mode == "dense" else self.parts.request.depth
 
-    def _embed(self, query: int) -> Vectors:
+    def _encode_query_afresh(self, query: int) -> Vectors:
         """A real encoding of a query."""
         encoder = self.encoded.encoder
-        return self.encoded.fit_query(encoder.afresh(self.bench.queries[query]), self.dims)
+        return self.encoded.fit_query_to_index(
+            encoder.encode_query_without_cache(self.bench.queries[query]), self.dims
+        )
 
-    def _fuse(self) -> Callable[[int], Any]:
+    def _make_fusion_for_timing(self) -> Callable[[int], Any]:
         words, queries = self.bench.words, self.bench.queries
         exact = self.encoded.exact(None, self.parts.request.depth)
         listed = [(places, (0.0,) * len(places)) for places in exact]
-        return lambda query: words.fuse(listed[query], words.hits(queries[query]))
+        return lambda query: words.fuse_with_dense(listed[query], words.find_hits(queries[query]))
 
 
 @dataclass
 class WordsBench(StackBench):
     """Search by words alone on a bench: the baseline that every encoder has to beat."""
 
-    bench: Bench
+    bench: QueryBench
     watch: Stopwatch
     account = WORDS
 
@@ -590,15 +620,17 @@ class WordsBench(StackBench):
         """Passages; words have no dimensions."""
         return IndexFacts(len(self.bench.passages), 0, self.bench.words.seconds, None, None)
 
-    def candidates(self, configuration: Configuration) -> list[Listed]:
+    def candidates(self, configuration: StackConfiguration) -> list[Listed]:
         """The best passages by BM25."""
-        return [self._list_hits(hits) for hits in self.bench.hits_to(configuration.k)]
+        return [
+            self._convert_hits_to_list(hits) for hits in self.bench.find_word_hits_to_depth(configuration.k)
+        ]
 
-    def signals(self, configuration: Configuration) -> dict[str, Floats]:
+    def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, Floats]:
         """The margin of BM25's scores."""
         return {"margin": score_margins([scores for _, scores in self.candidates(configuration)])}
 
-    def finding(self, configuration: Configuration) -> Names:
+    def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """Search by words."""
         words, texts = self.bench.words.index, self.bench.queries
         what = {"stage": "retrieve", **self.bench.what, "index": WORDS, "depth": configuration.k}
@@ -608,25 +640,27 @@ class WordsBench(StackBench):
             )
         }
 
-    def reranker_input(self, configuration: Configuration, query: int) -> Listed:
+    def reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What words find."""
-        return self._list_hits(self.bench.hits_to(configuration.k)[query])
+        return self._convert_hits_to_list(self.bench.find_word_hits_to_depth(configuration.k)[query])
 
-    def find(self, configuration: Configuration, query: int) -> Listed:
+    def find(self, configuration: StackConfiguration, query: int) -> Listed:
         """Search by words."""
-        return self._list_hits(self.bench.words.index.search(self.bench.queries[query], configuration.k))
+        return self._convert_hits_to_list(
+            self.bench.words.index.search(self.bench.queries[query], configuration.k)
+        )
 
-    def _list_hits(self, hits: Sequence[Hit]) -> Listed:
+    def _convert_hits_to_list(self, hits: Sequence[Hit]) -> Listed:
         place = self.bench.words.index.place
         return tuple(place(hit.id) for hit in hits), tuple(hit.score for hit in hits)
 
 
-def _mean_length(values: Any) -> float:
+def _average_or_zero(values: Any) -> float:
     return float(np.mean(values)) if len(values) else 0.0
 
 
-def skip_all(
-    configurations: Sequence[Configuration], dataset: str, reason: str, *, failed: bool
+def skip_all_configurations(
+    configurations: Sequence[StackConfiguration], dataset: str, reason: str, *, failed: bool
 ) -> Iterator[SkippedStack]:
     """All of them left out for one reason."""
     return (SkippedStack(configuration, dataset, reason, failed) for configuration in configurations)

@@ -13,39 +13,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import IndexFacts, Ranked, Reranker, Role, Tokenizer
+from embassay.contracts import IndexFacts, RankedCandidates, Reranker, Role, Tokenizer
 from embassay.errors import EmbassayError, ModelError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.answers.answerer import Answerer, open_answerer
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.bundles import Person
+from embassay.protocols.rag.probes.bundles import AuthorName
 from embassay.protocols.rag.probes.options import Lang
 from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
 from embassay.protocols.rag.sweep.collection import (
-    Collection,
     IndexedPassages,
+    SweepCollection,
     count_tokens,
     make_passages,
 )
-from embassay.protocols.rag.sweep.config import Generator, SweepRequest
-from embassay.protocols.rag.sweep.contexts import Situator, open_situator, situate_all
-from embassay.protocols.rag.sweep.encoder import SweepEncoder, Vectors, set_price
-from embassay.protocols.rag.sweep.evidence import find_evidence, name_units
-from embassay.protocols.rag.sweep.signals import name_changes, noise_cosines, read_names
-from embassay.protocols.rag.sweep.stacks import NONE, ComputeCounts, Configuration
-from embassay.runs.execution import Failure, run_jobs
-from embassay.runs.store import CachedReranker, PairCache
+from embassay.protocols.rag.sweep.config import GeneratorSettings, SweepRequest
+from embassay.protocols.rag.sweep.contexts import ChunkSituator, open_situator, situate_all_chunks
+from embassay.protocols.rag.sweep.encoder import SweepEncoder, Vectors, add_price_to_spec
+from embassay.protocols.rag.sweep.evidence import name_ranked_units, rank_evidence
+from embassay.protocols.rag.sweep.signals import (
+    measure_name_margin_changes,
+    measure_small_talk_cosines,
+    read_query_names,
+)
+from embassay.protocols.rag.sweep.stacks import NONE, ComputeCounts, StackConfiguration
+from embassay.runs.execution import CallFailure, run_jobs
+from embassay.runs.store import CachedReranker, RerankScoreCache
 from embassay.search.bm25 import BM25Index, Hit
 from embassay.search.fusion import FusionRule, ScoredList, boost_scores, fuse_lists, keep_distinct
-from embassay.systems import add_dims
+from embassay.systems import add_dims_parameter
 from embassay.systems.cosine import scale_rows
 from embassay.systems.own import InnerProductLayout
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.calls import wait_for
+from embassay.systems.remote.calls import wait_in_remote_loop
 from embassay.systems.rerankers import RERANKERS, open_reranker
 from embassay.text import open_tokenizer
-from embassay.text.splitters import Piece, Splitting, parse_splitting
+from embassay.text.splitters import DocumentPiece, DocumentSplitting, parse_splitting
 
 
 @dataclass
@@ -66,77 +70,79 @@ class OpenedParts:
         """The encoder of this name, by its own parameter for vectors of `dims` where it has one. UsageError for a spec
         that is none, ModelError for one that cannot be had."""
         make = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.advanced_by)
-        sweep_encoder: SweepEncoder = self._once("encoder", add_dims(name, dims), make)
+        sweep_encoder: SweepEncoder = self._make_once("encoder", add_dims_parameter(name, dims), make)
         return sweep_encoder
 
     def reranker(self, name: str) -> CachedReranker:
         """The reranker behind the pair cache; its `reranker` scores afresh."""
-        cached_reranker: CachedReranker = self._once("reranker", name, partial(self._reranker, name))
+        cached_reranker: CachedReranker = self._make_once(
+            "reranker", name, partial(self._open_cached_reranker, name)
+        )
         return cached_reranker
 
-    def rewriter(self, name: str) -> Rewriter:
+    def open_rewriter(self, name: str) -> Rewriter:
         """Who rewrites queries."""
-        text = self.request.located(name, REWRITERS)
-        rewriter: Rewriter = self._once(
+        text = self.request.resolve_spec_target(name, REWRITERS)
+        rewriter: Rewriter = self._make_once(
             "rewriter", name, partial(open_rewriter, text, ledger=self.ledger, seed=self.request.seed)
         )
         return rewriter
 
-    def rewritten(self, name: str, ids: Sequence[str], queries: Sequence[str]) -> tuple[str, ...]:
+    def rewrite_queries(self, name: str, ids: Sequence[str], queries: Sequence[str]) -> tuple[str, ...]:
         """The queries in the words of a search. ModelError where one could not be rewritten."""
         if name == NONE:
             return tuple(queries)
-        rewriter = self.rewriter(name)
+        rewriter = self.open_rewriter(name)
         texts = [""] * len(queries)
         jobs = [partial(rewriter.rewrite, Question(*pair)) for pair in zip(ids, queries, strict=True)]
         self.listener.stage(f"rewriting by {name}", len(jobs), "queries")
 
-        async def all_rewritten() -> None:
+        async def rewrite_all_queries() -> None:
             async for position, outcome in run_jobs(jobs, progress=self.listener.advanced_by):
-                if isinstance(outcome, Failure):
+                if isinstance(outcome, CallFailure):
                     raise ModelError(f"{name} did not rewrite query {ids[position]!r}: {outcome.reason}")
                 texts[position] = outcome
 
-        with self.charged(name):
-            wait_for(all_rewritten)
+        with self.charge_calls_to(name):
+            wait_in_remote_loop(rewrite_all_queries)
         return tuple(texts)
 
-    def situator(self, name: str) -> Situator:
+    def open_situator(self, name: str) -> ChunkSituator:
         """Who says what chunks are about."""
         make = partial(open_situator, name, ledger=self.ledger, seed=self.request.seed)
-        situator: Situator = self._once("situator", name, make)
+        situator: ChunkSituator = self._make_once("situator", name, make)
         return situator
 
-    def situated(
-        self, name: str, titles: Sequence[str], texts: Sequence[str], cut: Sequence[Sequence[Piece]]
-    ) -> list[list[Piece]]:
+    def situate_chunks(
+        self, name: str, titles: Sequence[str], texts: Sequence[str], cut: Sequence[Sequence[DocumentPiece]]
+    ) -> list[list[DocumentPiece]]:
         """Each document's pieces after what the model says of them. ModelError where it says nothing of one."""
-        situator = self.situator(name)
+        situator = self.open_situator(name)
         self.listener.stage(f"contexts by {name}", sum(map(len, cut)), "chunks")
-        with self.charged(name):
-            return situate_all(situator, titles, texts, cut, advance=self.listener.advanced_by)
+        with self.charge_calls_to(name):
+            return situate_all_chunks(situator, titles, texts, cut, advance=self.listener.advanced_by)
 
     @cached_property
-    def names(self) -> Mapping[str, tuple[Person, str]]:
+    def names(self) -> Mapping[str, tuple[AuthorName, str]]:
         """Whose name is in which query, by the sweep's file."""
         names = self.request.names
-        return {} if names is None else read_names(Path(self.request.path(names.file)))
+        return {} if names is None else read_query_names(Path(self.request.path(names.file)))
 
-    def answerer(self, said: Generator) -> Answerer:
+    def open_answerer(self, said: GeneratorSettings) -> Answerer:
         """The generator whose time is taken; what it answered before is not asked again."""
         make = partial(
             open_answerer, said.model, ledger=self.ledger, seed=self.request.seed, longest=said.output_tokens
         )
-        answerer: Answerer = self._once("generator", said.model, make)
+        answerer: Answerer = self._make_once("generator", said.model, make)
         return answerer
 
     @contextmanager
-    def charged(self, account: str) -> Iterator[None]:
+    def charge_calls_to(self, account: str) -> Iterator[None]:
         """Charge calls to the account."""
         with opening.charge_calls(self.ledger, account):
             yield
 
-    def give_up(self, kind: str, name: str, error: ModelError) -> None:
+    def give_up_part(self, kind: str, name: str, error: ModelError) -> None:
         """Do not ask this part again in this session: its error comes back at once."""
         self._made[kind, name] = error
 
@@ -158,20 +164,20 @@ class OpenedParts:
         for part in self._made.values():
             getattr(part, "close", lambda: None)()
 
-    def _reranker(self, name: str) -> CachedReranker:
-        text = set_price(
-            self.request.located(name, RERANKERS), RERANKERS, self.request.prices.rerank.get(name)
+    def _open_cached_reranker(self, name: str) -> CachedReranker:
+        text = add_price_to_spec(
+            self.request.resolve_spec_target(name, RERANKERS), RERANKERS, self.request.prices.rerank.get(name)
         )
         reranker: Reranker = open_reranker(
             text, ledger=self.ledger, tokenizer=self.tokenizer, seed=self.request.seed
         )
-        return CachedReranker(reranker, self._pairs)
+        return CachedReranker(reranker, self._pair_cache)
 
     @cached_property
-    def _pairs(self) -> PairCache:
-        return PairCache.open()
+    def _pair_cache(self) -> RerankScoreCache:
+        return RerankScoreCache.open()
 
-    def _once(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
+    def _make_once(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
         key = kind, name
         if key not in self._made:
             try:
@@ -185,12 +191,12 @@ class OpenedParts:
         return part
 
 
-class CallCounts:
+class ComputeCounter:
     """What was computed and what was found, since the last time that it was asked."""
 
     def __init__(self, parts: OpenedParts) -> None:
         self.parts = parts
-        self._before = self._now()
+        self._before = self._read_counts_now()
         self._built = [0, 0]
 
     def index(self, facts: IndexFacts) -> None:
@@ -201,12 +207,12 @@ class CallCounts:
 
     def taken(self) -> dict[str, int]:
         """The counts of `ComputeCounts`, by name."""
-        now, built = self._now(), self._built
+        now, built = self._read_counts_now(), self._built
         counts = ComputeCounts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
         self._before, self._built = now, [0, 0]
         return asdict(counts)
 
-    def _now(self) -> tuple[int, int, int, int]:
+    def _read_counts_now(self) -> tuple[int, int, int, int]:
         encoded, reranked = self.parts.counts("encoder"), self.parts.counts("reranker")
         return (*encoded, *reranked)
 
@@ -217,11 +223,11 @@ MOST_LOST = 0.05
 
 
 @dataclass
-class Bench:
+class QueryBench:
     """A dataset cut in one way and asked in one way."""
 
     parts: OpenedParts
-    collection: Collection
+    collection: SweepCollection
     chunk: str
     rewrite: str
     _lengths: dict[int, int] = field(default_factory=dict)
@@ -230,41 +236,41 @@ class Bench:
     @cached_property
     def passages(self) -> IndexedPassages:
         """What is indexed. ModelError where a language model says nothing of a chunk."""
-        situate = partial(self.parts.situated, self.splitting.model) if self.splitting else None
+        situate = partial(self.parts.situate_chunks, self.splitting.model) if self.splitting else None
         return make_passages(self.collection, self.chunk, self.parts.tokenizer, situate)
 
     @property
-    def splitting(self) -> Splitting | None:
+    def splitting(self) -> DocumentSplitting | None:
         """How documents are cut; None for whole ones."""
         return parse_splitting(self.chunk)
 
     @cached_property
     def queries(self) -> tuple[str, ...]:
         """What is searched for and what the reranker is asked."""
-        return self.parts.rewritten(self.rewrite, self.collection.query_ids, self.collection.queries)
+        return self.parts.rewrite_queries(self.rewrite, self.collection.query_ids, self.collection.queries)
 
-    def ask_models(self) -> None:
+    def rewrite_queries_and_situate(self) -> None:
         """Have the queries rewritten and the chunks situated now. ModelError where one cannot be."""
         assert self.queries
         if self.splitting and self.splitting.model:
             assert len(self.passages)
 
-    def rank_units(self, row: int, places: Sequence[int], scores: Sequence[float]) -> Listed:
+    def rank_judged_units(self, row: int, places: Sequence[int], scores: Sequence[float]) -> Listed:
         """A query's ranking of passages as one of what is judged: documents, each where its best passage stands, or
         pieces of evidence; with scores."""
         collection = self.collection
         if collection.evidence:
-            return find_evidence(places, scores, self.passages, collection.evidence[row], collection.share)
+            return rank_evidence(places, scores, self.passages, collection.evidence[row], collection.share)
         best: dict[int, float] = {}
         for document, score in zip(self.passages.documents[list(places)].tolist(), scores, strict=True):
             # Places stand best first, so the first of a document is its best passage.
             best.setdefault(document, score)
         return tuple(best), tuple(best.values())
 
-    def name_units(self, row: int, units: Sequence[int]) -> list[str]:
+    def name_ranked_units(self, row: int, units: Sequence[int]) -> list[str]:
         """What is in such a ranking."""
         if self.collection.evidence:
-            return name_units(units, self.passages, self.collection.evidence[row])
+            return name_ranked_units(units, self.passages, self.collection.evidence[row])
         return [self.collection.ids[unit] for unit in units]
 
     @cached_property
@@ -278,23 +284,23 @@ class Bench:
         return Question(self.collection.query_ids[row], self.collection.queries[row])
 
     @property
-    def hits(self) -> list[list[Hit]]:
+    def word_hits(self) -> list[list[Hit]]:
         """What words find for each query, to the depth of the hybrid."""
-        return self.hits_to(self.words.depth)
+        return self.find_word_hits_to_depth(self.words.depth)
 
-    def hits_to(self, depth: int) -> list[list[Hit]]:
+    def find_word_hits_to_depth(self, depth: int) -> list[list[Hit]]:
         """What words find for each query, at most so many."""
         if depth not in self._hits:
             index = self.words.index
-            hits_of = [index.search(query, depth + self.spare) for query in self.queries]
+            hits_of = [index.search(query, depth + self.extra_search_depth) for query in self.queries]
             self._hits[depth] = [
                 [hit for hit in hits if index.place(hit.id) not in own][:depth]
-                for hits, own in zip(hits_of, self.own, strict=True)
+                for hits, own in zip(hits_of, self.own_passages_by_query, strict=True)
             ]
         return self._hits[depth]
 
     @cached_property
-    def own(self) -> list[frozenset[int]]:
+    def own_passages_by_query(self) -> list[frozenset[int]]:
         """The passages that each query's ranking leaves out: those of its own document, where it is told to."""
         if not self.collection.own:
             return [frozenset()] * len(self.queries)
@@ -304,20 +310,20 @@ class Bench:
         return [frozenset() if doc is None else frozenset(of[doc]) for doc in self.collection.own]
 
     @property
-    def spare(self) -> int:
+    def extra_search_depth(self) -> int:
         """How much deeper to search, so that as many are left."""
-        return max(map(len, self.own), default=0)
+        return max(map(len, self.own_passages_by_query), default=0)
 
-    def first_ranked(self, ranked: Ranked, row: int, depth: int) -> Listed:
+    def list_first_ranked_passages(self, ranked: RankedCandidates, row: int, depth: int) -> Listed:
         """The first `depth` that an index found for a query, without its own passages."""
-        places, scores = list_found(ranked, row)
-        if not (own := self.own[row]):
+        places, scores = list_found_passages(ranked, row)
+        if not (own := self.own_passages_by_query[row]):
             return places[:depth], scores[:depth]
         left = [i for i, place in enumerate(places) if place not in own][:depth]
         return tuple(places[i] for i in left), tuple(scores[i] for i in left)
 
     @cached_property
-    def query_tokens(self) -> NDArray[np.int64]:
+    def query_token_counts(self) -> NDArray[np.int64]:
         """Tokens of each query, (q,)."""
         return count_tokens(self.parts.tokenizer, self.queries)
 
@@ -343,7 +349,7 @@ class Bench:
 class EncodedBench:
     """A bench in an encoder's vectors, as they are; one at a time is in memory."""
 
-    bench: Bench
+    bench: QueryBench
     encoder: SweepEncoder
     documents: Vectors
     queries: Vectors
@@ -352,14 +358,14 @@ class EncodedBench:
     _layouts: dict[int | None, InnerProductLayout] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, bench: Bench, encoder: SweepEncoder) -> EncodedBench:
+    def of(cls, bench: QueryBench, encoder: SweepEncoder) -> EncodedBench:
         """Encode, or find encoded, passages and queries. ModelError when the encoder fails."""
         passages, listener = bench.passages.texts, bench.parts.listener
         texts = len(set(passages)) + len(set(bench.queries))
         listener.stage(f"vectors by {encoder.name} of {bench.collection.name}", texts)
-        with bench.parts.charged(encoder.name):
+        with bench.parts.charge_calls_to(encoder.name):
             if bench.splitting and bench.splitting.is_late:
-                documents = encoder.late_vectors(bench.passages, bench.collection.texts)
+                documents = encoder.embed_late_chunks(bench.passages, bench.collection.texts)
             else:
                 documents = encoder.vectors(passages, "document")
             queries = encoder.vectors(bench.queries, "query")
@@ -368,21 +374,23 @@ class EncodedBench:
             raise ModelError(f"{encoder.name} could not encode {len(lost):,} of {len(documents):,} passages.")
         if len(unasked):
             raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
-        if nothing := encoder.says_nothing:
+        if nothing := encoder.reason_vectors_are_useless:
             raise ModelError(f"{encoder.name} cannot distinguish any texts: {nothing}.")
         examples = ", ".join(bench.passages.ids[place] for place in lost[:3])
         warning = (
             f"passages that {encoder.name} could not encode, found only by BM25: {len(lost):,} ({examples})",
         )
-        return cls(bench, encoder, documents, queries, (*(warning if len(lost) else ()), *encoder.oddities()))
+        return cls(
+            bench, encoder, documents, queries, (*(warning if len(lost) else ()), *encoder.list_oddities())
+        )
 
     def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
         """Passages and queries with so many dimensions, as an index takes them; many vectors of a text stay as they
         are."""
-        if self.encoder.many:
+        if self.encoder.has_many_vectors_per_text:
             return self.documents, self.queries
         layout = self.layout(dims)
-        return layout.documents(self.documents[:, :dims]), layout.queries(self.queries[:, :dims])
+        return layout.lay_out_documents(self.documents[:, :dims]), layout.queries(self.queries[:, :dims])
 
     def layout(self, dims: int | None) -> InnerProductLayout:
         """How vectors are laid out so that an inner product compares them as their model was made for."""
@@ -390,55 +398,57 @@ class EncodedBench:
             self._layouts[dims] = InnerProductLayout.of(self.encoder.by, self.documents[:, :dims])
         return self._layouts[dims]
 
-    def fit_query(self, query: Vectors, dims: int | None) -> Vectors:
+    def fit_query_to_index(self, query: Vectors, dims: int | None) -> Vectors:
         """A query that was encoded afresh, as the index takes it."""
-        return query if self.encoder.many else self.layout(dims).queries(query[:, :dims])
+        return query if self.encoder.has_many_vectors_per_text else self.layout(dims).queries(query[:, :dims])
 
     def exact(self, dims: int | None, depth: int) -> list[Places]:
         """The nearest passages of each query by exact search."""
         if (dims, depth) not in self._exact:
             documents, queries = self.cut(dims)
             # Deeper by what a query's own document may take away again.
-            deep = min(depth + self.bench.spare, len(documents))
-            ranked = self.encoder.searched(queries, documents, deep)
+            deep = min(depth + self.bench.extra_search_depth, len(documents))
+            ranked = self.encoder.search_exactly(queries, documents, deep)
             self._exact[dims, depth] = [
-                self.bench.first_ranked(ranked, row, depth)[0] for row in range(len(queries))
+                self.bench.list_first_ranked_passages(ranked, row, depth)[0] for row in range(len(queries))
             ]
         return self._exact[dims, depth]
 
     @cached_property
     def noise(self) -> Floats:
-        """Cosine of each query with itself in much small talk, (q,); see `signals.noise_cosines`. NaN for an encoder
-        that gives many vectors."""
-        if self.encoder.many:
+        """Cosine of each query with itself in much small talk, (q,); see `signals.measure_small_talk_cosines`. NaN for
+        an encoder that gives many vectors."""
+        if self.encoder.has_many_vectors_per_text:
             return np.full(len(self.queries), np.nan)
         collection, seed = self.bench.collection, self.bench.parts.request.seed
-        return noise_cosines(
+        return measure_small_talk_cosines(
             collection.query_ids,
             self.bench.queries,
             scale_rows(self.queries),
             collection.lang,
             seed,
-            self._embed,
+            self._embed_texts,
         )
 
     @cached_property
-    def name_change(self) -> dict[str, Floats]:
+    def name_margin_changes(self) -> dict[str, Floats]:
         """How an ablation changes each query's name margin, where the sweep has a file of names."""
         names, collection = self.bench.parts.request.names, self.bench.collection
-        if names is None or self.encoder.many:
+        if names is None or self.encoder.has_many_vectors_per_text:
             return {}
         queries = dict(zip(collection.query_ids, self.bench.queries, strict=True))
         lang: Lang = "fr" if collection.lang[:2] == "fr" else "en"
         seed = self.bench.parts.request.seed
         return {
-            "name": name_changes(self.bench.parts.names, queries, names.condition, seed, self._embed, lang)
+            "name": measure_name_margin_changes(
+                self.bench.parts.names, queries, names.condition, seed, self._embed_texts, lang
+            )
         }
 
-    def _embed(self, texts: Sequence[str], role: Role) -> Vectors:
+    def _embed_texts(self, texts: Sequence[str], role: Role) -> Vectors:
         name, parts = self.bench.collection.name, self.bench.parts
         parts.listener.stage(f"vectors by {self.encoder.name} of changed queries of {name}", len(set(texts)))
-        with parts.charged(self.encoder.name):
+        with parts.charge_calls_to(self.encoder.name):
             return scale_rows(self.encoder.vectors(list(texts), role))
 
 
@@ -484,11 +494,11 @@ class WordSearch:
         index = BM25Index.of(passages.ids, passages.texts, asked=queries)
         return cls(passages, index, depth, c, perf_counter() - began)
 
-    def hits(self, query: str) -> list[Hit]:
+    def find_hits(self, query: str) -> list[Hit]:
         """The best passages by BM25, to the depth of the hybrid."""
         return self.index.search(query, self.depth)
 
-    def fuse(self, dense: Listed, hits: Sequence[Hit], rule: FusionRule = PLAIN) -> Listed:
+    def fuse_with_dense(self, dense: Listed, hits: Sequence[Hit], rule: FusionRule = PLAIN) -> Listed:
         """Both lists as one; by reciprocal rank fusion in spec rag 3.4."""
         ids = self.passages.ids
         vectors = ScoredList([ids[place] for place in dense[0]], dense[1], LEAST_COSINE)
@@ -501,7 +511,7 @@ class WordSearch:
         return self.index.scores(query, [self.passages.ids[place] for place in places])
 
 
-def list_found(ranked: Ranked, row: int) -> Listed:
+def list_found_passages(ranked: RankedCandidates, row: int) -> Listed:
     """What an index found for a query: positions and scores."""
     is_there = ranked.indices[row] >= 0
     return tuple(ranked.indices[row][is_there].tolist()), tuple(ranked.scores[row][is_there].tolist())
@@ -543,7 +553,7 @@ class RerankerFailed(Exception):
         self.message = message
 
 
-def _reranker_scores(parts: OpenedParts, name: str, *, cached: bool) -> Score:
+def _make_reranker_scorer(parts: OpenedParts, name: str, *, cached: bool) -> Score:
     """A reranker's scores, from the cache or afresh; one that fails is not asked again."""
     try:
         reranker = parts.reranker(name)
@@ -555,24 +565,26 @@ def _reranker_scores(parts: OpenedParts, name: str, *, cached: bool) -> Score:
         try:
             return ask(query, texts)
         except ModelError as error:
-            parts.give_up("reranker", name, error)
+            parts.give_up_part("reranker", name, error)
             raise RerankerFailed(error.message) from error
 
     return score
 
 
-def choose_ending(bench: Bench, configuration: Configuration, *, cached: bool) -> CandidateEnding:
+def make_candidate_ending(
+    bench: QueryBench, configuration: StackConfiguration, *, cached: bool
+) -> CandidateEnding:
     """What is done with candidates; `cached` scores come from the cache where it has them. Here and in its calls,
     RerankerFailed for a reranker that fails."""
     score = (
         None
         if configuration.reranker == NONE
-        else _reranker_scores(bench.parts, configuration.reranker, cached=cached)
+        else _make_reranker_scorer(bench.parts, configuration.reranker, cached=cached)
     )
     words = bench.words if configuration.boost else None
     return CandidateEnding(bench.passages, words, score, configuration.deduplicate, configuration.boost)
 
 
-def take_first(listed: Listed, k: int) -> Listed:
+def take_first_of_list(listed: Listed, k: int) -> Listed:
     """The first `k` of a list."""
     return listed[0][:k], listed[1][:k]

@@ -16,27 +16,27 @@ import numpy as np
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.session import Attempt, RunAccounts, SilentListener, find_additions
+from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentListener, find_additions
 from embassay.protocols.rag.matrices import make_sweep_matrices
 from embassay.protocols.rag.sweep.config import (
     DatasetEntry,
-    Generator,
-    Latency,
+    GeneratorSettings,
+    LatencySettings,
     SweepRequest,
-    parse_request,
+    parse_sweep_request,
     read_config,
-    with_rules,
+    replace_sweep_rules,
 )
 from embassay.protocols.rag.sweep.encoder import SweepEncoder
-from embassay.protocols.rag.sweep.findings import conclude, result_rows
+from embassay.protocols.rag.sweep.findings import compute_and_write_findings, result_rows
 from embassay.protocols.rag.sweep.forecasts import MemoryEstimates
 from embassay.protocols.rag.sweep.grid import (
-    CellJob,
     PriceList,
+    SweepCellJob,
     SweepPlan,
     add_retriever_prices,
-    name_source,
-    plan_of,
+    name_vector_source,
+    plan_sweep,
     price_list,
 )
 from embassay.protocols.rag.sweep.measurement import (
@@ -44,9 +44,9 @@ from embassay.protocols.rag.sweep.measurement import (
     StackBench,
     Stopwatch,
     WordsBench,
-    skip_all,
+    skip_all_configurations,
 )
-from embassay.protocols.rag.sweep.parts import Bench, CallCounts, EncodedBench, OpenedParts
+from embassay.protocols.rag.sweep.parts import ComputeCounter, EncodedBench, OpenedParts, QueryBench
 from embassay.protocols.rag.sweep.retriever import RetrieverBench
 from embassay.protocols.rag.sweep.stacks import (
     BESIDE,
@@ -57,23 +57,23 @@ from embassay.protocols.rag.sweep.stacks import (
     TASK,
     TOTAL,
     WHOLE,
-    CellStacks,
     ComputeCounts,
-    Configuration,
     Floats,
+    MeasuredCell,
     MeasuredStack,
     SkippedStack,
-    Stack,
-    Sweep,
+    StackConfiguration,
+    StackTimes,
+    StoredStack,
+    SweepMeasurements,
     SweepRules,
-    Times,
-    read_found,
-    write_found,
+    read_measured_cell,
+    write_measured_cell,
 )
 from embassay.runs.execution import Workers, describe_error
-from embassay.runs.folder import Cell, CellRecord, RunFolder
+from embassay.runs.folder import CellRecord, RunCell, RunFolder
 from embassay.runs.matrix import write_matrices
-from embassay.runs.memory import PeakMemory, check_memory
+from embassay.runs.memory import PeakMemory, check_memory_fits
 from embassay.runs.store import index_folder
 from embassay.search.indexes import INDEXES
 from embassay.systems.remote import Ledger
@@ -81,7 +81,7 @@ from embassay.systems.remote import Ledger
 TIMINGS = "timings"
 
 
-def read_sweep(folder: str | Path) -> Sweep:
+def read_sweep(folder: str | Path) -> SweepMeasurements:
     """What a sweep has measured so far. DataError where the folder holds none."""
     run = RunFolder(Path(folder))
     manifest = run.read_manifest()
@@ -94,35 +94,35 @@ def read_sweep(folder: str | Path) -> Sweep:
     groups = {name: np.array(labels) for name, labels in manifest.get("groups", {}).items()}
     rules = SweepRules(**{**manifest["rules"], "slos_ms": tuple(manifest["rules"]["slos_ms"])})
     prices = PriceList(**manifest["prices"])
-    watch = Stopwatch(run.path / TIMINGS, Latency(**manifest["arguments"]["latency"]))
+    watch = Stopwatch(run.path / TIMINGS, LatencySettings(**manifest["arguments"]["latency"]))
     said_generator = manifest["arguments"].get("generator")
-    generator = Generator(**said_generator) if said_generator else None
+    generator = GeneratorSettings(**said_generator) if said_generator else None
     measured: list[MeasuredStack] = []
     skipped = [
-        SkippedStack(Configuration(**combination["configuration"]), dataset, combination["reason"])
+        SkippedStack(StackConfiguration(**combination["configuration"]), dataset, combination["reason"])
         for dataset in queries
         for combination in manifest["senseless"]
     ]
     for row in manifest["cells"]:
-        cell = Cell(row["task"], row["dataset"], row["system"], row["key"], 0, None)
-        saved = read_found(run, cell, queries[cell.dataset]) if row["status"] != "not run" else None
+        cell = RunCell(row["task"], row["dataset"], row["system"], row["key"], 0, None)
+        saved = read_measured_cell(run, cell, queries[cell.dataset]) if row["status"] != "not run" else None
         if saved is None:
             continue
         skipped += saved.skipped
         for stack in saved.stacks:
             times = _read_times(stack, watch, generator)
             if times is not None:
-                measured.append(_measured_stack(stack, cell.dataset, times, prices, rules))
-    return Sweep(
+                measured.append(_make_stack_from_file(stack, cell.dataset, times, prices, rules))
+    return SweepMeasurements(
         tuple(measured), tuple(skipped), queries, rules, prices.date, dict(prices.tokens),
         manifest["arguments"]["seed"], _sum_counts(manifest["cells"]), said_generator or {}, groups, *watch.load()
     )  # fmt: skip
 
 
-def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
+def is_cell_complete(folder: RunFolder, cell: RunCell, watch: Stopwatch) -> bool:
     """Whether all that a cell is to measure can be read back, samples of time with it. A sweep that has grown along an
     axis within its cells (k, reranker, mode) has cells that lack some stacks."""
-    saved = read_found(folder, cell, cell.job.collection.query_ids)
+    saved = read_measured_cell(folder, cell, cell.job.collection.query_ids)
     if saved is None:
         return False
     known = {stack.configuration for stack in saved.stacks} | {gone.configuration for gone in saved.skipped}
@@ -131,8 +131,8 @@ def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
     )
 
 
-def _measured_stack(
-    stack: Stack, dataset: str, times: Times, prices: PriceList, rules: SweepRules
+def _make_stack_from_file(
+    stack: StoredStack, dataset: str, times: StackTimes, prices: PriceList, rules: SweepRules
 ) -> MeasuredStack:
     usd = prices.usd(
         stack.configuration, reranked=stack.reranked, tokens=stack.tokens[0], query=stack.query_tokens,
@@ -144,7 +144,9 @@ def _measured_stack(
     )  # fmt: skip
 
 
-def _read_times(stack: Stack, watch: Stopwatch, generator: Generator | None = None) -> Times | None:
+def _read_times(
+    stack: StoredStack, watch: Stopwatch, generator: GeneratorSettings | None = None
+) -> StackTimes | None:
     """The samples by stage, their sums, and those under load; None where a file of samples is gone. The sum of all but
     the generator is the total; with it, timed or as assumed, it is `end to end`."""
     stages: dict[str, Floats] = {}
@@ -160,12 +162,12 @@ def _read_times(stack: Stack, watch: Stopwatch, generator: Generator | None = No
     stages[TOTAL] = np.sum(
         [samples for stage, samples in stages.items() if stage not in (GENERATE, *BESIDE)], axis=0
     )
-    if generator is not None and (assumed := generator.assumed_ms) is not None:
+    if generator is not None and (assumed := generator.assumed_answer_ms) is not None:
         stages[GENERATE] = np.full(shape, assumed)
     if GENERATE in stages:
         stages[WHOLE] = stages[TOTAL] + stages[GENERATE]
     loaded = np.empty(0) if together is None else together[0]
-    return Times(stages, loaded, watch.latency.concurrency)
+    return StackTimes(stages, loaded, watch.latency.concurrency)
 
 
 def _sum_counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> ComputeCounts:
@@ -177,7 +179,7 @@ def _sum_counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) ->
     return ComputeCounts(**total)
 
 
-class SweepSession(Attempt):
+class SweepSession(RunAttempt):
     """One attempt at a sweep."""
 
     plan: SweepPlan
@@ -191,10 +193,10 @@ class SweepSession(Attempt):
         self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
         self.room = MemoryEstimates(parts.tokenizer)
 
-    def begin(self, listener: SilentListener) -> None:
+    def begin_attempt(self, listener: SilentListener) -> None:
         """Find what is done, and write down what is asked."""
         if self.previous and (added := find_additions(self.previous["arguments"], self.plan.request)):
-            listener.growing(added)
+            listener.on_run_extended(added)
         if self.force:
             for folder in ("cells", "stacks", TIMINGS, "items", "rankings"):
                 for path in sorted((self.folder.path / folder).rglob("*")):
@@ -202,122 +204,136 @@ class SweepSession(Attempt):
                         path.unlink()
         for cell in self.plan.cells:
             record = self.folder.read_cell(cell)
-            if record is not None and record.done and is_whole(self.folder, cell, self.watch):
+            if record is not None and record.done and is_cell_complete(self.folder, cell, self.watch):
                 self.records[cell.key] = record
         self.write_manifest("running")
 
     def do(self, listener: SilentListener) -> None:
         """All cells that are not done, dataset by dataset and encoder by encoder: vectors of one are in memory."""
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
-        listener.planned(self.plan, waiting, {})
+        listener.on_plan_made(self.plan, waiting, {})
         for _, group in groupby(waiting, key=lambda cell: _bench_key(cell.job)):
             cells = list(group)
-            job: CellJob = cells[0].job
-            bench = Bench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
+            job: SweepCellJob = cells[0].job
+            bench = QueryBench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
             try:
-                bench.ask_models()
+                bench.rewrite_queries_and_situate()
             except (Exception, SystemExit) as error:  # as of any cell: see `execution.attempt`
-                self._all_failed(cells, error)
+                self._record_all_failed(cells, error)
                 continue
-            for _, group_ in groupby(cells, key=lambda cell: name_source(cell.job.head)):
+            for _, group_ in groupby(cells, key=lambda cell: name_vector_source(cell.job.head)):
                 together = list(group_)
                 mode = together[0].job.head.mode
                 if mode == SPARSE:
-                    self._words(bench, together)
+                    self._measure_word_search_cells(bench, together)
                 elif mode == LIVE:
-                    self._retriever(bench, together)
+                    self._measure_retriever_cells(bench, together)
                 else:
-                    self._encoder(bench, together)
+                    self._measure_encoder_cells(bench, together)
 
-    def _words(self, bench: Bench, cells: Sequence[Cell]) -> None:
+    def _measure_word_search_cells(self, bench: QueryBench, cells: Sequence[RunCell]) -> None:
         """The cells that need no vectors."""
         for cell in cells:
-            if self._fits(cell, bench, None):
-                self._cell(cell, nullcontext(WordsBench(bench, self.watch)), CallCounts(self.parts))
+            if self._fits_memory_limit(cell, bench, None):
+                self._measure_cell(
+                    cell, nullcontext(WordsBench(bench, self.watch)), ComputeCounter(self.parts)
+                )
 
-    def _retriever(self, bench: Bench, cells: Sequence[Cell]) -> None:
+    def _measure_retriever_cells(self, bench: QueryBench, cells: Sequence[RunCell]) -> None:
         """The cells of a retriever, which is asked all queries first."""
         systems = {system.name: system for system in self.plan.systems}
         for cell in cells:
-            if not self._fits(cell, bench, None):
+            if not self._fits_memory_limit(cell, bench, None):
                 continue
-            counting = CallCounts(self.parts)
+            counting = ComputeCounter(self.parts)
             try:
                 asked = RetrieverBench.of(bench, self.watch, systems[cell.job.head.encoder], self.folder)
             except (Exception, SystemExit) as error:
                 # A library that calls sys.exit must not end the run.
-                self._broken(cell, error, 0.0)
+                self._record_failure_by_error(cell, error, 0.0)
                 continue
-            self._cell(cell, nullcontext(asked), counting, asked.warnings)
+            self._measure_cell(cell, nullcontext(asked), counting, asked.warnings)
 
-    def _encoder(self, bench: Bench, cells: Sequence[Cell]) -> None:
+    def _measure_encoder_cells(self, bench: QueryBench, cells: Sequence[RunCell]) -> None:
         """The cells of one encoder; where it fails, all of them fail."""
-        counting = CallCounts(self.parts)
+        counting = ComputeCounter(self.parts)
         try:
             head = cells[0].job.head
             encoder = self.parts.encoder(head.encoder, head.dims)
-            cells = [cell for cell in cells if self._fits(cell, bench, encoder)]
+            cells = [cell for cell in cells if self._fits_memory_limit(cell, bench, encoder)]
             if not cells:
                 return
             encoded = EncodedBench.of(bench, encoder)
         except (Exception, SystemExit) as error:
-            self._all_failed(cells, error)
+            self._record_all_failed(cells, error)
             return
         for cell in cells:
-            self._cell(cell, self._indexed(cell.job, encoded, counting), counting, encoded.warnings)
+            self._measure_cell(
+                cell, self._open_indexed_bench(cell.job, encoded, counting), counting, encoded.warnings
+            )
 
-    def _fits(self, cell: Cell, bench: Bench, encoder: SweepEncoder | None) -> bool:
+    def _fits_memory_limit(self, cell: RunCell, bench: QueryBench, encoder: SweepEncoder | None) -> bool:
         """Whether the cell keeps the promise of memory, if there is one; it has failed otherwise."""
-        job: CellJob = cell.job
+        job: SweepCellJob = cell.job
         try:
             system = None if encoder is None else encoder.system
-            check_memory(
-                self.room.needed(job.collection, job.configurations, system, made=bench.parts_in_memory)
+            check_memory_fits(
+                self.room.estimate_cell_memory(
+                    job.collection, job.configurations, system, made=bench.parts_in_memory
+                )
             )
         except UsageError as error:
-            self._failed(cell, str(error), 0.0)
+            self._record_cell_failure(cell, str(error), 0.0)
             return False
         return True
 
-    def _all_failed(self, cells: Sequence[Cell], error: BaseException) -> None:
+    def _record_all_failed(self, cells: Sequence[RunCell], error: BaseException) -> None:
         for cell in cells:
-            self._broken(cell, error, 0.0)
+            self._record_failure_by_error(cell, error, 0.0)
 
-    def _broken(self, cell: Cell, error: BaseException, seconds: float) -> None:
+    def _record_failure_by_error(self, cell: RunCell, error: BaseException, seconds: float) -> None:
         """The cell has failed, whatever went wrong; the end of the money is no failure of a cell."""
         if isinstance(error, BudgetExceeded):
             raise error
         self.folder.write_log(cell, "".join(traceback.format_exception(error)))
-        self._failed(cell, error.message if isinstance(error, ModelError) else describe_error(error), seconds)
+        self._record_cell_failure(
+            cell, error.message if isinstance(error, ModelError) else describe_error(error), seconds
+        )
 
-    def _cell(
+    def _measure_cell(
         self,
-        cell: Cell,
+        cell: RunCell,
         opened: AbstractContextManager[StackBench],
-        counting: CallCounts,
+        counting: ComputeCounter,
         warnings: Sequence[str] = (),
     ) -> None:
-        job: CellJob = cell.job
+        job: SweepCellJob = cell.job
         began, memory, listener = time.perf_counter(), PeakMemory(), self.parts.listener
         listener.started(cell)
         try:
             with opened as bench:
                 measured = bench.measure(
-                    job.configurations, lambda queries: listener.advanced(cell, queries), loaded=self._loaded
+                    job.configurations,
+                    lambda queries: listener.advanced(cell, queries),
+                    loaded=self._is_timed_under_load,
                 )
         except _UnfitVectors as error:
             # The combination makes no sense, and nothing has failed.
-            measured = CellStacks((), tuple(self._skipped(job, str(error), failed=False)))
+            measured = MeasuredCell((), tuple(self._skip_all_stacks(job, str(error), failed=False)))
         except (Exception, SystemExit) as error:
             # A server that is gone would be waited for by every cell that is left.
             if isinstance(error, ModelError) and _is_server(job.head.index):
-                self.parts.give_up("index", job.head.index, error)
-            self._broken(cell, error, time.perf_counter() - began)
+                self.parts.give_up_part("index", job.head.index, error)
+            self._record_failure_by_error(cell, error, time.perf_counter() - began)
             return
-        self._keep(cell, measured, time.perf_counter() - began, counting.taken(), memory.bytes, warnings)
+        self._write_measured_cell(
+            cell, measured, time.perf_counter() - began, counting.taken(), memory.bytes, warnings
+        )
 
     @contextmanager
-    def _indexed(self, job: CellJob, encoded: EncodedBench, counting: CallCounts) -> Iterator[IndexedBench]:
+    def _open_indexed_bench(
+        self, job: SweepCellJob, encoded: EncodedBench, counting: ComputeCounter
+    ) -> Iterator[IndexedBench]:
         self.parts.check("index", job.head.index)
         folder = index_folder()
         try:
@@ -330,41 +346,41 @@ class SweepSession(Attempt):
         finally:
             bench.close()
 
-    def _loaded(self, configuration: Configuration) -> bool:
+    def _is_timed_under_load(self, configuration: StackConfiguration) -> bool:
         """Whether it is timed with several queries in flight: at full dimensions, and with a reranker on the first
         index only, which is then a small share of the time."""
         first_index = configuration.index in (self.plan.request.index[0], NONE)
         return configuration.dims is None and (configuration.reranker == NONE or first_index)
 
-    def _skipped(self, job: CellJob, reason: str, *, failed: bool) -> Iterator[Any]:
-        return skip_all(job.configurations, job.collection.name, reason, failed=failed)
+    def _skip_all_stacks(self, job: SweepCellJob, reason: str, *, failed: bool) -> Iterator[Any]:
+        return skip_all_configurations(job.configurations, job.collection.name, reason, failed=failed)
 
-    def _failed(self, cell: Cell, reason: str, seconds: float) -> None:
-        nothing = CellStacks((), tuple(self._skipped(cell.job, reason, failed=True)))
-        self._keep(cell, nothing, seconds, {}, None)
+    def _record_cell_failure(self, cell: RunCell, reason: str, seconds: float) -> None:
+        nothing = MeasuredCell((), tuple(self._skip_all_stacks(cell.job, reason, failed=True)))
+        self._write_measured_cell(cell, nothing, seconds, {}, None)
 
-    def _keep(
+    def _write_measured_cell(
         self,
-        cell: Cell,
-        measured: CellStacks,
+        cell: RunCell,
+        measured: MeasuredCell,
         seconds: float,
         counts: Mapping[str, int],
         peak: int | None,
         warnings: Sequence[str] = (),
     ) -> None:
-        job: CellJob = cell.job
+        job: SweepCellJob = cell.job
         failure = next((skipped.reason for skipped in measured.skipped if skipped.failed), "")
         record = CellRecord(
             cell.key, cell.task, cell.dataset, cell.system, "failed" if failure else "done", failure, seconds, (), {},
             counts={**counts, "configurations": len(measured.stacks)}, peak_bytes=peak, warnings=tuple(warnings)
         )  # fmt: skip
-        write_found(self.folder, cell, job.collection.query_ids, measured)
+        write_measured_cell(self.folder, cell, job.collection.query_ids, measured)
         self.folder.write_cell(cell, record)
         self.records[cell.key] = record
         self.done_now += record.done
         self.parts.listener.ended(cell, record)
 
-    def end(self) -> None:
+    def finish_attempt(self) -> None:
         """Write what follows from all that is measured, whatever has happened."""
         self.parts.close()
         self.accounts.spending.close()
@@ -373,11 +389,13 @@ class SweepSession(Attempt):
         )
         self.write_manifest("finished" if done else "partial")
         sweep = read_sweep(self.folder.path)
-        self.folder.write_results(result_rows(conclude(sweep, self.folder.path)) if sweep.measured else ())
+        self.folder.write_results(
+            result_rows(compute_and_write_findings(sweep, self.folder.path)) if sweep.measured else ()
+        )
         matrices = make_sweep_matrices(sweep, self.folder, self.plan.cells, self.plan.collections)
         write_matrices(self.folder.path, list(matrices))
 
-    def _groups(self) -> dict[str, Any]:
+    def _list_query_groups(self) -> dict[str, Any]:
         """Which queries are drawn together, by dataset; nothing where none are."""
         groups = {
             collection.name: collection.groups.tolist()
@@ -397,7 +415,7 @@ class SweepSession(Attempt):
                 "date": self.prices.date,
             },
             "queries": {collection.name: list(collection.query_ids) for collection in self.plan.collections},
-            **self._groups(),
+            **self._list_query_groups(),
             "senseless": [
                 {"configuration": asdict(configuration), "reason": reason}
                 for configuration, reason in self.plan.grid.senseless.items()
@@ -413,12 +431,12 @@ class _UnfitVectors(Exception):
     """An index cannot be made of these vectors."""
 
 
-def _bench_key(job: CellJob) -> tuple[str, str, str]:
+def _bench_key(job: SweepCellJob) -> tuple[str, str, str]:
     return job.collection.name, job.head.chunk, job.head.rewrite
 
 
 def _is_server(index: str) -> bool:
-    return "server" in dict(INDEXES.get(INDEXES.parse(index).name).facts).get("kind", "")
+    return "server" in dict(INDEXES.get(INDEXES.parse_spec(index).name).facts).get("kind", "")
 
 
 def sweep_stacks(  # noqa: PLR0913 - the arguments of a user
@@ -443,7 +461,7 @@ def sweep_stacks(  # noqa: PLR0913 - the arguments of a user
     config or the data, before anything is computed, and for an `out` that holds another sweep; BudgetExceeded at
     `max_usd`.
     """
-    request = parse_request(config) if isinstance(config, Mapping) else read_config(Path(config))
+    request = parse_sweep_request(config) if isinstance(config, Mapping) else read_config(Path(config))
     request = override_request(
         request, limit=limit, seed=seed, datasets=datasets, retrievers=retrievers, **rules
     )
@@ -469,7 +487,7 @@ def override_request(
     entries = tuple(
         replace(entry, exclude_self=entry.exclude_self or exclude_self) for entry in named or request.datasets
     )
-    return with_rules(
+    return replace_sweep_rules(
         replace(
             request,
             datasets=entries,
@@ -498,23 +516,25 @@ class SweepAttempt(Protocol):
             raise UsageError(f"{folder.path} contains a different kind of run.", mend="Choose another --out.")
         super().check(folder, request)
 
-    def plan(
+    def plan_run(
         self, request: SweepRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> SweepPlan:
         """Open the models, and make a cell of the stacks that share an index."""
         del cache
         self.prices = price_list(request)
         self.parts = OpenedParts(request, ledger or Ledger(), self.listener)
-        plan = plan_of(self.parts)
+        plan = plan_sweep(self.parts)
         self.prices = add_retriever_prices(self.prices, plan.systems)
         return plan
 
-    def call(self, request: SweepRequest, out: Path) -> str:
+    def format_python_call(self, request: SweepRequest, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         del request
         return f"embassay.rag.sweep(..., out={str(out)!r})"
 
-    def attempt(self, plan: SweepPlan, accounts: RunAccounts, workers: Workers, command: str) -> SweepSession:
+    def start_attempt(
+        self, plan: SweepPlan, accounts: RunAccounts, workers: Workers, command: str
+    ) -> SweepSession:
         """Dataset by dataset and encoder by encoder, in this process: times are taken."""
         del workers
         return SweepSession(

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts
-from embassay.data.judged_runs import CorpusTexts, rank_lists, read_run
+from embassay.data.judged_runs import CorpusTexts, rank_passages_by_question, read_run
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.plan import PlannedSystem
-from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs, open_for_questions
+from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs, open_retriever_for_questions
 from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.protocols.rag.sweep.measurement import Names, StackBench, Stopwatch
-from embassay.protocols.rag.sweep.parts import Bench, Listed
+from embassay.protocols.rag.sweep.parts import Listed, QueryBench
 from embassay.protocols.rag.sweep.signals import score_margins
-from embassay.protocols.rag.sweep.stacks import LIVE, NONE, Configuration, Stack
+from embassay.protocols.rag.sweep.stacks import LIVE, NONE, StackConfiguration, StoredStack
 from embassay.runs.folder import RunFolder, slugify_name
 from embassay.systems.remote import redact_keys
 
@@ -27,12 +27,12 @@ HALF = 0.5
 """Share of unknown documents from which on a retriever serves another corpus."""
 
 
-def plan_retrievers(request: SweepRequest) -> dict[str, PlannedSystem]:
+def open_planned_retrievers(request: SweepRequest) -> dict[str, PlannedSystem]:
     """Name -> the retrievers of a request, opened to see that they can be. UsageError for two of one name, and for one
     whose price nobody has given: stacks are compared by cost."""
     systems: dict[str, PlannedSystem] = {}
     for given in request.retriever:
-        with open_for_questions(given, retrieval_depth(request)) as retriever:
+        with open_retriever_for_questions(given, retrieval_depth(request)) as retriever:
             if retriever.name in systems or retriever.name in request.encoder:
                 raise UsageError(
                     f"Two stacks are called {retriever.name!r}.", mend="Name it: retriever: [new=SPEC]."
@@ -55,32 +55,34 @@ def retrieval_depth(request: SweepRequest) -> int:
     return max(request.k)
 
 
-def make_configuration(name: str, request: SweepRequest) -> Configuration:
+def make_configuration(name: str, request: SweepRequest) -> StackConfiguration:
     """The stack that a retriever is."""
-    return Configuration(name, None, NONE, retrieval_depth(request), NONE, LIVE)
+    return StackConfiguration(name, None, NONE, retrieval_depth(request), NONE, LIVE)
 
 
 @dataclass
 class RetrieverBench(StackBench):
     """The lists that a retriever answered to the queries of a bench."""
 
-    bench: Bench
+    bench: QueryBench
     watch: Stopwatch
     run: LiveRun
 
     @classmethod
-    def of(cls, bench: Bench, watch: Stopwatch, system: PlannedSystem, folder: RunFolder) -> RetrieverBench:
+    def of(
+        cls, bench: QueryBench, watch: Stopwatch, system: PlannedSystem, folder: RunFolder
+    ) -> RetrieverBench:
         """Ask what has no answer yet; answers are kept in the sweep's folder. ModelError where it answers nothing, or
         fails on too many queries."""
         collection, request = bench.collection, bench.parts.request
         texts = dict(zip(collection.query_ids, collection.queries, strict=True))
-        asked = AskedQuestions(texts, retrieval_depth(request) + bench.spare, request.seed)
+        asked = AskedQuestions(texts, retrieval_depth(request) + bench.extra_search_depth, request.seed)
         # A folder for each dataset: the ids of queries are its own.
         place = folder.path / "asked" / slugify_name(collection.name)
         with (
-            bench.parts.charged(system.name),
+            bench.parts.charge_calls_to(system.name),
             make_live_runs(
-                [f"{system.name}={_bare_spec(system)}"], asked, place, listener=bench.parts.listener,
+                [f"{system.name}={_strip_retriever_name(system)}"], asked, place, listener=bench.parts.listener,
                 ledger=bench.parts.ledger
             ) as runs,
         ):  # fmt: skip
@@ -108,7 +110,7 @@ class RetrieverBench(StackBench):
         passages = self.bench.passages
         texts = dict(zip(passages.ids, passages.texts, strict=True))
         queries = dict(zip(self.bench.collection.query_ids, self.bench.queries, strict=True))
-        ranked = rank_lists(read_run(self.run.path, known=CorpusTexts(texts, queries)))
+        ranked = rank_passages_by_question(read_run(self.run.path, known=CorpusTexts(texts, queries)))
         places = {key: place for place, key in enumerate(passages.ids)}
         total = sum(map(len, ranked.values()))
         unknown = sum(doc not in places for hits in ranked.values() for doc, _ in hits)
@@ -120,26 +122,28 @@ class RetrieverBench(StackBench):
                 mend="Have it serve the documents of the dataset by their ids.",
             )
         lists = []
-        for query, own in zip(self.bench.collection.query_ids, self.bench.own, strict=True):
+        for query, own in zip(self.bench.collection.query_ids, self.bench.own_passages_by_query, strict=True):
             hits = [(places[doc], score) for doc, score in ranked.get(query, ()) if doc in places]
             kept = [(place, score) for place, score in hits if place not in own]
             lists.append((tuple(place for place, _ in kept), tuple(score for _, score in kept)))
         return lists
 
-    def candidates(self, configuration: Configuration) -> list[Listed]:
+    def candidates(self, configuration: StackConfiguration) -> list[Listed]:
         """Its lists."""
         return [(places[: configuration.k], scores[: configuration.k]) for places, scores in self.lists]
 
-    def signals(self, configuration: Configuration) -> dict[str, NDArray[np.float64]]:
+    def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, NDArray[np.float64]]:
         """The margin of its scores."""
         return {"margin": score_margins([scores for _, scores in self.candidates(configuration)])}
 
-    def finding(self, configuration: Configuration) -> Names:
+    def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """The time of the whole retriever, taken as it was asked."""
         what = {"stage": "retrieve", **self.bench.what, "retriever": self.run.name, "depth": configuration.k}
         seconds = iter(self._timed_seconds())
         return {
-            "retrieve": self.watch.once(what, self.bench.collection.timed, lambda _: 1000 * next(seconds))
+            "retrieve": self.watch.keep_reported_times(
+                what, self.bench.collection.timed, lambda _: 1000 * next(seconds)
+            )
         }
 
     def _timed_seconds(self) -> list[float]:
@@ -151,21 +155,23 @@ class RetrieverBench(StackBench):
         spread = answered[::step][:n]
         return [spread[place % len(spread)] for place in range(n)]
 
-    def reranker_input(self, configuration: Configuration, query: int) -> Listed:
+    def reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What it found."""
         return self.candidates(configuration)[query]
 
-    def find(self, configuration: Configuration, query: int) -> Listed:
+    def find(self, configuration: StackConfiguration, query: int) -> Listed:
         """What it found: it is not asked again for the clock."""
         return self.candidates(configuration)[query]
 
-    def _stack(self, configuration: Configuration, *, load: bool) -> Stack:
+    def _measure_stack(self, configuration: StackConfiguration, *, load: bool) -> StoredStack:
         """Without a value for queries that failed, and not timed under another load than its own."""
         del load
-        stack = super()._stack(configuration, load=False)
+        stack = super()._measure_stack(configuration, load=False)
         is_failed = np.array([query in self.run.failed for query in self.bench.collection.query_ids])
         return replace(
-            stack, quality=_without(stack.quality, is_failed), ceiling=_without(stack.ceiling, is_failed)
+            stack,
+            quality=_blank_failed_queries(stack.quality, is_failed),
+            ceiling=_blank_failed_queries(stack.ceiling, is_failed),
         )
 
     @property
@@ -174,12 +180,12 @@ class RetrieverBench(StackBench):
         return [f"{self.run.name}: {note}" for note in self.run.notes()]
 
 
-def _bare_spec(system: PlannedSystem) -> str:
+def _strip_retriever_name(system: PlannedSystem) -> str:
     """The spec of a retriever that was given as `spec` or `name=spec`."""
     return system.spec.removeprefix(f"{system.name}=")
 
 
-def _without(
+def _blank_failed_queries(
     values: Mapping[str, NDArray[np.float64]], is_failed: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
     return {name: np.where(is_failed, np.nan, column) for name, column in values.items()}

@@ -13,20 +13,24 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.data import draw
-from embassay.data.rows import make_cell_error, make_missing_column_error, read_key
+from embassay.data.rows import make_cell_error, make_missing_column_error, read_row_id
 from embassay.data.tables import open_table
 from embassay.errors import UsageError
 from embassay.protocols.rag.probes.bundles import (
     CONDITIONS,
     TITLES,
-    Bundle,
+    AuthorName,
     BundleWording,
-    Person,
-    open_material,
+    NameProbeBundle,
+    open_bundle_material,
 )
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
 from embassay.protocols.rag.probes.options import Lang
-from embassay.protocols.rag.probes.questions import LEVELS, add_noise, read_phrases
+from embassay.protocols.rag.probes.questions import (
+    LEVELS,
+    add_small_talk_to_question,
+    read_small_talk_phrases,
+)
 
 Floats = NDArray[np.float64]
 Embed = Callable[[Sequence[str], Role], NDArray[np.float32]]
@@ -51,7 +55,7 @@ def score_entropies(scores: Sequence[Floats | None]) -> Floats:
     >>> float(score_entropies([np.array([2.0, 1.0, 0.0, 0.0])])[0].round(6))
     0.756481
     """
-    return np.array([_list_entropy(score) for score in scores], dtype=np.float64)
+    return np.array([_entropy_or_nan(score) for score in scores], dtype=np.float64)
 
 
 def entropy(scores: Floats) -> float:
@@ -71,11 +75,11 @@ def entropy(scores: Floats) -> float:
     return float(-(positive * np.log(positive)).sum() / np.log(len(scores)))
 
 
-def _list_entropy(scores: Floats | None) -> float:
+def _entropy_or_nan(scores: Floats | None) -> float:
     return float("nan") if scores is None or len(scores) < 2 else entropy(scores[:ENTROPY_OF])
 
 
-def noise_cosines(
+def measure_small_talk_cosines(
     ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], lang: str, seed: int, embed: Embed
 ) -> Floats:
     """Cosine of each query (`vectors`, of length 1) with itself in much small talk, (q,).
@@ -83,17 +87,17 @@ def noise_cosines(
     English where no language or several are stated; NaN
     in a language that we have no small talk in."""
     lang = "en" if lang in ("", "und", "mul") else lang[:2]
-    if lang not in read_phrases():
+    if lang not in read_small_talk_phrases():
         return np.full(len(texts), np.nan)
     loud = [
-        add_noise(text, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]
+        add_small_talk_to_question(text, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]
         for key, text in zip(ids, texts, strict=True)
     ]
     cosines = np.einsum("qd,qd->q", vectors, embed(loud, "query"), dtype=np.float64)
     return np.asarray(cosines)
 
 
-def read_names(path: Path) -> Mapping[str, tuple[Person, str]]:
+def read_query_names(path: Path) -> Mapping[str, tuple[AuthorName, str]]:
     """Whose name a query has, and its topic ("" where the file does not say), by the id of the query.
 
     The columns are `query_id` and `author`, or `given` and `family`; `topic` may be there. DataError, with the line,
@@ -105,25 +109,28 @@ def read_names(path: Path) -> Mapping[str, tuple[Person, str]]:
     for column in ("query_id", *named):
         if column not in columns:
             raise make_missing_column_error(source, "author" if column in ("given", "family") else column)
-    named_by: dict[str, tuple[Person, str]] = {}
+    named_by: dict[str, tuple[AuthorName, str]] = {}
     for row in source.rows(("query_id", *named, *(["topic"] if "topic" in columns else []))):
-        key, author = read_key(row, "query_id"), " ".join(read_key(row, column).strip() for column in named)
+        key, author = (
+            read_row_id(row, "query_id"),
+            " ".join(read_row_id(row, column).strip() for column in named),
+        )
         if key in named_by:
             raise make_cell_error(row, "query_id", "a query that has not come before")
         given, _, family = author.strip().rpartition(" ")
-        named_by[key] = Person(given, family), str(row.cells.get("topic") or "").strip()
+        named_by[key] = AuthorName(given, family), str(row.cells.get("topic") or "").strip()
     return named_by
 
 
-def check_condition(name: str) -> None:
+def check_ablation_name(name: str) -> None:
     """UsageError for an ablation that there is not."""
     if name not in CONDITIONS or name == "base":
         names = ", ".join(condition for condition in CONDITIONS if condition != "base")
         raise UsageError(f"There is no ablation {name!r}.", mend=f"Use one of {names}.")
 
 
-def name_changes(
-    names: Mapping[str, tuple[Person, str]],
+def measure_name_margin_changes(
+    names: Mapping[str, tuple[AuthorName, str]],
     queries: Mapping[str, str],
     condition: str,
     seed: int,
@@ -139,7 +146,7 @@ def name_changes(
     rows = {
         key: row
         for row, key in enumerate(queries)
-        if key in names and _has_author(queries[key], names[key][0])
+        if key in names and _is_author_named(queries[key], names[key][0])
     }
     changes = np.full(len(queries), np.nan)
     if not rows:
@@ -152,23 +159,25 @@ def name_changes(
     return changes
 
 
-def _has_author(query: str, author: Person) -> bool:
+def _is_author_named(query: str, author: AuthorName) -> bool:
     return author.name.strip().casefold() in query.casefold()
 
 
-def _query_bundle(key: str, row: int, query: str, named: tuple[Person, str], seed: int, lang: Lang) -> Bundle:
+def _query_bundle(
+    key: str, row: int, query: str, named: tuple[AuthorName, str], seed: int, lang: Lang
+) -> NameProbeBundle:
     author, topic = named
     name = author.name.strip()
     at = query.casefold().find(name.casefold())
     form = f"{query[:at]}{{A}}{query[at + len(name) :]}"
-    bundled = open_material(lang)
+    bundled = open_bundle_material(lang)
     others = [person for person in bundled.people if person != author]
     # Drawn by the query's id, so that another selection of queries has the same impostors.
     chosen = draw([f"{key}|{person.name}" for person in others], 3, seed)
     first, second, third = (others[place] for place in chosen)
     topic = topic or " ".join(form.replace("{A}", " ").split())
     other = next(candidate for candidate in bundled.topics if candidate != topic)
-    return Bundle(row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0])
+    return NameProbeBundle(row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0])
 
 
 def _name_margins(written: Sequence[BundleWording], embed: Embed) -> Floats:

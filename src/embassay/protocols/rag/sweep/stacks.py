@@ -22,7 +22,7 @@ from embassay.errors import DataError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.groups import Labels
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
-from embassay.runs.folder import Cell, RunFolder, slugify_name, to_json, write_atomic
+from embassay.runs.folder import RunCell, RunFolder, slugify_name, to_json, write_atomic
 
 Mode = Literal["dense", "sparse", "hybrid", "live"]
 NONE = "none"
@@ -35,7 +35,7 @@ WORDS = "bm25"
 
 
 @dataclass(frozen=True)
-class Configuration:
+class StackConfiguration:
     """A retrieval stack.
 
     `dims` None are all of the encoder's. `k` are the candidates that are retrieved, and given to the reranker where
@@ -61,12 +61,12 @@ class Configuration:
     def id(self) -> str:
         """What sets it apart, in the order of the axes, without what is as usual.
 
-        >>> Configuration("wordllama", 64, "hnsw-f32", 100, mode="hybrid").id
+        >>> StackConfiguration("wordllama", 64, "hnsw-f32", 100, mode="hybrid").id
         'wordllama/64d/hnsw-f32/k100/hybrid'
-        >>> Configuration("bm25", None, "none", mode="sparse").id
+        >>> StackConfiguration("bm25", None, "none", mode="sparse").id
         'bm25/k50/sparse'
         """
-        usual = Configuration(self.encoder)
+        usual = StackConfiguration(self.encoder)
         index = "" if self.index == NONE else self.index
         parts = [self.encoder, f"{self.dims}d" if self.dims else "", index, f"k{self.k}", self.mode]
         if self.reranker != NONE:
@@ -94,7 +94,7 @@ SIGNALS = ("margin", "entropy", "noise", "name")
 
 
 @dataclass(frozen=True)
-class Times:
+class StackTimes:
     """Milliseconds of one query at a time: by stage (those that the stack has) and in `total`, each (sessions, timed
     queries), warm-up calls dropped; `generate` and `end to end` where there is a generator. `together` are totals,
     (queries,), with so many queries in flight at once."""
@@ -122,11 +122,11 @@ class MeasuredStack:
     `recall` is that of the index against exact search, by cutoff, `index` its facts.
     """
 
-    configuration: Configuration
+    configuration: StackConfiguration
     dataset: str
     quality: Mapping[str, Floats]
     ceiling: Mapping[str, Floats]
-    times: Times
+    times: StackTimes
     usd: Mapping[str, float]
     tokens: tuple[float, float]
     passage_tokens: float
@@ -145,7 +145,7 @@ class MeasuredStack:
 class SkippedStack:
     """A combination that was not measured, and why: it makes no sense, or it failed."""
 
-    configuration: Configuration
+    configuration: StackConfiguration
     dataset: str
     reason: str
     failed: bool = False
@@ -184,7 +184,7 @@ class ComputeCounts:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepMeasurements:
     """A whole sweep: what was measured, what was not, the ids of each dataset's queries (the order of the arrays), the
     date of the prices, and the seed of every resample."""
 
@@ -211,12 +211,12 @@ CEILING, SIGNAL = "ceiling:", "signal:"
 
 
 @dataclass(frozen=True)
-class Stack:
+class StoredStack:
     """A configuration measured: its arrays (queries,), and `lists`, the final list of each query as (document ids,
     scores). `times` are the names of its stages' samples, `together` that of totals under load, empty without.
     `reranked` are the mean candidates that the reranker is given."""
 
-    configuration: Configuration
+    configuration: StackConfiguration
     quality: Mapping[str, Floats]
     ceiling: Mapping[str, Floats]
     signals: Mapping[str, Floats]
@@ -233,53 +233,57 @@ class Stack:
 
 
 @dataclass(frozen=True)
-class CellStacks:
+class MeasuredCell:
     """The stacks of a cell, and those of its combinations that could not be measured."""
 
-    stacks: tuple[Stack, ...]
+    stacks: tuple[StoredStack, ...]
     skipped: tuple[SkippedStack, ...] = ()
 
 
-def write_found(folder: RunFolder, cell: Cell, queries: Sequence[str], found: CellStacks) -> None:
+def write_measured_cell(
+    folder: RunFolder, cell: RunCell, queries: Sequence[str], found: MeasuredCell
+) -> None:
     """Write what a cell has measured; the cell's own record comes after."""
     if found.stacks:
-        write_atomic(folder.items_path(TASK, cell.dataset, cell.system), _items_file(queries, found.stacks))
-        write_atomic(rankings_path(folder, cell), _rankings_file(queries, found.stacks))
+        write_atomic(
+            folder.items_path(TASK, cell.dataset, cell.system), _format_items_file(queries, found.stacks)
+        )
+        write_atomic(rankings_path(folder, cell), _format_rankings_file(queries, found.stacks))
     plain = {
-        "stacks": [_stack_facts(stack) for stack in found.stacks],
+        "stacks": [_stack_as_plain_values(stack) for stack in found.stacks],
         "skipped": [{**asdict(left), "configuration": asdict(left.configuration)} for left in found.skipped],
     }
-    write_atomic(_found_path(folder, cell), to_json(plain) + "\n")
+    write_atomic(_cell_file_path(folder, cell), to_json(plain) + "\n")
 
 
-def read_found(folder: RunFolder, cell: Cell, queries: Sequence[str]) -> CellStacks | None:
+def read_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str]) -> MeasuredCell | None:
     """What a cell has measured, without the rankings; None where it is not there or damaged."""
     try:
-        plain = json.loads(_found_path(folder, cell).read_text("utf-8"))
+        plain = json.loads(_cell_file_path(folder, cell).read_text("utf-8"))
         values = (
             _read_values(folder.items_path(TASK, cell.dataset, cell.system), queries)
             if plain["stacks"]
             else {}
         )
         skipped = tuple(
-            SkippedStack(**{**left, "configuration": Configuration(**left["configuration"])})
+            SkippedStack(**{**left, "configuration": StackConfiguration(**left["configuration"])})
             for left in plain["skipped"]
         )
-        return CellStacks(tuple(_read_stack(stack, values) for stack in plain["stacks"]), skipped)
+        return MeasuredCell(tuple(_parse_stored_stack(stack, values) for stack in plain["stacks"]), skipped)
     except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def rankings_path(folder: RunFolder, cell: Cell) -> Path:
+def rankings_path(folder: RunFolder, cell: RunCell) -> Path:
     """Where the final lists of a cell are: `configuration`, `query_id`, `documents` and `scores`, best first."""
     return folder.path / "rankings" / slugify_name(cell.dataset) / f"{slugify_name(cell.system)}.parquet"
 
 
-def _found_path(folder: RunFolder, cell: Cell) -> Path:
+def _cell_file_path(folder: RunFolder, cell: RunCell) -> Path:
     return folder.path / "stacks" / f"{cell.key}.json"
 
 
-def _stack_facts(stack: Stack) -> dict[str, Any]:
+def _stack_as_plain_values(stack: StoredStack) -> dict[str, Any]:
     return {
         "configuration": asdict(stack.configuration),
         "tokens": list(stack.tokens),
@@ -294,22 +298,23 @@ def _stack_facts(stack: Stack) -> dict[str, Any]:
     }
 
 
-def _read_stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) -> Stack:
-    configuration = Configuration(**plain["configuration"])
+def _parse_stored_stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) -> StoredStack:
+    configuration = StackConfiguration(**plain["configuration"])
     own = values[configuration.id]
 
-    def part(prefix: str) -> dict[str, Floats]:
+    def select_columns_by_prefix(prefix: str) -> dict[str, Floats]:
         return {name.removeprefix(prefix): array for name, array in own.items() if name.startswith(prefix)}
 
     quality = {name: array for name, array in own.items() if not name.startswith((CEILING, SIGNAL))}
-    return Stack(
-        configuration, quality, part(CEILING), part(SIGNAL), (plain["tokens"][0], plain["tokens"][1]),
+    return StoredStack(
+        configuration, quality, select_columns_by_prefix(CEILING), select_columns_by_prefix(SIGNAL),
+        (plain["tokens"][0], plain["tokens"][1]),
         plain["passage_tokens"], plain["query_tokens"], plain["reranked"], IndexFacts(**plain["index"]),
         {int(k): value for k, value in plain["recall"].items()}, plain["times"], plain["together"], plain.get("ef")
     )  # fmt: skip
 
 
-def _stack_columns(stack: Stack) -> dict[str, Floats]:
+def _stack_columns(stack: StoredStack) -> dict[str, Floats]:
     return {
         **stack.quality,
         **{CEILING + name: values for name, values in stack.ceiling.items()},
@@ -317,7 +322,7 @@ def _stack_columns(stack: Stack) -> dict[str, Floats]:
     }
 
 
-def _items_file(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
+def _format_items_file(queries: Sequence[str], stacks: Sequence[StoredStack]) -> bytes:
     import polars as pl
 
     ids = pl.Series("item_id", list(queries), dtype=pl.String)
@@ -331,10 +336,10 @@ def _items_file(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
         for stack in stacks
         for name, values in _stack_columns(stack).items()
     ]  # fmt: skip
-    return _write_parquet(pl.concat(parts))
+    return _format_parquet(pl.concat(parts))
 
 
-def _rankings_file(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
+def _format_rankings_file(queries: Sequence[str], stacks: Sequence[StoredStack]) -> bytes:
     import polars as pl
 
     frame = pl.DataFrame(
@@ -349,10 +354,10 @@ def _rankings_file(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
             "scores": pl.List(pl.Float64),
         }
     )  # fmt: skip
-    return _write_parquet(frame)
+    return _format_parquet(frame)
 
 
-def _write_parquet(frame: Any) -> bytes:
+def _format_parquet(frame: Any) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()

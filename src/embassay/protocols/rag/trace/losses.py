@@ -29,7 +29,7 @@ class StageLists:
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class RetrievalPipeline:
     """`searches` side by side, then `stages` one after the other, whose last list the first `passages` of are the
     prompt."""
 
@@ -43,7 +43,7 @@ class Pipeline:
             raise UsageError(f"Two stages are called {twice}.", mend="Name each: --stage NAME=FILE.")
 
     @property
-    def serial(self) -> tuple[StageLists, ...]:
+    def serial_stages(self) -> tuple[StageLists, ...]:
         """The stages that a passage passes one after the other, behind the searches."""
         last = (self.stages or self.searches)[-1]
         prompt = {query: ids[: self.passages] for query, ids in last.lists.items()}
@@ -90,7 +90,7 @@ class StageEffect:
 
 
 @dataclass(frozen=True)
-class Trace:
+class PipelineTrace:
     """A whole trace. `found_by` counts needed passages by the searches that found them, "" for none."""
 
     names: tuple[str, ...]
@@ -109,7 +109,7 @@ class Trace:
         return max(whole, key=lambda loss: loss.lost, default=None)
 
     @property
-    def in_prompt(self) -> int:
+    def passages_in_prompt(self) -> int:
         """Needed passages that are in the prompt."""
         return sum(not row.lost for row in self.rows)
 
@@ -123,13 +123,13 @@ Needed = Mapping[str, Sequence[str]]
 
 
 def trace_pipeline(
-    pipeline: Pipeline,
+    pipeline: RetrievalPipeline,
     needed: Needed,
     *,
     tags: Mapping[str, Sequence[str]] | None = None,
     resamples: int = 2_000,
     seed: int = 1337,
-) -> Trace:
+) -> PipelineTrace:
     """Follow every needed passage, and count what is lost where; by the `tags` of questions too. UsageError where
     nothing is needed."""
     rows = trace_passages(pipeline, needed)
@@ -137,51 +137,52 @@ def trace_pipeline(
         raise UsageError(
             "No question needs a passage.", mend="Judgements of grade 4 or 5 are needed; see --grades."
         )
-    stages = (SEARCH, *(stage.name for stage in pipeline.serial))
+    stages = (SEARCH, *(stage.name for stage in pipeline.serial_stages))
     groups = {"": None, **_queries_by_tag(tags or {})}
     losses = [
-        _loss(rows, stage, tag, members, resamples, seed)
+        _estimate_stage_loss(rows, stage, tag, members, resamples, seed)
         for tag, members in groups.items()
         for stage in stages
         if members is None or any(row.query in members for row in rows)
     ]
-    effects = tuple(_effects(pipeline, needed))
-    return Trace(
+    effects = tuple(_measure_stage_effects(pipeline, needed))
+    return PipelineTrace(
         pipeline.names, pipeline.passages, len({row.query for row in rows}), rows, tuple(losses), effects,
-        _count_finders(pipeline, rows), (*_unlisted(pipeline, needed), *_crowded(pipeline, needed))
+        _count_finding_searches(pipeline, rows),
+        (*_list_questions_without_list(pipeline, needed), *_list_questions_exceeding_prompt(pipeline, needed))
     )  # fmt: skip
 
 
-def trace_passages(pipeline: Pipeline, needed: Needed) -> tuple[PassageTrace, ...]:
+def trace_passages(pipeline: RetrievalPipeline, needed: Needed) -> tuple[PassageTrace, ...]:
     """The ranks of every needed passage, and where it is lost: at the stage behind the last one that has it."""
-    stages = (*pipeline.searches, *pipeline.serial)
-    ranked = [{query: _ranks(ids) for query, ids in stage.lists.items()} for stage in stages]
+    stages = (*pipeline.searches, *pipeline.serial_stages)
+    ranked = [{query: _map_ids_to_ranks(ids) for query, ids in stage.lists.items()} for stage in stages]
     rows = []
     for query, passages in needed.items():
         for passage in dict.fromkeys(passages):
             ranks = tuple(places.get(query, {}).get(passage) for places in ranked)
-            rows.append(PassageTrace(query, passage, ranks, _lost_at(pipeline, ranks)))
+            rows.append(PassageTrace(query, passage, ranks, _find_stage_of_loss(pipeline, ranks)))
     return tuple(rows)
 
 
-def _ranks(ids: Sequence[str]) -> dict[str, int]:
+def _map_ids_to_ranks(ids: Sequence[str]) -> dict[str, int]:
     return {key: rank for rank, key in enumerate(dict.fromkeys(ids), start=1)}
 
 
-def _lost_at(pipeline: Pipeline, ranks: Sequence[int | None]) -> str:
+def _find_stage_of_loss(pipeline: RetrievalPipeline, ranks: Sequence[int | None]) -> str:
     first = len(pipeline.searches)
     there = [any(rank is not None for rank in ranks[:first]), *(rank is not None for rank in ranks[first:])]
     if there[-1]:
         return ""
-    names = [SEARCH, *(stage.name for stage in pipeline.serial)]
+    names = [SEARCH, *(stage.name for stage in pipeline.serial_stages)]
     # A stage may add passages of its own, so the last stage that has it counts.
     last = max((place for place, has in enumerate(there) if has), default=-1)
     return names[last + 1]
 
 
-def measure_prompt(trace: Trace, resamples: int = 2_000, seed: int = 1337) -> Estimate:
+def measure_share_in_prompt(trace: PipelineTrace, resamples: int = 2_000, seed: int = 1337) -> Estimate:
     """The share of needed passages that are in the prompt."""
-    return _loss(trace.rows, "", "", None, resamples, seed).share
+    return _estimate_stage_loss(trace.rows, "", "", None, resamples, seed).share
 
 
 def _queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[str] | None]:
@@ -194,7 +195,7 @@ def _queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[str] | N
     return dict(sorted(groups.items()))
 
 
-def _loss(
+def _estimate_stage_loss(
     rows: Sequence[PassageTrace], stage: str, tag: str, members: set[str] | None, resamples: int, seed: int
 ) -> StageLoss:
     """The share over needed passages; its interval is over questions, which are drawn with all theirs."""
@@ -219,7 +220,7 @@ def _loss(
     return StageLoss(stage, tag, lost, Estimate(share, low, high, n, "bootstrap over questions"))
 
 
-def _effects(pipeline: Pipeline, needed: Needed) -> list[StageEffect]:
+def _measure_stage_effects(pipeline: RetrievalPipeline, needed: Needed) -> list[StageEffect]:
     """What each later stage does, beside what the order before it would have put into the prompt."""
     most = pipeline.passages
     effects = []
@@ -231,14 +232,14 @@ def _effects(pipeline: Pipeline, needed: Needed) -> list[StageEffect]:
         }
     ]
     for stage in pipeline.stages:
-        after = {query: _ranks(stage.lists.get(query, ())) for query in needed}
+        after = {query: _map_ids_to_ranks(stage.lists.get(query, ())) for query in needed}
         was = before[-1]
         pairs = [
             (was[query].get(passage), after[query].get(passage))
             for query, passages in needed.items()
             for passage in dict.fromkeys(passages)
         ]
-        is_first = [(_is_among(rank, most), _is_among(now, most), now) for rank, now in pairs]
+        is_first = [(_is_rank_within(rank, most), _is_rank_within(now, most), now) for rank, now in pairs]
         drops = any(was[query].keys() - after[query].keys() for query in needed)
         fits = all(len(was[query]) <= most for query in needed)
         effects.append(
@@ -257,16 +258,16 @@ def _effects(pipeline: Pipeline, needed: Needed) -> list[StageEffect]:
 def _best_ranks(lists: Sequence[Sequence[str]]) -> dict[str, int]:
     best: dict[str, int] = {}
     for ids in lists:
-        for key, rank in _ranks(ids).items():
+        for key, rank in _map_ids_to_ranks(ids).items():
             best[key] = min(rank, best.get(key, rank))
     return best
 
 
-def _is_among(rank: int | None, most: int) -> bool:
+def _is_rank_within(rank: int | None, most: int) -> bool:
     return rank is not None and rank <= most
 
 
-def _count_finders(pipeline: Pipeline, rows: Sequence[PassageTrace]) -> dict[str, int]:
+def _count_finding_searches(pipeline: RetrievalPipeline, rows: Sequence[PassageTrace]) -> dict[str, int]:
     """By the names of the searches that found it, joined by " + "."""
     counts: dict[str, int] = {}
     for row in rows:
@@ -280,7 +281,7 @@ def _count_finders(pipeline: Pipeline, rows: Sequence[PassageTrace]) -> dict[str
     return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
-def _unlisted(pipeline: Pipeline, needed: Needed) -> list[str]:
+def _list_questions_without_list(pipeline: RetrievalPipeline, needed: Needed) -> list[str]:
     """Questions that a file has no list for: their passages count as not found there."""
     notes = []
     for stage in (*pipeline.searches, *pipeline.stages):
@@ -292,7 +293,7 @@ def _unlisted(pipeline: Pipeline, needed: Needed) -> list[str]:
     return notes
 
 
-def _crowded(pipeline: Pipeline, needed: Needed) -> list[str]:
+def _list_questions_exceeding_prompt(pipeline: RetrievalPipeline, needed: Needed) -> list[str]:
     """Questions that need more than the prompt takes: some of theirs are lost in any case."""
     over = [len(set(passages)) - pipeline.passages for passages in needed.values()]
     more = [count for count in over if count > 0]

@@ -14,7 +14,7 @@ from embassay.protocols.kernel.request import (
     RunRequest,
     as_lists,
     option,
-    repeat_option,
+    redeclare_option,
 )
 
 
@@ -40,7 +40,7 @@ class TraceRequest:
     queries: str = option(
         "", "The questions with their `tags`, to report losses by tag.", value="FILE", group=DATA
     )
-    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
+    mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     dataset: str = option(
         "",
         "Instead of files: a dataset, to make the lists with -s.",

@@ -12,13 +12,26 @@ import numpy as np
 
 from embassay.contracts import Reranker
 from embassay.data import draw, open_dataset
-from embassay.data.judged_runs import rank_lists, read_qrels, read_run
+from embassay.data.judged_runs import rank_passages_by_question, read_qrels, read_run
 from embassay.data.sources import prefer_own_path
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.rag.scoring.inputs import fuse_runs, map_grades, parse_named_path, read_tags, retrieve
-from embassay.protocols.rag.trace.losses import Lists, Needed, Pipeline, StageLists, Trace, trace_pipeline
+from embassay.protocols.rag.scoring.inputs import (
+    fuse_runs,
+    map_grades,
+    parse_named_path,
+    read_tags,
+    retrieve_passages,
+)
+from embassay.protocols.rag.trace.losses import (
+    Lists,
+    Needed,
+    PipelineTrace,
+    RetrievalPipeline,
+    StageLists,
+    trace_pipeline,
+)
 from embassay.protocols.rag.trace.options import TraceRequest
 from embassay.search import rerank
 from embassay.systems.remote import Ledger
@@ -32,24 +45,24 @@ def run_trace(
     ledger: Ledger | None = None,
     listener: SilentListener | None = None,
     kept: Path | None = None,
-) -> Trace:
+) -> PipelineTrace:
     """Read or make the lists, and follow each needed passage. DataError and UsageError for what cannot be read, and
     where no question has both a need and a list. Orders of a reranker go into the file `kept` as they come."""
     if request.dataset:
-        pipeline, needed = make_pipeline(request, ledger or Ledger(), listener, kept)
+        pipeline, needed = run_retrieval_pipeline(request, ledger or Ledger(), listener, kept)
     else:
         pipeline, needed = read_pipeline(request)
     tags = read_tags(request.queries) if request.queries else None
     return trace_pipeline(pipeline, needed, tags=tags, resamples=request.resamples, seed=request.seed)
 
 
-def read_pipeline(request: TraceRequest) -> tuple[Pipeline, Needed]:
+def read_pipeline(request: TraceRequest) -> tuple[RetrievalPipeline, Needed]:
     """The lists in files, and what their questions need: passages of grade 4 or 5."""
     searches, stages = (
         tuple(_read_stage(given, request) for given in files) for files in (request.searches, request.stages)
     )
     needed = read_needed(Path(request.qrels), request.mapping, request.grades)
-    pipeline = Pipeline(searches, stages, request.passages)
+    pipeline = RetrievalPipeline(searches, stages, request.passages)
     listed = {query for stage in (*searches, *stages) for query in stage.lists}
     if needed and not listed & needed.keys():
         raise DataError(
@@ -74,7 +87,7 @@ def read_needed(
 def _read_stage(given: str, request: TraceRequest) -> StageLists:
     """A run by its scores, best first."""
     name, path = parse_named_path(given)
-    ranked = rank_lists(read_run(path, request.mapping))
+    ranked = rank_passages_by_question(read_run(path, request.mapping))
     return StageLists(name, {query: [doc for doc, _ in hits] for query, hits in ranked.items()})
 
 
@@ -107,12 +120,12 @@ def read_traced_collection(request: TraceRequest) -> TracedCollection:
     )  # fmt: skip
 
 
-def make_pipeline(
+def run_retrieval_pipeline(
     request: TraceRequest,
     ledger: Ledger,
     listener: SilentListener | None = None,
     kept: Path | None = None,
-) -> tuple[Pipeline, Needed]:
+) -> tuple[RetrievalPipeline, Needed]:
     """Search a dataset by words and by vectors, fuse by reciprocal ranks, cut at `k`, and rerank. What a reranker has
     ordered is kept in the file `kept`, where the same request goes on."""
     listener = listener or SilentListener()
@@ -122,7 +135,7 @@ def make_pipeline(
     runs = []
     for system in ("bm25", request.encoder):
         listener.stage(f"search by {system}", len(questions), "questions")
-        runs.append(retrieve(system, passages, questions, request.depth, tokenizer=tokenizer))
+        runs.append(retrieve_passages(system, passages, questions, request.depth, tokenizer=tokenizer))
         listener.advanced_by(len(questions))
     words, vectors = ({query: [key for key, _ in hits] for query, hits in run.items()} for run in runs)
     fused = {query: [key for key, _ in hits] for query, hits in fuse_runs(runs, 2 * request.depth).items()}
@@ -133,7 +146,9 @@ def make_pipeline(
         listener.stage(f"reranking by {request.reranker}", len(cut), "questions")
         stages.append(StageLists("reranked", _rerank_all(reranker, collection, cut, kept, listener)))
     searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
-    pipeline = Pipeline(tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages)
+    pipeline = RetrievalPipeline(
+        tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages
+    )
     return pipeline, collection.needed
 
 

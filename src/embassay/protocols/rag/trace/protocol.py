@@ -7,15 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError
-from embassay.limits import read_bounded, record_json
+from embassay.limits import parse_record_json, read_bounded_file
 from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments, open_ledger
-from embassay.protocols.kernel.tables import ColumnTable, number, text, whole, write_tables
-from embassay.protocols.rag.trace.losses import Trace, measure_prompt
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    make_number_column,
+    make_whole_number_column,
+    text,
+    write_tables,
+)
+from embassay.protocols.rag.trace.losses import PipelineTrace, measure_share_in_prompt
 from embassay.protocols.rag.trace.options import TraceRequest
 from embassay.protocols.rag.trace.pipeline import read_traced_collection, run_trace
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, make_record, to_json, write_atomic
+from embassay.runs.folder import RunFolder, build_dataclass, to_json, write_atomic
 from embassay.systems.rerankers import RERANKERS
 
 PROTOCOL, TASK, PIPELINE = "rag", "trace", "pipeline"
@@ -23,22 +29,22 @@ FILE, ORDERS = "trace.json", "reranked.jsonl"
 HEADLINE, LOST = "in_prompt", "lost"
 
 
-def keep_trace(
+def trace_into_folder(
     request: TraceRequest,
     out: Path,
     command: str = "",
     *,
     listener: SilentListener | None = None,
     max_usd: float | None = None,
-) -> Trace:
+) -> PipelineTrace:
     """Trace a pipeline into the folder `out`, going on with what a reranker has ordered there. UsageError where it
     holds a run of other arguments, BudgetExceeded where the reranker would cost over `max_usd`: its orders stay."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    with folder.locked():
+    with folder.hold_lock():
         with open_ledger(out, max_usd) as ledger:
             trace = run_trace(request, ledger=ledger, listener=listener, kept=out / ORDERS)
-        rows = list(trace_rows(trace, request))
+        rows = list(list_trace_results(trace, request))
         write_atomic(out / FILE, to_json(trace.as_dict(), indent=1) + "\n")
         folder.write_results(rows)
         write_atomic(out / "comparisons.json", to_json({"scopes": {}}) + "\n")
@@ -47,10 +53,10 @@ def keep_trace(
     return trace
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path) -> PipelineTrace:
     """The trace that a run's folder holds. DataError where it holds none."""
     try:
-        return make_record(Trace, record_json(read_bounded(path / FILE)))
+        return build_dataclass(PipelineTrace, parse_record_json(read_bounded_file(path / FILE)))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "the record of the trace cannot be read", path=path / FILE, found=str(error),
@@ -58,10 +64,10 @@ def read_trace(path: Path) -> Trace:
         ) from error  # fmt: skip
 
 
-def trace_rows(trace: Trace, request: TraceRequest) -> Iterator[Result]:
+def list_trace_results(trace: PipelineTrace, request: TraceRequest) -> Iterator[Result]:
     """What is in the prompt, over the dataset and in all, and what is lost at each stage, by tag as subset."""
     dataset = name_dataset(request)
-    share = measure_prompt(trace, request.resamples, request.seed)
+    share = measure_share_in_prompt(trace, request.resamples, request.seed)
     # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
         yield Result(
@@ -77,22 +83,24 @@ def trace_rows(trace: Trace, request: TraceRequest) -> Iterator[Result]:
 
 def name_dataset(request: TraceRequest) -> str:
     """What the questions and judgements are called."""
-    from embassay.protocols.rag.scoring.inputs import file_stem
+    from embassay.protocols.rag.scoring.inputs import strip_format_endings
 
-    return request.dataset.partition("?")[0] or file_stem(Path(request.qrels).name)
+    return request.dataset.partition("?")[0] or strip_format_endings(Path(request.qrels).name)
 
 
-def losses_table(trace: Trace) -> ColumnTable:
+def losses_table(trace: PipelineTrace) -> ColumnTable:
     """A line for each stage and tag."""
     return ColumnTable.of(
-        "trace_losses", "Where needed passages are lost", trace.losses, text("stage"), text("tag"), whole("lost"),
-        number("share", "share.value", 3), number("low", "share.low", 3), number("high", "share.high", 3),
-        whole("needed", "share.n"),
+        "trace_losses", "Where needed passages are lost", trace.losses, text("stage"), text("tag"),
+        make_whole_number_column("lost"),
+        make_number_column("share", "share.value", 3), make_number_column("low", "share.low", 3),
+        make_number_column("high", "share.high", 3),
+        make_whole_number_column("needed", "share.n"),
         note="Share of needed passages (grade 4 or 5) lost at a stage, for questions with a tag, or for all."
     )  # fmt: skip
 
 
-def plan_trace(request: TraceRequest, out: Path | None) -> Iterator[str]:
+def describe_trace_plan(request: TraceRequest, out: Path | None) -> Iterator[str]:
     """What a trace with a dataset takes, in lines; nothing is searched or sent."""
     if not request.dataset:
         yield "The lists are files: tracing them searches nothing and costs nothing."
@@ -107,13 +115,15 @@ def plan_trace(request: TraceRequest, out: Path | None) -> Iterator[str]:
     left = max(0, questions - kept)
     pairs = left * min(request.k, passages)
     yield f"Reranking by {request.reranker}: {pairs:,} pairs of {left:,} questions; {kept:,} are already ordered."
-    spec = RERANKERS.parse(request.reranker)
+    spec = RERANKERS.parse_spec(request.reranker)
     is_remote = "embassay[llm]" in dict(RERANKERS.get(spec.name).facts).get("needs", "")
     if is_remote and "price" not in spec.params:
         yield "Its price is unknown here: add price= to the reranker to see the cost."
 
 
-def _make_manifest(folder: RunFolder, trace: Trace, request: TraceRequest, command: str) -> dict[str, Any]:
+def _make_manifest(
+    folder: RunFolder, trace: PipelineTrace, request: TraceRequest, command: str
+) -> dict[str, Any]:
     name, source = name_dataset(request), request.dataset or request.qrels
     systems = [{"name": PIPELINE, "kind": "run", "identity": " > ".join(trace.names), "facts": {}}]
     tasks = {TASK: {"n": trace.questions, "skipped": [], "warnings": list(trace.notes)}}

@@ -18,7 +18,14 @@ from embassay.protocols.hume.study import StudyFolder, read_study
 from embassay.runs.folder import write_atomic
 from embassay.web.annotation.service import SETTINGS, show_dispute, show_questions, show_task, task_titles
 
-__all__ = ["STATIC", "bundle_modules", "order_modules", "render_page", "render_single", "write_single"]
+__all__ = [
+    "STATIC",
+    "bundle_script_modules",
+    "order_script_modules",
+    "render_annotator_file",
+    "render_annotator_page",
+    "write_annotator_file",
+]
 
 STATIC = Path(__file__).parent / "static"
 """The folder of scripts and style that a server gives out as `/static/`."""
@@ -28,7 +35,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const|let) ([\w$]+)
 
 
 @lru_cache(maxsize=2)
-def order_modules(folder: Path) -> tuple[Path, ...]:
+def order_script_modules(folder: Path) -> tuple[Path, ...]:
     """The modules that the first one needs, each after those that it imports."""
     needs: dict[str, tuple[str, ...]] = {}
     waiting = [_START]
@@ -43,28 +50,33 @@ def order_modules(folder: Path) -> tuple[Path, ...]:
         raise ValueError(f"Modules import each other: {error.args[1]}") from None
 
 
-def bundle_modules(folder: Path = STATIC) -> str:
+def bundle_script_modules(folder: Path = STATIC) -> str:
     """All modules one after the other, each a function that gives what it exports, so that no name meets another's."""
-    parts = ['"use strict";\nconst modules = {};', *(_as_function(path) for path in order_modules(folder))]
+    parts = [
+        '"use strict";\nconst modules = {};',
+        *(_wrap_module_as_function(path) for path in order_script_modules(folder)),
+    ]
     return "\n".join(parts) + "\n"
 
 
-def _as_function(path: Path) -> str:
+def _wrap_module_as_function(path: Path) -> str:
     text = path.read_text("utf-8")
     names = ", ".join(name for _, name in _EXPORT.findall(text))
     body = _EXPORT.sub(r"\1", _IMPORT.sub(r'const \1 = modules["\2"];', text)).strip()
     return f'modules["{path.name}"] = (() => {{\n{body}\nreturn {{ {names} }};\n}})();'
 
 
-def render_page(title: str, csrf: str) -> str:
+def render_annotator_page(title: str, csrf: str) -> str:
     """The page behind an annotator's link, `/a/TOKEN/`: `title` is the study's name, `csrf` goes back with every
     change as the header X-CSRF-Token. Scripts and style are linked as `../../static/`."""
-    scripts = [path.name for path in order_modules(STATIC)]
-    return page_environment().get_template("annotate.html").render(title=title, csrf=csrf, scripts=scripts)
+    scripts = [path.name for path in order_script_modules(STATIC)]
+    return (
+        make_page_environment().get_template("annotate.html").render(title=title, csrf=csrf, scripts=scripts)
+    )
 
 
 @lru_cache(maxsize=1)
-def page_environment() -> Environment:
+def make_page_environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
     return Environment(
         loader=PackageLoader("embassay.web.annotation.page", "templates"),
@@ -76,7 +88,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _STYLE, _SCRIPT = "/*style*/", "/*script*/"
 
 
-def write_single(study: Path, annotator: str, out: Path, *, adjudicates: bool = False) -> Path:
+def write_annotator_file(study: Path, annotator: str, out: Path, *, adjudicates: bool = False) -> Path:
     """Write the file of `annotator` for the study in the folder `study`, in one step; gold is not read. Whoever
     `adjudicates` gets the items that people have answered differently until now, with these answers.
 
@@ -88,21 +100,22 @@ def write_single(study: Path, annotator: str, out: Path, *, adjudicates: bool = 
             f"{annotator!r} cannot be an annotator's name.",
             mend="Use letters, digits, dots, dashes and underscores.",
         )
-    write_atomic(out, render_single(read_study(study), annotator, adjudicates=adjudicates))
+    write_atomic(out, render_annotator_file(read_study(study), annotator, adjudicates=adjudicates))
     return out
 
 
-def render_single(folder: StudyFolder, annotator: str, *, adjudicates: bool = False) -> str:
+def render_annotator_file(folder: StudyFolder, annotator: str, *, adjudicates: bool = False) -> str:
     """The whole file. The same study, answers and annotator give the same bytes."""
-    from embassay.report.html import escape_json_block, security_policy
+    from embassay.report.html import build_security_policy, escape_json_block
 
-    style, script = (STATIC / "annotate.css").read_text("utf-8"), bundle_modules()
+    style, script = (STATIC / "annotate.css").read_text("utf-8"), bundle_script_modules()
+    collect_items = _collect_adjudicator_items if adjudicates else _collect_annotator_items
     page = (
-        page_environment()
+        make_page_environment()
         .get_template("single.html")
         .render(
-            title=folder.study.name, policy=security_policy(style, script),
-            data=escape_json_block((_adjudicator_items if adjudicates else _annotator_items)(folder, annotator)),
+            title=folder.study.name, policy=build_security_policy(style, script),
+            data=escape_json_block(collect_items(folder, annotator)),
         )
     )  # fmt: skip
     # From the last place to the first, so that no text of the study is taken for one.
@@ -111,10 +124,10 @@ def render_single(folder: StudyFolder, annotator: str, *, adjudicates: bool = Fa
     return head + (style if style_place else "") + body + script + tail
 
 
-def _annotator_items(folder: StudyFolder, annotator: str) -> dict[str, Any]:
+def _collect_annotator_items(folder: StudyFolder, annotator: str) -> dict[str, Any]:
     study = folder.study
     titles = task_titles(study.tasks)
-    items = {task.name: [item.id for item in folder.items_of(task.name)] for task in study.tasks}
+    items = {task.name: [item.id for item in folder.select_task_items(task.name)] for task in study.tasks}
     tasks = [
         show_task(
             task,
@@ -138,13 +151,13 @@ def _annotator_items(folder: StudyFolder, annotator: str) -> dict[str, Any]:
     }
 
 
-def _adjudicator_items(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
-    """What `_annotator_items` is for annotators, with nothing but disputes and what people answered to them."""
+def _collect_adjudicator_items(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
+    """What `_collect_annotator_items` is for annotators, with nothing but disputes and what people answered to them."""
     rows = read_all_rows(folder)
     disputed = {task.name: find_disputes(folder, task, rows) for task in folder.study.tasks}
     if not any(disputed.values()):
         raise UsageError("People do not disagree on any item.", mend="Wait until they have answered.")
-    data, every = _annotator_items(folder, adjudicator), {item.id: item for item in folder.items}
+    data, every = _collect_annotator_items(folder, adjudicator), {item.id: item for item in folder.items}
     titles = task_titles(folder.study.tasks)
     tasks = [
         {

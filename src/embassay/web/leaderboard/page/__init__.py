@@ -10,50 +10,55 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.document import marks
-from embassay.document.html import tighten_html
+from embassay.document.html import minify_html
 from embassay.protocols.kernel import tables as numbers
-from embassay.web.leaderboard.contract import Board, Boards, SystemProfile
+from embassay.web.leaderboard.contract import BoardList, Leaderboard, SystemProfile
 from embassay.web.leaderboard.page import rows
 from embassay.web.leaderboard.page.rows import (
-    card_scores,
-    cell_mark,
-    draw_board,
-    format_place,
-    kind_sign,
-    lead_systems,
+    arrange_board_table,
+    arrange_card_scores,
+    draw_cell_mark,
+    find_possible_leaders,
+    format_rank_of_total,
+    pick_kind_class,
     rank_mark,
 )
 
-__all__ = ["STATIC", "page_files", "render_board", "render_card", "render_error", "render_overview"]
+__all__ = ["STATIC", "read_static_files", "render_board", "render_card", "render_error", "render_overview"]
 
 STATIC = Path(__file__).parent / "static"
 
 
 @lru_cache(maxsize=1)
-def page_files() -> Mapping[str, bytes]:
+def read_static_files() -> Mapping[str, bytes]:
     """Scripts and styles by name, as a server gives them out below `static/`. The places of marks are a file of their
     own, since a page has no style in it."""
     read = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.is_file()}
-    return {**read, "marks.css": marks.every_place().encode()}
+    return {**read, "marks.css": marks.write_all_place_css().encode()}
 
 
-def render_board(board: Board | None, boards: Boards, *, base: str) -> str:
+def render_board(board: Leaderboard | None, boards: BoardList, *, base: str) -> str:
     """The page of a board, or of a folder that has none yet. `base` stands before every address."""
     if board is None:
         return _render_template("empty.html", boards=boards, base=base)
-    return _render_template("board.html", board=board, boards=boards, base=base, shown=draw_board(board))
-
-
-def render_overview(newest: Sequence[Board], boards: Boards, *, base: str) -> str:
-    """What every board of a folder says, the newest version of each; then the list of all."""
     return _render_template(
-        "overview.html", newest=[(board, lead_systems(board)) for board in newest], boards=boards, base=base
+        "board.html", board=board, boards=boards, base=base, shown=arrange_board_table(board)
     )
 
 
-def render_card(card: SystemProfile, boards: Boards, *, base: str) -> str:
+def render_overview(newest: Sequence[Leaderboard], boards: BoardList, *, base: str) -> str:
+    """What every board of a folder says, the newest version of each; then the list of all."""
+    return _render_template(
+        "overview.html",
+        newest=[(board, find_possible_leaders(board)) for board in newest],
+        boards=boards,
+        base=base,
+    )
+
+
+def render_card(card: SystemProfile, boards: BoardList, *, base: str) -> str:
     """The page of one system."""
-    return _render_template("card.html", card=card, boards=boards, base=base, shown=card_scores(card))
+    return _render_template("card.html", card=card, boards=boards, base=base, shown=arrange_card_scores(card))
 
 
 def render_error(status: int, title: str, text: str, *, base: str) -> str:
@@ -62,7 +67,7 @@ def render_error(status: int, title: str, text: str, *, base: str) -> str:
 
 
 def _render_template(template: str, **values: object) -> str:
-    return tighten_html(_template_environment().get_template(template).render(**values))
+    return minify_html(_template_environment().get_template(template).render(**values))
 
 
 @lru_cache(maxsize=1)
@@ -79,9 +84,9 @@ def _template_environment() -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )  # fmt: skip
     environment.globals.update(
-        numbers=numbers, marks=marks, words=rows, scripts=_script_names, mark=cell_mark, rank_mark=rank_mark,
-        sign=kind_sign,
-        place=format_place
+        numbers=numbers, marks=marks, words=rows, scripts=_script_names, mark=draw_cell_mark, rank_mark=rank_mark,
+        sign=pick_kind_class,
+        place=format_rank_of_total
     )  # fmt: skip
     environment.filters["parameter"] = lambda text: quote(text, safe="")
     return environment

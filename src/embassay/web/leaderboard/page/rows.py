@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from embassay.document import marks
-from embassay.document.marks import Scale, scale_of
+from embassay.document.marks import Scale, fit_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import FEW
 from embassay.web.leaderboard.contract import (
-    Board,
     BoardCell,
     BoardColumn,
     BoardDataset,
-    Elsewhere,
-    Facts,
-    Stand,
+    ColumnStanding,
+    Leaderboard,
+    OtherBoardStanding,
+    SystemFacts,
     SystemProfile,
     SystemRow,
 )
@@ -54,7 +54,7 @@ class BoardTable:
         return 3 + len(self.tasks) + 2 * self.has_ranks
 
 
-def draw_board(board: Board) -> BoardTable:
+def arrange_board_table(board: Leaderboard) -> BoardTable:
     """What the page of a board shows before anything is chosen."""
     lead = next((column for column in board.columns if column.key == board.lead), None)
     others = [column for column in board.columns if column.overview and column is not lead]
@@ -90,7 +90,7 @@ LIKELY_FIRST = 95
 """Resamples of 100: a lead of 1.7 standard errors, 0.84 more than 80 of 100 take (`embassay.stats.clear_lead`)."""
 
 
-def lead_systems(board: Board) -> PossibleLeaders:
+def find_possible_leaders(board: Leaderboard) -> PossibleLeaders:
     """As the first screen of a report says it: sure where the tests leave one system the first place alone, likely
     where it is first in at least 95 of 100 resamples, which is what being clearly first in 80 takes."""
     column = next((column for column in board.columns if column.key == board.lead), None)
@@ -111,39 +111,41 @@ def lead_systems(board: Board) -> PossibleLeaders:
     )
 
 
-def _column_scale(board: Board, column: BoardColumn | None) -> Scale:
+def _column_scale(board: Leaderboard, column: BoardColumn | None) -> Scale:
     """The scale of a column: its values and ends of intervals, pooled. Chance and the like would leave the others in a
     corner: where a reference lies outside it is not drawn."""
     if column is None:
-        return scale_of(())
+        return fit_scale(())
     cells = board.cells.get(column.key, ())
     contenders = [cells[system.index] for system in board.systems if cells and system.kind != "reference"]
     pool = [end for cell in contenders or cells for end in cell[:3] if end is not None]
-    return scale_of(pool, factor=column.factor)
+    return fit_scale(pool, factor=column.factor)
 
 
-def kind_sign(kind: str) -> str:
+def pick_kind_class(kind: str) -> str:
     """The class that draws the shape of a kind: circle, square, triangle, diamond, dash."""
     return marks.CLASSES.get("human" if kind == "person" else kind, "")
 
 
-def cell_mark(cell: BoardCell, kind: str, scale: Scale, width: int = 72) -> Markup:
+def draw_cell_mark(cell: BoardCell, kind: str, scale: Scale, width: int = 72) -> Markup:
     """The interval mark of a cell, drawn `width` pixels wide at least; the grid alone where its value lies outside of
     the scale."""
     if cell.value is None or not scale.low <= cell.value <= scale.high:
         return marks.draw_bar(None, None, None, "", scale)
-    return marks.draw_bar(cell.value, cell.low, cell.high, kind_sign(kind), scale, width=width)
+    return marks.draw_bar(cell.value, cell.low, cell.high, pick_kind_class(kind), scale, width=width)
 
 
 def rank_mark(rank: tuple[int, int] | None, of: int, kind: str) -> Markup:
     """A range of ranks on the scale from 1 to `of`; nothing without a rank."""
-    return Markup() if rank is None else marks.rank_mark(*rank, of, kind_sign(kind))
+    return Markup() if rank is None else marks.draw_rank_mark(*rank, of, pick_kind_class(kind))
 
 
-def _group_rows(board: Board, lead: BoardColumn | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
+def _group_rows(
+    board: Leaderboard, lead: BoardColumn | None
+) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
     rows: Sequence[list[SystemRow]] = ([], [], [], [])
     for system in board.systems[:MOST_ROWS]:
-        rows[_group_place(board, system)].append(system)
+        rows[_pick_row_group(board, system)].append(system)
     is_overall = lead is not None and lead.task == "overall"
     missing = MISSING if is_overall else UNVALUED
     if any(_lead_value(board, row) is not None for row in rows[2]):
@@ -152,7 +154,7 @@ def _group_rows(board: Board, lead: BoardColumn | None) -> tuple[tuple[str, tupl
     return tuple((title, tuple(group)) for title, group in zip(titles, rows, strict=True) if group)
 
 
-def _group_place(board: Board, system: SystemRow) -> int:
+def _pick_row_group(board: Leaderboard, system: SystemRow) -> int:
     ranks = board.ranks.get(board.lead, ())
     has_ranks = any(rank is not None for rank in ranks)
     if system.kind == "reference":
@@ -162,7 +164,7 @@ def _group_place(board: Board, system: SystemRow) -> int:
     return 1 if has_ranks and system.group == "classical" else 0
 
 
-def _lead_value(board: Board, system: SystemRow) -> float | None:
+def _lead_value(board: Leaderboard, system: SystemRow) -> float | None:
     cells = board.cells.get(board.lead, ())
     return cells[system.index].value if cells else None
 
@@ -174,13 +176,13 @@ MOST = 300
 class CardScores:
     """`overview` and `details` (by dataset) of a card; `more` counts the details that are not drawn."""
 
-    overview: tuple[Stand, ...]
-    details: tuple[Stand, ...]
+    overview: tuple[ColumnStanding, ...]
+    details: tuple[ColumnStanding, ...]
     more: int
-    missing: tuple[Stand, ...]
+    missing: tuple[ColumnStanding, ...]
 
 
-def card_scores(card: SystemProfile) -> CardScores:
+def arrange_card_scores(card: SystemProfile) -> CardScores:
     """What the card shows."""
     overview = tuple(stand for stand in card.stands if stand.column.overview)
     rest = tuple(stand for stand in card.stands if not stand.column.overview)
@@ -188,7 +190,7 @@ def card_scores(card: SystemProfile) -> CardScores:
     return CardScores(overview, rest[:MOST], max(0, len(rest) - MOST), missing)
 
 
-def format_place(stand: Stand | Elsewhere) -> str:
+def format_rank_of_total(stand: ColumnStanding | OtherBoardStanding) -> str:
     """Rank and number of those ranked, as `1–2 of 14`."""
     if stand.rank is None:
         return numbers.NONE
@@ -251,7 +253,7 @@ def note_few_items(n: int) -> str:
     return f"n = {n}" if 0 < n < FEW_ITEMS else ""
 
 
-def count_items(board: Board, column: BoardColumn | None, cell: BoardCell) -> int:
+def count_items(board: Leaderboard, column: BoardColumn | None, cell: BoardCell) -> int:
     """The items behind a rank: of an overall score those of all its datasets; 0 where nobody knows."""
     if column is None or board.protocol == "mteb":
         return 0
@@ -273,7 +275,7 @@ def system_remark(system: SystemRow) -> str:
     return system.kind + (f" · {numbers.format_count(system.facts.dims)} d" if system.facts.dims else "")
 
 
-def system_facts(known: Facts) -> list[tuple[str, str]]:
+def system_facts(known: SystemFacts) -> list[tuple[str, str]]:
     """All that is known of a system, named and with units."""
     seconds = None if known.p95_ms is None else known.p95_ms / 1000
     lines = (
@@ -341,21 +343,21 @@ def format_speed(per_second: float) -> str:
 def describe_size(data: Sequence[BoardDataset]) -> str:
     """How much the board stands on."""
     items = f"n = {numbers.format_count(sum(dataset.n for dataset in data))}"
-    return items if len(data) == 1 else f"{numbers.format_counted(len(data), 'dataset')}, {items}"
+    return items if len(data) == 1 else f"{numbers.format_count_with_noun(len(data), 'dataset')}, {items}"
 
 
-def agreement_words(board: Board) -> dict[str, str]:
+def agreement_words(board: Leaderboard) -> dict[str, str]:
     """How well people agree, by dataset."""
     return {column.dataset: column.people for column in board.columns if column.people}
 
 
-def count_complete(board: Board) -> str:
+def count_complete(board: Leaderboard) -> str:
     """How many systems have all that the board asks."""
     asked = [system for system in board.systems if system.kind != "reference"]
     done = sum(row.state == "done" for row in asked)
     if done == len(asked):
-        return numbers.format_counted(done, "system")
-    return f"{done} of {numbers.format_counted(len(asked), 'system')} complete"
+        return numbers.format_count_with_noun(done, "system")
+    return f"{done} of {numbers.format_count_with_noun(len(asked), 'system')} complete"
 
 
 def short_fingerprint(fingerprint: str) -> str:

@@ -14,28 +14,28 @@ from embassay.protocols.rag.probes.bundles import (
     CONDITIONS,
     QUERIES,
     TITLES,
-    Bundle,
+    AuthorName,
     BundleMaterial,
     Lang,
-    Person,
+    NameProbeBundle,
     make_bundles,
-    make_near_miss,
     make_pseudonyms,
-    make_texts,
+    misspell_name,
     without_diacritics,
+    write_bundle_texts,
 )
 
-ALICE = Person("Alice", "Dupont")
-JEAN = Person("Jean-Pierre", "Martin")
-OTHERS = (Person("Bob", "Hill"), Person("Eve", "Stone"), Person("Jean-Pierre", "O’Neil"))
+ALICE = AuthorName("Alice", "Dupont")
+JEAN = AuthorName("Jean-Pierre", "Martin")
+OTHERS = (AuthorName("Bob", "Hill"), AuthorName("Eve", "Stone"), AuthorName("Jean-Pierre", "O’Neil"))
 
 
-def bundle(lang: Lang = "en", author: Person = ALICE, index: int = 7) -> Bundle:
+def bundle(lang: Lang = "en", author: AuthorName = ALICE, index: int = 7) -> NameProbeBundle:
     topic, other = ("Y", "Z") if lang == "en" else ("Forêt", "Œuvre")
-    return Bundle(index, lang, author, OTHERS, topic, other, QUERIES[lang][0], TITLES[lang][0])
+    return NameProbeBundle(index, lang, author, OTHERS, topic, other, QUERIES[lang][0], TITLES[lang][0])
 
 
-def written(condition: str, one: Bundle, seed: int = 12345) -> tuple[str, ...]:
+def written(condition: str, one: NameProbeBundle, seed: int = 12345) -> tuple[str, ...]:
     texts = CONDITIONS[condition].write(one, seed)
     return texts.query, *texts.passages
 
@@ -95,13 +95,13 @@ def test_near_misses_change_the_impostors_only() -> None:
 )
 def test_a_near_miss_is_as_near_as_it_says(name: str, distance: int) -> None:
     name = unicodedata.normalize("NFC", name)
-    assert Levenshtein.distance(name, make_near_miss(name, distance)) == distance
+    assert Levenshtein.distance(name, misspell_name(name, distance)) == distance
 
 
 def test_a_name_of_too_few_letters_cannot_be_missed() -> None:
-    assert Levenshtein.distance("X Yz", make_near_miss("X Yz", 3)) == 3
+    assert Levenshtein.distance("X Yz", misspell_name("X Yz", 3)) == 3
     with pytest.raises(UsageError, match="too few letters"):
-        make_near_miss("X Y", 3)
+        misspell_name("X Y", 3)
 
 
 def test_labels_positions_and_orders() -> None:
@@ -134,13 +134,13 @@ def test_initials_case_and_accents() -> None:
         written("strip_diacritics", bundle("fr"))[1]
         == "Article de recherche : « Foret ». Auteur : Alice Dupont."
     )
-    assert written("strip_diacritics", bundle(author=Person("Élodie", "Noël"))) == written(
-        "base", bundle(author=Person("Élodie", "Noël"))
+    assert written("strip_diacritics", bundle(author=AuthorName("Élodie", "Noël"))) == written(
+        "base", bundle(author=AuthorName("Élodie", "Noël"))
     )
 
 
 def test_unicode_is_stressed_in_the_passages_only() -> None:
-    query, first, *_ = written("unicode_normalization_stress", bundle("fr", Person("Élodie", "Noël")))
+    query, first, *_ = written("unicode_normalization_stress", bundle("fr", AuthorName("Élodie", "Noël")))
     assert query == unicodedata.normalize("NFC", query)
     assert first == unicodedata.normalize(
         "NFD", "Article de recherche\u202f: « Forêt ». Auteur\u202f: Élodie Noël."
@@ -166,8 +166,10 @@ def test_runs_share_authors_and_topics_and_draw_the_rest() -> None:
 
 
 def test_names_that_look_like_forms_are_left_alone() -> None:
-    odd = Bundle(0, "en", Person("{T}", "{A}"), OTHERS, "{A} and {T}", "z", QUERIES["en"][0], TITLES["en"][0])
-    assert make_texts(odd).query == "Which works by {T} {A} on {A} and {T}?"
+    odd = NameProbeBundle(
+        0, "en", AuthorName("{T}", "{A}"), OTHERS, "{A} and {T}", "z", QUERIES["en"][0], TITLES["en"][0]
+    )
+    assert write_bundle_texts(odd).query == "Which works by {T} {A} on {A} and {T}?"
 
 
 def test_groups_are_those_of_the_source() -> None:

@@ -6,15 +6,19 @@ from collections import Counter
 
 import numpy as np
 
-from embassay.protocols.rag.probes.bundles import open_material
-from embassay.protocols.rag.probes.names import make_all_bundles, make_bundle_corpus, write_texts
+from embassay.protocols.rag.probes.bundles import open_bundle_material
+from embassay.protocols.rag.probes.names import (
+    make_bundle_corpus,
+    make_bundles_of_all_runs,
+    write_corpus_and_queries,
+)
 
-BY_RUN = make_all_bundles(open_material("en"), 12, 4, 3)
+BY_RUN = make_bundles_of_all_runs(open_bundle_material("en"), 12, 4, 3)
 CORPUS = make_bundle_corpus(BY_RUN, 3)
 
 
 def test_grades_follow_author_and_topic() -> None:
-    passages, queries = write_texts(BY_RUN, CORPUS, "base", 3)
+    passages, queries = write_corpus_and_queries(BY_RUN, CORPUS, "base", 3)
     for q, bundle in enumerate(BY_RUN[0]):
         for text, grade in zip(passages, CORPUS.grades[q], strict=True):
             author, topic = f" {bundle.author.name}." in text, f"'{bundle.topic}'" in text
@@ -36,9 +40,9 @@ def test_every_query_has_its_own_passages_and_impostors() -> None:
 
 def test_ablations_keep_grades_and_order() -> None:
     """Under the mask all on a topic are one text: their order is drawn, so ties are no order of merit."""
-    base, _ = write_texts(BY_RUN, CORPUS, "base", 3)
-    masked, _ = write_texts(BY_RUN, CORPUS, "hard_name_mask", 3)
-    named, _ = write_texts(BY_RUN, CORPUS, "gibberish_name", 3)
+    base, _ = write_corpus_and_queries(BY_RUN, CORPUS, "base", 3)
+    masked, _ = write_corpus_and_queries(BY_RUN, CORPUS, "hard_name_mask", 3)
+    named, _ = write_corpus_and_queries(BY_RUN, CORPUS, "gibberish_name", 3)
     assert len(base) == len(masked) == len(named) == CORPUS.grades.shape[1]
     place = np.argmax(CORPUS.grades, axis=1) / len(base)
     assert 0.05 < place.mean() < 0.6
@@ -49,6 +53,6 @@ def test_ablations_keep_grades_and_order() -> None:
     ids = {
         text.split("Author: ")[1]
         for text, (run, q, slot) in zip(named, CORPUS.places, strict=True)
-        if BY_RUN[run][q].signers[slot] == author
+        if BY_RUN[run][q].passage_signers[slot] == author
     }
     assert len(ids) == 1

@@ -31,7 +31,7 @@ def test_the_example_of_changes() -> None:
     result = measure_margin_change(np.array([0.20, 0.10, 0.015, 0.30]), np.array([0.05, 0.04, 0.0, 0.06]))
     assert result.percent == pytest.approx(-71.666667, abs=1e-6)
     assert result.ratio_percent == pytest.approx(-75.0)
-    assert result.excluded_share == 0.25
+    assert result.share_without_percentage == 0.25
     assert result.absolute == pytest.approx(np.mean([-0.15, -0.06, -0.015, -0.24]))
 
 

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.probes.bundles import Lang
-from embassay.protocols.rag.probes.names import make_collections, measure_margins, measure_retrieval
+from embassay.protocols.rag.probes.names import (
+    make_probe_texts,
+    measure_bundle_retrieval,
+    measure_name_margins,
+)
 from embassay.protocols.rag.probes.options import NamesRequest
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -27,14 +31,14 @@ def test_masked_names_hold_nothing_apart(name: str, lang: Lang) -> None:
         pytest.skip("minilm is not installed")
     system = open_system(name, tokenizer=open_tokenizer("words"))
     request = NamesRequest((name,), conditions=("hard_name_mask", "gibberish_name"), queries=4, runs=2)
-    texts, collections = make_collections(request, lang)
-    found = measure_margins(system, texts)
+    texts, collections = make_probe_texts(request, lang)
+    found = measure_name_margins(system, texts)
     assert request.wanted_conditions == ("base", "hard_name_mask", "gibberish_name")
     assert (found.name[1] == 0.0).all()
     assert found.name.shape == (3, 2, 4)
     if name != "constant":
         assert (found.name[0] != 0.0).any()
-    for measure, of_rows in measure_retrieval(system, collections).items():
+    for measure, of_rows in measure_bundle_retrieval(system, collections).items():
         assert of_rows.shape == (3, 2, 4), measure
         assert ((of_rows >= 0) & (of_rows <= 1)).all(), measure
     assert np.isfinite(found.topic).all()

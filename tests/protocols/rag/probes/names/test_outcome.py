@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.probes import names as names
-from embassay.protocols.rag.probes.names import Margins
+from embassay.protocols.rag.probes.names import NameMargins
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.records import Score
 from embassay.text import open_tokenizer
@@ -20,7 +20,7 @@ def rows(
     """Rows by variant and measure, of (conditions, runs, queries)."""
     conditions = ["base", "gibberish_name", "initials_form"][: len(name)]
     topic = np.ones_like(name) if topic is None else topic
-    found = names.cell_outcome(conditions, Margins(name, topic, topic), retrieval, CONTEXT)
+    found = names.cell_outcome(conditions, NameMargins(name, topic, topic), retrieval, CONTEXT)
     return {(one.variant, one.measure): one for one in found.scores}
 
 
@@ -80,7 +80,7 @@ def test_the_headline_and_the_items() -> None:
     recall = np.random.default_rng(2).uniform(0, 1, (3, 2, 5))
     found = names.cell_outcome(
         ["base", "gibberish_name", "initials_form"],
-        Margins(name, name, name),
+        NameMargins(name, name, name),
         {"N-Recall4+@10": recall},
         CONTEXT,
     )
@@ -103,7 +103,7 @@ def test_links_find_what_is_there() -> None:
         "initials_form",
         "case_punct_perturb",
     ]
-    found = names.cell_outcome(conditions, Margins(name, name, name), {"N-Recall4+@10": name}, CONTEXT)
+    found = names.cell_outcome(conditions, NameMargins(name, name, name), {"N-Recall4+@10": name}, CONTEXT)
     rows = {(one.variant, one.measure): one for one in found.scores}
     link = "Spearman(d_name change, N-Recall4+@10 change)"
     assert rows["remove_label", link].value == pytest.approx(1)

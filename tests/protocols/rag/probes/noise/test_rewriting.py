@@ -9,8 +9,8 @@ from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.questions import (
-    Rewritings,
-    add_small_talk,
+    RewritingStore,
+    add_small_talk_at_all_levels,
     load_questions,
     rewrite_variants,
 )
@@ -33,18 +33,20 @@ class Capitals:
 
 def test_what_is_there_is_not_asked_for_again(tmp_path: Path) -> None:
     first, second = Capitals(refused=("b",)), Capitals()
-    kept = Rewritings(tmp_path, "capitals/1")
+    kept = RewritingStore(tmp_path, "capitals/1")
     assert kept.complete(first, ["a", "b", "c", "a"], SilentListener(), None) == {"b": "it will not"}
     assert kept.read() == {"a": "A", "c": "C"}
-    assert Rewritings(tmp_path, "capitals/1").complete(second, ["a", "b", "c"], SilentListener(), None) == {}
+    assert (
+        RewritingStore(tmp_path, "capitals/1").complete(second, ["a", "b", "c"], SilentListener(), None) == {}
+    )
     assert second.asked == ["b"]
     assert kept.read() == {"a": "A", "b": "B", "c": "C"}
-    assert Rewritings(tmp_path, "other").read() == {}
+    assert RewritingStore(tmp_path, "other").read() == {}
 
 
 def test_wordings_keep_level_and_run() -> None:
     own = load_questions(NoiseRequest(("bm25",), queries=4), "bundled", "en")
-    noisy = add_small_talk(own, 2, 9)
+    noisy = add_small_talk_at_all_levels(own, 2, 9)
     texts = {text: text.upper() for one in noisy for run in one.texts for text in run if text}
     lost = own.texts[1]
     del texts[lost]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from embassay.protocols.rag.ranking.choice import drop_in_border_errors
+from embassay.protocols.rag.ranking.choice import estimate_border_error_drop
 
 
 def simulated(mean, covariance, in_top, order, top, window, fisher, rng, times=20_000):
@@ -37,7 +37,7 @@ def test_drop_is_that_of_simulated_answers():
     order, in_top = np.arange(n), np.linspace(0.9, 0.1, n)
     windows = np.array([[0, 1, 2], [2, 3, 4], [4, 5, 6]])
     fisher = np.array([np.eye(3) - 1 / 3] * 3) * 0.8
-    found = drop_in_border_errors(mean, covariance, in_top, order, top, windows, fisher)
+    found = estimate_border_error_drop(mean, covariance, in_top, order, top, windows, fisher)
     expected = [
         simulated(mean, covariance, in_top, order, top, window, one, rng)
         for window, one in zip(windows, fisher, strict=True)
@@ -47,7 +47,7 @@ def test_drop_is_that_of_simulated_answers():
 
 
 def test_an_answer_that_tells_nothing_mends_nothing():
-    found = drop_in_border_errors(
+    found = estimate_border_error_drop(
         np.zeros(4), np.eye(4), np.full(4, 0.5), np.arange(4), 2, np.array([[0, 1, 2]]), np.zeros((1, 3, 3))
     )
     assert found == pytest.approx(0)

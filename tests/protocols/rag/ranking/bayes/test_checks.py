@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from embassay.protocols.rag.ranking.bayes import Bayes, PoolAnswers, ReliabilityChecks
-from embassay.protocols.rag.ranking.engines import BayesOptions, Call, Candidate
+from embassay.protocols.rag.ranking.bayes import BayesianEngine, PoolAnswerChecks, ReliabilityChecks
+from embassay.protocols.rag.ranking.engines import BayesOptions, JudgeOrderAnswer, RankedCandidate
 from embassay.randomness import make_generator
 
 N, TOP = 30, 15
@@ -16,15 +16,15 @@ N, TOP = 30, 15
 def test_pairs_shown_again_are_held_against_what_was_predicted():
     """Two passages, scores 1 and 0 without doubt and no bias; shown thrice."""
     both = np.tile([1.0, 0.0, 0.0], (7, 1))
-    answers = PoolAnswers(2, 0.0)
+    answers = PoolAnswerChecks(2, 0.0)
     place = np.array([-1.0, 1.0])
     answers.add(np.array([0, 1]), place, both)
-    first = answers.checks()
+    first = answers.sum_reliability_checks()
     assert (first.answers, first.stayed, first.spread, first.doubt) == (1, 0, 0, 0)
     assert first.as_shown == pytest.approx(1 - expit(1))
     answers.add(np.array([0, 1]), place[::-1], both)
     answers.add(np.array([1, 0]), place, both)
-    sums, p = answers.checks(), expit(1)
+    sums, p = answers.sum_reliability_checks(), expit(1)
     assert sums.stayed == pytest.approx((1 - p) + (0 - p))
     assert sums.spread == pytest.approx(2 * p * (1 - p))
     entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
@@ -36,16 +36,16 @@ def test_pairs_shown_again_are_held_against_what_was_predicted():
 def test_a_favour_that_is_known_is_no_surprise():
     """What stands first is predicted to win where the bias says so."""
     both = np.tile([0.0, 0.0, 3.0], (5, 1))
-    answers = PoolAnswers(2, 0.0)
+    answers = PoolAnswerChecks(2, 0.0)
     answers.add(np.array([0, 1]), np.array([-1.0, 1.0]), both)
-    assert answers.checks().as_shown == pytest.approx(1 - expit(6))
+    assert answers.sum_reliability_checks().as_shown == pytest.approx(1 - expit(6))
 
 
 def test_circles_and_sums_over_queries():
-    answers = PoolAnswers(4, 0.02)
+    answers = PoolAnswerChecks(4, 0.02)
     for pair in ([0, 1], [1, 2], [2, 0], [0, 3]):
         answers.add(np.array(pair), np.array([-1.0, 1.0]), np.zeros((3, 5)))
-    one = answers.checks()
+    one = answers.sum_reliability_checks()
     assert (one.circles, one.triads) == (1, 1)
     both = one + one
     assert (both.circles, both.triads, both.answers) == (2, 2, 8)
@@ -72,16 +72,20 @@ def test_what_forbids_a_claim(checks, favour, doubts):
 def test_a_claim_is_what_comes_true():
     """Small ones nearer to a half, less where a query stands alone or pairs stay though there are circles."""
     many = ReliabilityChecks(answers=360, stayed=10, spread=250, circles=40, triads=3000)
-    assert many.calibrated(0.95, 0.1) == pytest.approx(expit(np.log(19) + 0.16 - 0.06))
-    assert many.calibrated(0.1, 0.1) == pytest.approx(expit(-0.7 * np.log(9) + 0.16 - 0.06))
-    assert 0 < many.calibrated(0.0, 0.1) < 0.1 < 0.9 < many.calibrated(1.0, 0.1) < 1
-    assert many.calibrated(0.8, 1.0) < many.calibrated(0.8, 0.1)
+    assert many.calibrate_claimed_chance(0.95, 0.1) == pytest.approx(expit(np.log(19) + 0.16 - 0.06))
+    assert many.calibrate_claimed_chance(0.1, 0.1) == pytest.approx(expit(-0.7 * np.log(9) + 0.16 - 0.06))
+    assert (
+        0 < many.calibrate_claimed_chance(0.0, 0.1) < 0.1 < 0.9 < many.calibrate_claimed_chance(1.0, 0.1) < 1
+    )
+    assert many.calibrate_claimed_chance(0.8, 1.0) < many.calibrate_claimed_chance(0.8, 0.1)
     steady = ReliabilityChecks(answers=360, stayed=85, spread=250, circles=55, triads=3000)
     assert not steady.doubts(0.0)
-    assert steady.calibrated(0.85, 0.1) < many.calibrated(0.85, 0.1) - 0.05
+    assert steady.calibrate_claimed_chance(0.85, 0.1) < many.calibrate_claimed_chance(0.85, 0.1) - 0.05
     sharp = ReliabilityChecks(answers=360, stayed=200, spread=250, circles=0, triads=3000)
-    assert sharp.calibrated(0.85, 0.1) == pytest.approx(many.calibrated(0.85, 0.1))
-    chances = [many.calibrated(chance, 0.1) for chance in np.linspace(0, 1, 21)]
+    assert sharp.calibrate_claimed_chance(0.85, 0.1) == pytest.approx(
+        many.calibrate_claimed_chance(0.85, 0.1)
+    )
+    chances = [many.calibrate_claimed_chance(chance, 0.1) for chance in np.linspace(0, 1, 21)]
     assert chances == sorted(chances)
 
 
@@ -90,14 +94,14 @@ def pools(seed, count=4):
     utilities = rng.standard_normal((count, N))
     grades = np.clip(np.round(3 + utilities + 0.5 * rng.standard_normal((count, N))), 1, 5).astype(int)
     return utilities, [
-        [Candidate(f"d{i}", int(grade), i + 1) for i, grade in enumerate(row)] for row in grades
+        [RankedCandidate(f"d{i}", int(grade), i + 1) for i, grade in enumerate(row)] for row in grades
     ]
 
 
 def played(judge, *, stop=False):
     """The rankers of four pools that share `judge`(pool, shown, rng) -> scores of those shown, to their ends."""
     utilities, candidates = pools(3)
-    engine = Bayes(BayesOptions(stop=stop))
+    engine = BayesianEngine(BayesOptions(stop=stop))
     rankers = {
         str(q): engine.start(candidates[q], query=str(q), top=TOP, seed=1) for q in range(len(candidates))
     }
@@ -109,7 +113,9 @@ def played(judge, *, stop=False):
             calls = []
             for shown in ranker.proposals():
                 seen = judge(utilities[int(query)], list(shown), rng)
-                calls.append(Call(shown, tuple(shown[k] for k in np.argsort(-seen, kind="stable"))))
+                calls.append(
+                    JudgeOrderAnswer(shown, tuple(shown[k] for k in np.argsort(-seen, kind="stable")))
+                )
             ranker.learn(calls)
             going = going or bool(calls)
         engine.share(rankers)

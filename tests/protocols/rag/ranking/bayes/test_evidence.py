@@ -10,7 +10,12 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
-from embassay.protocols.rag.ranking.posterior import NOISE, log_likelihood, log_orthant, log_prediction
+from embassay.protocols.rag.ranking.posterior import (
+    NOISE,
+    estimate_log_orthant_chance,
+    log_likelihood,
+    predict_answer_log_chance,
+)
 
 
 def chain(m):
@@ -20,13 +25,13 @@ def chain(m):
 def predicted(mean, precision, order, place, random):
     """The probability's logarithm when scores are independent."""
     steps = np.empty((len(order) - 1, len(mean)))
-    return log_prediction(mean, np.diag(np.sqrt(precision)), order, place, random, steps)
+    return predict_answer_log_chance(mean, np.diag(np.sqrt(precision)), order, place, random, steps)
 
 
 @pytest.mark.parametrize("m", [2, 3, 5, 8])
 def test_of_equals_every_order_is_as_probable(m):
     steps = chain(m)
-    found = log_orthant(np.zeros(m - 1), steps @ steps.T)
+    found = estimate_log_orthant_chance(np.zeros(m - 1), steps @ steps.T)
     assert found == pytest.approx(-np.log(factorial(m)), abs=0.02)
 
 
@@ -39,12 +44,16 @@ def test_orthants_are_the_integrals():
         covariance = steps @ (root @ root.T + np.eye(5)) @ steps.T
         mean = steps @ rng.normal(size=5) * rng.uniform(0, 2)
         exact = multivariate_normal(-mean, covariance).cdf(np.zeros(4))
-        assert log_orthant(mean, covariance) == pytest.approx(np.log(exact), abs=0.02)
+        assert estimate_log_orthant_chance(mean, covariance) == pytest.approx(np.log(exact), abs=0.02)
 
 
 def test_one_condition_is_exact_and_its_far_tail_finite():
-    assert log_orthant(np.array([0.3]), np.array([[2.0]])) == pytest.approx(np.log(ndtr(0.3 / 2**0.5)))
-    assert log_orthant(np.array([-300.0]), np.array([[1.0]])) == pytest.approx(-45_006.6, rel=1e-4)
+    assert estimate_log_orthant_chance(np.array([0.3]), np.array([[2.0]])) == pytest.approx(
+        np.log(ndtr(0.3 / 2**0.5))
+    )
+    assert estimate_log_orthant_chance(np.array([-300.0]), np.array([[1.0]])) == pytest.approx(
+        -45_006.6, rel=1e-4
+    )
 
 
 def test_a_first_answer_is_predicted_as_by_integrating_plackett_luce():

@@ -10,12 +10,12 @@ import pytest
 
 from embassay.protocols.rag.ranking.choice import (
     FISHER_EVERY,
-    list_information,
+    bound_log_det_information,
     list_neighbour_windows,
-    sample_information,
-    squashed_log_det,
+    measure_window_information,
+    sample_fisher_information,
 )
-from embassay.protocols.rag.ranking.posterior import add_answers, log_likelihood
+from embassay.protocols.rag.ranking.posterior import compute_log_likelihood_slopes, log_likelihood
 
 
 def enumerated(scores, window):
@@ -36,7 +36,9 @@ def enumerated(scores, window):
     for draw in used:
         for chance, order in zip(chances[draw], orders, strict=True):
             curvature = np.zeros((x.shape[1], x.shape[1]))
-            add_answers(x[draw], np.array([order]), nowhere, 0.0, np.zeros(x.shape[1]), curvature)
+            compute_log_likelihood_slopes(
+                x[draw], np.array([order]), nowhere, 0.0, np.zeros(x.shape[1]), curvature
+            )
             fisher += chance * curvature[np.ix_(window, window)]
     return entropy(chances.mean(axis=0)) - entropy(chances).mean(), fisher / len(used)
 
@@ -46,7 +48,7 @@ def test_information_is_that_of_all_orders(m):
     rng = np.random.default_rng(8)
     scores = 2 * rng.normal(size=(9, 6))
     windows = np.array([rng.permutation(6)[:m] for _ in range(3)])
-    information, fisher = list_information(scores, windows)
+    information, fisher = measure_window_information(scores, windows)
     for window, found, matrix in zip(windows, information, fisher, strict=True):
         mutual, mean_curvature = enumerated(scores, window)
         assert found == pytest.approx(mutual, abs=1e-12)
@@ -56,18 +58,20 @@ def test_information_is_that_of_all_orders(m):
 def test_information_lies_between_none_and_all():
     """Nothing of what is known, log m! of a judge without noise on scores of which nothing is known."""
     known = np.tile(np.array([400.0, 300, 200, 100, 0]), (64, 1))
-    assert list_information(known, np.arange(5)[None])[0][0] == pytest.approx(0, abs=1e-9)
+    assert measure_window_information(known, np.arange(5)[None])[0][0] == pytest.approx(0, abs=1e-9)
     unknown = 100.0 * np.array(list(permutations(range(5))), dtype=float)
-    assert list_information(unknown, np.arange(5)[None])[0][0] == pytest.approx(np.log(120), abs=1e-9)
+    assert measure_window_information(unknown, np.arange(5)[None])[0][0] == pytest.approx(
+        np.log(120), abs=1e-9
+    )
 
 
 def test_simulated_answers_give_the_same_fisher_information():
     rng = np.random.default_rng(9)
     scores = np.tile(rng.normal(size=5), (4000, 1))
     window = np.arange(5)[None]
-    _, exact = list_information(scores[:1], window)
+    _, exact = measure_window_information(scores[:1], window)
     np.testing.assert_allclose(
-        sample_information(scores, window, rng.gumbel(size=(4000, 5))), exact, atol=0.03
+        sample_fisher_information(scores, window, rng.gumbel(size=(4000, 5))), exact, atol=0.03
     )
 
 
@@ -76,8 +80,8 @@ def test_log_det_stays_below_what_an_order_can_tell():
     rng = np.random.default_rng(10)
     root = rng.normal(size=(3, 8, 8))
     fisher, covariance = root @ root.transpose(0, 2, 1), 1e6 * np.eye(8)[None].repeat(3, axis=0)
-    assert (squashed_log_det(fisher, covariance) < lgamma(9)).all()
-    little = squashed_log_det(fisher, 1e-8 * covariance)
+    assert (bound_log_det_information(fisher, covariance) < lgamma(9)).all()
+    little = bound_log_det_information(fisher, 1e-8 * covariance)
     linear = 0.5 * np.linalg.slogdet(np.eye(8) + fisher @ (1e-8 * covariance))[1]
     np.testing.assert_allclose(little, linear, rtol=0.05)
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from embassay.protocols.rag.ranking.posterior import (
     MixtureComponent,
-    add_answers,
-    factor_at,
-    factor_matrix,
-    learn_last,
-    solve_factored,
-    solve_upper,
+    compute_log_likelihood_slopes,
+    factor_cholesky_in_place,
+    factor_posterior_precision,
+    learn_newest_answer,
+    solve_cholesky_system,
+    solve_upper_triangular,
 )
 
 
@@ -33,9 +33,9 @@ def test_at_the_mode_prior_and_answers_pull_alike():
         mean, precision, orders, places = problem(sharpness)
         modes = mean[None].copy()
         for calls in range(1, len(orders) + 1):
-            learn_last(modes, mean[None], precision[None], orders[:calls], places[:calls], 0.02)
+            learn_newest_answer(modes, mean[None], precision[None], orders[:calls], places[:calls], 0.02)
         slope, curvature = -precision * (modes[0] - mean), np.diag(precision)
-        add_answers(modes[0], orders, places, 0.02, slope, curvature)
+        compute_log_likelihood_slopes(modes[0], orders, places, 0.02, slope, curvature)
         left = slope @ np.linalg.solve(curvature, slope)
         assert left < 1e-3, f"{left} nats to gain at sharpness {sharpness}"
 
@@ -43,12 +43,14 @@ def test_at_the_mode_prior_and_answers_pull_alike():
 def test_factor_draws_and_covariance_are_those_of_the_curvature():
     mean, precision, orders, places = problem(4.0)
     curvature = np.diag(precision)
-    add_answers(mean, orders, places, 0.02, np.zeros(len(mean)), curvature)
-    factor = np.triu(factor_at(mean, precision, orders, places, 0.02))
+    compute_log_likelihood_slopes(mean, orders, places, 0.02, np.zeros(len(mean)), curvature)
+    factor = np.triu(factor_posterior_precision(mean, precision, orders, places, 0.02))
     np.testing.assert_allclose(factor.T @ factor, curvature, atol=1e-12)
     part = MixtureComponent(1.0, 4.0, 0.9, mean, factor)
-    np.testing.assert_allclose(part.covariance(), np.linalg.inv(curvature), atol=1e-10)
-    np.testing.assert_allclose(factor @ solve_upper(factor, np.eye(len(mean))), np.eye(len(mean)), atol=1e-12)
+    np.testing.assert_allclose(part.compute_covariance(), np.linalg.inv(curvature), atol=1e-10)
+    np.testing.assert_allclose(
+        factor @ solve_upper_triangular(factor, np.eye(len(mean))), np.eye(len(mean)), atol=1e-12
+    )
     drawn = part.draws(np.random.default_rng(5).standard_normal((len(mean), 20_000)))
     np.testing.assert_allclose(np.cov(drawn.T), np.linalg.inv(curvature), atol=0.35)
     np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.1)
@@ -65,10 +67,12 @@ def test_the_written_out_algebra_is_numpys():
             np.empty(d),
             side.copy(),
         )
-        factor_matrix(factor)
+        factor_cholesky_in_place(factor)
         np.testing.assert_allclose(np.triu(factor), np.linalg.cholesky(matrix).T, rtol=1e-12, atol=1e-12)
-        solve_factored(factor, side, solved)
+        solve_cholesky_system(factor, side, solved)
         np.testing.assert_allclose(solved, np.linalg.solve(matrix, side), rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(side, kept)
         columns = rng.normal(size=(d, 3))
-        np.testing.assert_allclose(np.triu(factor) @ solve_upper(factor, columns), columns, atol=1e-12)
+        np.testing.assert_allclose(
+            np.triu(factor) @ solve_upper_triangular(factor, columns), columns, atol=1e-12
+        )

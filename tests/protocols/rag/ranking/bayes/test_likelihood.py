@@ -8,7 +8,7 @@ from math import factorial
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.ranking.posterior import add_answers, log_likelihood
+from embassay.protocols.rag.ranking.posterior import compute_log_likelihood_slopes, log_likelihood
 
 
 def by_hand(x, order, place, random):
@@ -25,7 +25,7 @@ def some_answers(rng, n=6, calls=4, m=4):
 
 def slopes(x, orders, places, random):
     slope, curvature = np.zeros(len(x)), np.zeros((len(x), len(x)))
-    value = add_answers(x, orders, places, random, slope, curvature)
+    value = compute_log_likelihood_slopes(x, orders, places, random, slope, curvature)
     return value, slope, curvature
 
 

@@ -15,15 +15,15 @@ Pairs = list[tuple[int, int]]
 def test_worked_orders() -> None:
     """Scores a4.1 b5 c4.5 d4.5 e2: with a over b and e over c it is d a b e c, without pairs b c d a e."""
     order = PartialOrder(5)
-    assert order.sorted(SCORES, range(5)) == (1, 2, 3, 0, 4)
+    assert order.sort_items_by_score(SCORES, range(5)) == (1, 2, 3, 0, 4)
     order.add(0, 1)
     order.add(4, 2)
-    assert order.sorted(SCORES, range(5)) == (3, 0, 1, 4, 2)
+    assert order.sort_items_by_score(SCORES, range(5)) == (3, 0, 1, 4, 2)
 
 
 def test_ties_go_by_what_is_given_for_them() -> None:
     """Equal scores stand by their ties, not by position."""
-    assert PartialOrder(3).sorted([1.0, 1.0, 1.0], [2, 0, 1]) == (1, 2, 0)
+    assert PartialOrder(3).sort_items_by_score([1.0, 1.0, 1.0], [2, 0, 1]) == (1, 2, 0)
 
 
 def test_a_cycle_is_an_error() -> None:
@@ -31,7 +31,7 @@ def test_a_cycle_is_an_error() -> None:
     order = PartialOrder(3)
     order.add(0, 1)
     order.add(1, 2)
-    assert order.has_path(0, 2)
+    assert order.is_known_better(0, 2)
     with pytest.raises(ValueError, match="2 over 0 would close a cycle"):
         order.add(2, 0)
     with pytest.raises(ValueError, match="1 over 1"):
@@ -45,7 +45,7 @@ def test_paths_are_those_of_a_search(data: st.DataObject, n: int) -> None:
     wanted: Pairs = data.draw(st.lists(st.tuples(items, items), max_size=20))
     order = PartialOrder(n)
     for better, worse in wanted:
-        if better != worse and not order.has_path(worse, better):
+        if better != worse and not order.is_known_better(worse, better):
             order.add(better, worse)
     for start in range(n):
         reached: set[int] = set()
@@ -55,8 +55,8 @@ def test_paths_are_those_of_a_search(data: st.DataObject, n: int) -> None:
             following = {worse for better, worse in order.pairs if better == item} - reached
             reached |= following
             waiting += following
-        assert reached == {item for item in range(n) if order.has_path(start, item)}
+        assert reached == {item for item in range(n) if order.is_known_better(start, item)}
     scores = data.draw(st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=n, max_size=n))
-    found = order.sorted(scores, range(n))
+    found = order.sort_items_by_score(scores, range(n))
     assert sorted(found) == list(range(n))
     assert all(found.index(better) < found.index(worse) for better, worse in order.pairs)

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from claims import Tables, walk
-from embassay.protocols.rag.sweep.findings import make_findings
-from embassay.protocols.rag.sweep.findings.record import StackFacts, SweepPart, SweepTerms
+from embassay.protocols.rag.sweep.findings import compute_sweep_findings
+from embassay.protocols.rag.sweep.findings.record import StackSummary, SweepConditions, SweepPart
 from embassay.protocols.rag.sweep.findings.sentences import sweep_claims
-from embassay.protocols.rag.sweep.stacks import Configuration, Sweep, SweepRules
+from embassay.protocols.rag.sweep.stacks import StackConfiguration, SweepMeasurements, SweepRules
 
 from ..sweeps import constant, drawn
 
 AXES: dict[str, Any] = {"encoder": ("wordllama", "minilm"), "k": (50, 100), "reranker": ("none", "cross")}
 
 
-def random_sweep(seed: int) -> Sweep:
+def random_sweep(seed: int) -> SweepMeasurements:
     """A sweep under random rules: with ties, with values of 0 and 1, with equal prices and with limits of any kind."""
     rng = np.random.default_rng([seed, 40])
     rules = SweepRules(
@@ -45,7 +45,7 @@ def random_sweep(seed: int) -> Sweep:
     return replace(sweep, measured=measured)
 
 
-def tables_of(part: SweepPart, asked: SweepTerms) -> Tables:
+def tables_of(part: SweepPart, asked: SweepConditions) -> Tables:
     """The values of a part by themselves, and who keeps the limits, counted anew."""
     valued = {stack.id: value for stack in part.stacks if (value := stack.value(asked.measure)) is not None}
     by_id = {stack.id: stack for stack in part.stacks}
@@ -71,7 +71,7 @@ def tables_of(part: SweepPart, asked: SweepTerms) -> Tables:
     )
 
 
-def held(part: SweepPart, asked: SweepTerms) -> int:
+def held(part: SweepPart, asked: SweepConditions) -> int:
     """Every claim of a part, and the counts and words of its sentences."""
     tables, recommendation = tables_of(part, asked), part.recommendation
     made = list(sweep_claims(part, asked))
@@ -91,7 +91,7 @@ def held(part: SweepPart, asked: SweepTerms) -> int:
     return walk(made, tables)
 
 
-def _is_fastest(stack: StackFacts, able: list[StackFacts]) -> bool:
+def _is_fastest(stack: StackSummary, able: list[StackSummary]) -> bool:
     return stack.latency == min(other.latency for other in able)
 
 
@@ -99,7 +99,7 @@ def test_every_claim_of_random_sweeps_holds() -> None:
     """Under any limits, with ties in quality, price and time."""
     walked = 0
     for seed in range(30):
-        found = make_findings(random_sweep(seed), resamples=40)
+        found = compute_sweep_findings(random_sweep(seed), resamples=40)
         walked += sum(held(part, found.asked) for part in found.parts)
     assert walked > 120
 
@@ -108,25 +108,27 @@ def test_every_claim_of_random_sweeps_holds() -> None:
 def test_every_claim_of_many_random_sweeps_holds() -> None:
     """The same at length."""
     for seed in range(1000, 1600):
-        found = make_findings(random_sweep(seed), resamples=40)
+        found = compute_sweep_findings(random_sweep(seed), resamples=40)
         for part in found.parts:
             held(part, found.asked)
 
 
 def stacks(*rows: tuple[str, float, float, float]) -> list[Any]:
     """Name, price, time and quality of each."""
-    return [(Configuration(name), usd, ms, {"RA-nWG@10": quality}) for name, usd, ms, quality in rows]
+    return [(StackConfiguration(name), usd, ms, {"RA-nWG@10": quality}) for name, usd, ms, quality in rows]
 
 
 def test_a_better_stack_that_keeps_the_limits_is_not_over_them() -> None:
     """With a target the rule takes the fastest that is good enough; a better one is slower, and over no limit."""
     rows = stacks(("fast", 0.0, 3.0, 0.6), ("good", 0.0, 200.0, 0.8), ("late", 0.0, 900.0, 0.9))
-    part = make_findings(constant(rows, SweepRules(target=0.5, jitter_ms=20.0)), resamples=10).parts[0]
+    part = compute_sweep_findings(constant(rows, SweepRules(target=0.5, jitter_ms=20.0)), resamples=10).parts[
+        0
+    ]
     better = next(row for row in part.recommendation.alternatives if row.kind == "better")
     assert not better.misses
     assert "limits" not in better.text
     assert "slower" in better.text
-    limited = make_findings(constant(rows, SweepRules(sla_ms=300.0)), resamples=10).parts[0]
+    limited = compute_sweep_findings(constant(rows, SweepRules(sla_ms=300.0)), resamples=10).parts[0]
     over = next(row for row in limited.recommendation.alternatives if row.kind == "better")
     assert over.misses
     assert "over the limits" in over.text
@@ -135,7 +137,9 @@ def test_a_better_stack_that_keeps_the_limits_is_not_over_them() -> None:
 def test_the_fastest_is_named_where_jitter_makes_another_one_equal() -> None:
     """15 ms and 0.5 ms count as equal within 20 ms of jitter; the cheaper one is taken, and not called so."""
     rows = stacks(("dear", 1.0, 0.5, 0.6), ("cheap", 0.0, 15.0, 0.7))
-    part = make_findings(constant(rows, SweepRules(target=0.5, jitter_ms=20.0)), resamples=10).parts[0]
+    part = compute_sweep_findings(constant(rows, SweepRules(target=0.5, jitter_ms=20.0)), resamples=10).parts[
+        0
+    ]
     assert part.recommendation.stack.startswith("cheap")
     assert "it is the fastest" not in " ".join(part.lede)
     assert re.search(r"the fastest, dear\S*, takes 0\.500 ms", part.lede[0])
@@ -144,7 +148,7 @@ def test_the_fastest_is_named_where_jitter_makes_another_one_equal() -> None:
 def test_wins_by_price_alone_say_so() -> None:
     """Stacks of one quality: the rule takes the cheapest in every resample, and the others are as good."""
     rows = stacks(("a", 0.0, 5.0, 0.6), ("b", 1.0, 5.0, 0.6), ("c", 2.0, 5.0, 0.6))
-    part = make_findings(constant(rows, SweepRules()), resamples=10).parts[0]
+    part = compute_sweep_findings(constant(rows, SweepRules()), resamples=10).parts[0]
     sure = part.lede[2]
     assert (part.recommendation.share, len(part.recommendation.tied)) == (1.0, 2)
     assert "2 stacks of equal quality" in sure
@@ -154,7 +158,7 @@ def test_wins_by_price_alone_say_so() -> None:
 def test_none_is_cheaper_is_said_within_the_share_that_counts_as_equal() -> None:
     """A stack that is half a percent cheaper is cheaper, if by less than counts."""
     rows = stacks(("a", 0.5, 5.0, 0.6), ("b", 0.4990, 6.0, 0.6))
-    part = make_findings(constant(rows, SweepRules(cost_share=0.01)), resamples=10).parts[0]
+    part = compute_sweep_findings(constant(rows, SweepRules(cost_share=0.01)), resamples=10).parts[0]
     costs = {stack.id: stack.cost for stack in part.stacks}
     assert min(costs, key=lambda name: costs[name]) != part.recommendation.stack
     assert "cheaper by over 1%" in part.lede[3]

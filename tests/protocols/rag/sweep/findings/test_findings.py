@@ -16,8 +16,8 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings import (
     Findings,
-    conclude,
-    make_findings,
+    compute_and_write_findings,
+    compute_sweep_findings,
     read_findings,
     result_rows,
 )
@@ -25,7 +25,7 @@ from embassay.protocols.rag.sweep.findings.arrays import StackArrays
 from embassay.protocols.rag.sweep.findings.recommendation import measure_differences_from, recommend_stack
 from embassay.protocols.rag.sweep.findings.record import SweepPart
 from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
-from embassay.protocols.rag.sweep.stacks import Sweep, SweepRules, Times
+from embassay.protocols.rag.sweep.stacks import StackTimes, SweepMeasurements, SweepRules
 from embassay.stats import Estimate
 
 from ..sweeps import constant, drawn, scenarios
@@ -38,13 +38,13 @@ AXES = {
 
 
 @pytest.fixture(scope="module")
-def sweep() -> Sweep:
+def sweep() -> SweepMeasurements:
     return drawn({"sea": 30, "cran": 40}, RULES, axes=AXES)
 
 
 @pytest.fixture(scope="module")
-def findings(sweep: Sweep) -> Findings:
-    return make_findings(sweep, resamples=100)
+def findings(sweep: SweepMeasurements) -> Findings:
+    return compute_sweep_findings(sweep, resamples=100)
 
 
 def test_parts_are_all_datasets_together_then_each(findings: Findings) -> None:
@@ -57,13 +57,15 @@ def test_parts_are_all_datasets_together_then_each(findings: Findings) -> None:
         assert stack.latency == pytest.approx(np.mean([one.latency for one in parts]))
 
 
-def test_a_stack_that_failed_on_one_dataset_is_left_out_of_the_whole(sweep: Sweep) -> None:
+def test_a_stack_that_failed_on_one_dataset_is_left_out_of_the_whole(sweep: SweepMeasurements) -> None:
     fewer = replace(sweep, measured=sweep.measured[:-1])
-    whole, sea, cran = make_findings(fewer, resamples=10).parts
+    whole, sea, cran = compute_sweep_findings(fewer, resamples=10).parts
     assert (len(whole.stacks), len(sea.stacks), len(cran.stacks)) == (47, 48, 47)
 
 
-def test_values_are_means_over_the_queries_where_they_are_defined(sweep: Sweep, findings: Findings) -> None:
+def test_values_are_means_over_the_queries_where_they_are_defined(
+    sweep: SweepMeasurements, findings: Findings
+) -> None:
     for one in sweep.measured[:5]:
         found = findings.parts[1].stack(one.configuration.id).measured("RA-nWG@10")
         assert found is not None
@@ -73,7 +75,9 @@ def test_values_are_means_over_the_queries_where_they_are_defined(sweep: Sweep, 
         assert found.value.low < found.value.value < found.value.high
 
 
-def test_times_are_medians_of_medians_and_pooled_percentiles(sweep: Sweep, findings: Findings) -> None:
+def test_times_are_medians_of_medians_and_pooled_percentiles(
+    sweep: SweepMeasurements, findings: Findings
+) -> None:
     one = sweep.measured[0]
     total = findings.parts[1].stack(one.configuration.id).time("total")
     assert total is not None
@@ -84,7 +88,7 @@ def test_times_are_medians_of_medians_and_pooled_percentiles(sweep: Sweep, findi
 
 def test_few_samples_are_flagged() -> None:
     few = drawn({"sea": 10}, axes={"encoder": ("wordllama",)}, timed=4, sessions=2)
-    part = make_findings(few, resamples=10).parts[0]
+    part = compute_sweep_findings(few, resamples=10).parts[0]
     assert part.stacks[0].times[0].few
     assert any("too few for a 95th percentile" in note for note in part.notes)
 
@@ -171,7 +175,7 @@ def test_guidance_is_judged_where_the_sweep_can(findings: Findings) -> None:
 
 
 def test_limits_that_nothing_keeps() -> None:
-    part = make_findings(scenarios(sla_ms=300.0, budget=1.0), resamples=10).parts[0]
+    part = compute_sweep_findings(scenarios(sla_ms=300.0, budget=1.0), resamples=10).parts[0]
     found = part.recommendation
     assert (found.stack, found.feasible, found.none) == ("", 0, 1.0)
     assert found.nearest.startswith("voyage-3.5/1024d/flat/k50")
@@ -181,13 +185,13 @@ def test_limits_that_nothing_keeps() -> None:
 
 
 def test_a_target_that_nothing_reaches() -> None:
-    part = make_findings(scenarios(target=0.9, sla_ms=300.0), resamples=10).parts[0]
+    part = compute_sweep_findings(scenarios(target=0.9, sla_ms=300.0), resamples=10).parts[0]
     assert part.recommendation.stack == ""
     assert "That would take 32.9 ms more and a target 0.096 lower." in part.lede
 
 
-def test_the_folder_has_the_record_and_tables(sweep: Sweep, tmp_path: Path) -> None:
-    made = conclude(sweep, tmp_path)
+def test_the_folder_has_the_record_and_tables(sweep: SweepMeasurements, tmp_path: Path) -> None:
+    made = compute_and_write_findings(sweep, tmp_path)
     assert read_findings(tmp_path / "sweep.json") == made
     names = {path.stem for path in (tmp_path / "tables").glob("*.csv")}
     numbered = {f"rag_table{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 14, 15, 21, 22)}
@@ -202,7 +206,7 @@ def test_the_folder_has_the_record_and_tables(sweep: Sweep, tmp_path: Path) -> N
 def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
     small = drawn({"sea": 12}, axes={"encoder": ("wordllama",), "k": (50, 100)})
     for name in "ab":
-        conclude(small, tmp_path / name)
+        compute_and_write_findings(small, tmp_path / name)
     files = [
         sorted(path.relative_to(tmp_path / name) for path in (tmp_path / name).rglob("*.*")) for name in "ab"
     ]
@@ -221,7 +225,7 @@ def test_rows_have_every_measure_of_every_stack(findings: Findings) -> None:
 
 def test_a_sweep_of_one_stack_and_one_query() -> None:
     one = constant([next(iter(_row()))], SweepRules(), queries=1)
-    part = make_findings(one, resamples=10).parts[0]
+    part = compute_sweep_findings(one, resamples=10).parts[0]
     assert part.recommendation.share == 1.0
     assert part.stacks[0].quality[0].value.reason == "no interval from one query"
     assert not (part.steps)
@@ -231,14 +235,14 @@ def test_a_sweep_of_one_stack_and_one_query() -> None:
 
 
 def _row() -> Any:
-    from embassay.protocols.rag.sweep.stacks import Configuration
+    from embassay.protocols.rag.sweep.stacks import StackConfiguration
 
-    yield Configuration("wordllama"), 0.0, 3.0, {"RA-nWG@10": 0.5}
+    yield StackConfiguration("wordllama"), 0.0, 3.0, {"RA-nWG@10": 0.5}
 
 
 def test_a_measure_that_is_not_there_is_named() -> None:
     with pytest.raises(UsageError, match="did not measure Hit@10"):
-        make_findings(
+        compute_sweep_findings(
             drawn(rules=SweepRules(measure="Hit@10"), axes={"encoder": ("wordllama",)}), resamples=5
         )
 
@@ -248,28 +252,31 @@ def test_a_measure_that_is_defined_for_no_query() -> None:
     [one] = sweep.measured
     undefined = replace(one, quality={"RA-nWG@10": np.full(4, np.nan)})
     with pytest.raises(UsageError, match="undefined for every query"):
-        make_findings(replace(sweep, measured=(undefined,)), resamples=5)
+        compute_sweep_findings(replace(sweep, measured=(undefined,)), resamples=5)
 
 
 def test_a_dataset_without_any_value_is_left_out_and_said() -> None:
     sweep = drawn({"sea": 8, "river": 9}, axes={"encoder": ("wordllama",)})
     sea, river = sweep.measured
     blank = replace(river, quality={name: np.full(9, np.nan) for name in river.quality})
-    found = make_findings(replace(sweep, measured=(sea, blank)), resamples=5)
+    found = compute_sweep_findings(replace(sweep, measured=(sea, blank)), resamples=5)
     assert [one.dataset for one in found.parts] == ["sea"]
     assert found.parts[0].notes[-1] == "RA-nWG@10 is undefined for every query of river, which is left out."
 
 
 def test_nothing_measured_is_said() -> None:
     with pytest.raises(DataError, match="measured nothing"):
-        make_findings(Sweep((), (), {}, SweepRules(), "2026-11-01", {}))
+        compute_sweep_findings(SweepMeasurements((), (), {}, SweepRules(), "2026-11-01", {}))
 
 
 def test_stages_that_were_not_timed_together() -> None:
     sweep = drawn({"sea": 10}, axes={"encoder": ("wordllama",)})
     [one] = sweep.measured
-    alone = replace(one, times=Times(one.times.stages, np.empty(0), 1))
-    assert make_findings(replace(sweep, measured=(alone,)), resamples=5).parts[0].stacks[0].together is None
+    alone = replace(one, times=StackTimes(one.times.stages, np.empty(0), 1))
+    assert (
+        compute_sweep_findings(replace(sweep, measured=(alone,)), resamples=5).parts[0].stacks[0].together
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -336,22 +343,22 @@ def _printed(value: Any) -> set[str]:
 def test_the_jitter_is_what_sessions_differ_by() -> None:
     """Unless the config names one; a single session says nothing, and the source's stands."""
     sweep = drawn({"sea": 20})
-    found = make_findings(sweep, resamples=5)
+    found = compute_sweep_findings(sweep, resamples=5)
     levels = [np.median(one.times.total, axis=1) for one in sweep.measured]
     gaps = [abs(a - b) for own in levels for a, b in combinations(own.tolist(), 2)]
     assert found.asked.jitter_measured
     assert found.asked.jitter_ms == pytest.approx(np.percentile(gaps, 95))
     assert 0 < found.asked.jitter_ms < 75
-    named = make_findings(replace(sweep, rules=SweepRules(jitter_ms=20.0)), resamples=5)
+    named = compute_sweep_findings(replace(sweep, rules=SweepRules(jitter_ms=20.0)), resamples=5)
     assert (named.asked.jitter_ms, named.asked.jitter_measured) == (20.0, False)
-    once = make_findings(drawn({"sea": 20}, sessions=1), resamples=5)
+    once = compute_sweep_findings(drawn({"sea": 20}, sessions=1), resamples=5)
     assert (once.asked.jitter_ms, once.asked.jitter_measured) == (75.0, False)
 
 
 @pytest.mark.parametrize(("load", "busy"), [(5.1, True), (1.2, False), (None, False)])
 def test_times_of_a_busy_machine_say_so(load: float | None, busy: bool) -> None:
     """Beside the time in the verdict, and in a note with the load average."""
-    part = make_findings(replace(drawn({"sea": 20}), load=load, cores=2), resamples=5).parts[0]
+    part = compute_sweep_findings(replace(drawn({"sea": 20}), load=load, cores=2), resamples=5).parts[0]
     assert any("busy machine" in one for one in part.lede) == busy
     assert any("busy during timing" in one and "5.1 on 2 cores" in one for one in part.notes) == busy
     assert any("is unknown" in one for one in part.notes) == (load is None)

@@ -8,18 +8,26 @@ import numpy as np
 import pytest
 
 from embassay.contracts import IndexFacts
-from embassay.protocols.rag.sweep.findings import make_findings
-from embassay.protocols.rag.sweep.findings.conclusions import memory_estimate
-from embassay.protocols.rag.sweep.findings.record import Advice
-from embassay.protocols.rag.sweep.stacks import Configuration, MeasuredStack, Sweep, SweepRules, Times
+from embassay.protocols.rag.sweep.findings import compute_sweep_findings
+from embassay.protocols.rag.sweep.findings.conclusions import estimate_index_bytes
+from embassay.protocols.rag.sweep.findings.record import SourceAdvice
+from embassay.protocols.rag.sweep.stacks import (
+    MeasuredStack,
+    StackConfiguration,
+    StackTimes,
+    SweepMeasurements,
+    SweepRules,
+)
 
 N = 40
 QUERIES = np.random.default_rng(3).uniform(0.4, 0.7, N)
-Row = tuple[Configuration, float, float, float]
+Row = tuple[StackConfiguration, float, float, float]
 """A stack: gain over the queries' own value, milliseconds, dollars."""
 
 
-def advice(line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise: float = 0.01) -> Advice:
+def advice(
+    line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise: float = 0.01
+) -> SourceAdvice:
     """The line, for stacks of these gains at 10, and at 30 where they are given."""
     deep = deep or [row[1] for row in rows]
     measured = []
@@ -29,19 +37,26 @@ def advice(line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise:
         quality = {"RA-nWG@10": QUERIES + gain + spread, "RA-nWG@30": QUERIES + more + spread}
         # The pool gives 0.9, and 0.05 more where it is hybrid.
         ceiling = {name: np.full(N, 0.9 + 0.05 * (configuration.mode == "hybrid")) for name in quality}
-        times = Times({"total": np.full((3, 10), ms)}, np.empty(0), 1)
+        times = StackTimes({"total": np.full((3, 10), ms)}, np.empty(0), 1)
         measured.append(MeasuredStack(
             configuration, "sea", quality, ceiling, times, {"rerank": usd}, (500.0, 0.0), 430.0,
             IndexFacts(100, 64, 0.0, None, None), {},
         ))  # fmt: skip
-    sweep = Sweep(tuple(measured), (), {"sea": tuple(map(str, range(N)))}, SweepRules(), "2026-11-01", {})
+    sweep = SweepMeasurements(
+        tuple(measured), (), {"sea": tuple(map(str, range(N)))}, SweepRules(), "2026-11-01", {}
+    )
     return next(
-        one for one in make_findings(sweep, resamples=200).parts[0].guidance if one.line.startswith(line)
+        one
+        for one in compute_sweep_findings(sweep, resamples=200).parts[0].guidance
+        if one.line.startswith(line)
     )
 
 
 def indexes(a: str, b: str, gain: float) -> list[Row]:
-    return [(Configuration("e", index=b), 0.0, 5.0, 0.0), (Configuration("e", index=a), gain, 3.0, 0.0)]
+    return [
+        (StackConfiguration("e", index=b), 0.0, 5.0, 0.0),
+        (StackConfiguration("e", index=a), gain, 3.0, 0.0),
+    ]
 
 
 @pytest.mark.parametrize(("gain", "status"), [(0.0, "holds"), (-0.1, "does not hold"), (-0.011, "open")])
@@ -58,7 +73,7 @@ def test_int8_only_where_memory_is_short(gain: float, status: str) -> None:
     ("deep", "status"), [((0.0, 0.05), "holds"), ((0.0, -0.05), "does not hold")], ids=["deeper", "not"]
 )
 def test_more_dimensions_only_for_deep_k(deep: tuple[float, float], status: str) -> None:
-    rows = [(Configuration("e", dims), gain, 5.0, 0.0) for dims, gain in ((1024, 0.0), (2048, -0.02))]
+    rows = [(StackConfiguration("e", dims), gain, 5.0, 0.0) for dims, gain in ((1024, 0.0), (2048, -0.02))]
     assert advice("1024", rows, deep=deep).status == status
 
 
@@ -67,7 +82,7 @@ def test_more_dimensions_only_for_deep_k(deep: tuple[float, float], status: str)
     [(-0.01, 0.04, ("holds", "holds")), (0.06, -0.04, ("does not hold", "does not hold"))],
 )
 def test_depth_by_cutoff(shallow: float, deep: float, states: tuple[str, str]) -> None:
-    rows = [(Configuration("e", k=k, reranker="r"), gain, ms, 1.0)
+    rows = [(StackConfiguration("e", k=k, reranker="r"), gain, ms, 1.0)
             for k, gain, ms in ((50, 0.0, 100.0), (100, shallow, 200.0))]  # fmt: skip
     found = [advice(f"Candidate depth {line}", rows, deep=(0.0, deep)).status for line in ("50", "100")]
     assert tuple(found) == states
@@ -75,13 +90,16 @@ def test_depth_by_cutoff(shallow: float, deep: float, states: tuple[str, str]) -
 
 @pytest.mark.parametrize(("ms", "status"), [(700.0, "holds"), (450.0, "does not hold")])
 def test_half_a_second(ms: float, status: str) -> None:
-    rows = [(Configuration("e", k=k, reranker="r"), 0.0, time, 1.0) for k, time in ((100, 400.0), (200, ms))]
+    rows = [
+        (StackConfiguration("e", k=k, reranker="r"), 0.0, time, 1.0) for k, time in ((100, 400.0), (200, ms))
+    ]
     assert advice("At most 100", rows).status == status
 
 
 def four(hybrid: float, reranked: float) -> list[Row]:
     return [
-        (Configuration("e", reranker=reranker, mode=mode), hybrid * (mode == "hybrid") + reranked * (reranker == "r"),
+        (StackConfiguration("e", reranker=reranker, mode=mode),
+            hybrid * (mode == "hybrid") + reranked * (reranker == "r"),
          50.0, 1.0 * (reranker == "r"))
         for reranker in ("none", "r") for mode in ("dense", "hybrid")
     ]  # type: ignore[misc]  # fmt: skip
@@ -109,8 +127,8 @@ def test_pool_and_ordering(reranked: float, status: str) -> None:
 )
 def test_the_lite_reranker(gain: float, usd: float, status: str) -> None:
     rows = [
-        (Configuration("e", reranker="strong"), 0.0, 50.0, 1.0),
-        (Configuration("e", reranker="lite"), gain, 50.0, usd),
+        (StackConfiguration("e", reranker="strong"), 0.0, 50.0, 1.0),
+        (StackConfiguration("e", reranker="lite"), gain, 50.0, usd),
     ]
     assert advice("The lite", rows).status == status
 
@@ -125,15 +143,15 @@ def test_the_lite_reranker(gain: float, usd: float, status: str) -> None:
 )
 @pytest.mark.parametrize(("gain", "status"), [(0.05, "holds"), (-0.05, "does not hold")])
 def test_switches(line: str, changed: dict[str, object], gain: float, status: str) -> None:
-    rows = [(Configuration("e"), 0.0, 5.0, 0.0), (Configuration("e", **changed), gain, 5.0, 0.0)]  # type: ignore[arg-type]
+    rows = [(StackConfiguration("e"), 0.0, 5.0, 0.0), (StackConfiguration("e", **changed), gain, 5.0, 0.0)]  # type: ignore[arg-type]
     assert advice(line, rows).status == status
 
 
 def test_what_one_stack_tells_of_nothing() -> None:
-    found = make_findings(
-        Sweep(
-            (MeasuredStack(Configuration("e"), "sea", {"RA-nWG@10": QUERIES}, {},
-                      Times({"total": np.ones((1, 3))}, np.empty(0), 1), {}, (1.0, 0.0), 1.0,
+    found = compute_sweep_findings(
+        SweepMeasurements(
+            (MeasuredStack(StackConfiguration("e"), "sea", {"RA-nWG@10": QUERIES}, {},
+                      StackTimes({"total": np.ones((1, 3))}, np.empty(0), 1), {}, (1.0, 0.0), 1.0,
                       IndexFacts(1, 8, 0.0, None, None), {}),),
             (), {"sea": tuple(map(str, range(N)))}, SweepRules(), "2026-11-01", {},
         ), resamples=20,
@@ -154,16 +172,20 @@ GIB = 2**30
 )  # fmt: skip
 def test_memory_by_formula(index: str, vectors: float, graph: float) -> None:
     """Spec rag 3.6, per million vectors of 1024 dimensions."""
-    found = memory_estimate(index, IndexFacts(1_000_000, 1024, 0.0, None, None))
+    found = estimate_index_bytes(index, IndexFacts(1_000_000, 1024, 0.0, None, None))
     assert [None if one is None else one / GIB for one in found] == pytest.approx([vectors, graph], abs=1e-6)
 
 
 def test_a_product_code_has_parts_of_eight_values_unless_told() -> None:
     one = IndexFacts(1000, 64, 0.0, None, None)
-    assert memory_estimate("pq", one) == memory_estimate("pq?m=8", one) == (1000 * 8 + 256 * 64 * 4, 0.0)
-    assert memory_estimate("opq", one)[0] == 1000 * 8 + 256 * 64 * 4 + 64 * 64 * 4
-    assert memory_estimate("pq?nbits=4", one)[0] is None
+    assert (
+        estimate_index_bytes("pq", one)
+        == estimate_index_bytes("pq?m=8", one)
+        == (1000 * 8 + 256 * 64 * 4, 0.0)
+    )
+    assert estimate_index_bytes("opq", one)[0] == 1000 * 8 + 256 * 64 * 4 + 64 * 64 * 4
+    assert estimate_index_bytes("pq?nbits=4", one)[0] is None
 
 
 def test_no_formula_for_a_server() -> None:
-    assert memory_estimate("pgvector:hnsw", IndexFacts(10, 8, 0.0, None, None)) == (None, None)
+    assert estimate_index_bytes("pgvector:hnsw", IndexFacts(10, 8, 0.0, None, None)) == (None, None)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.sweep.findings import make_findings
+from embassay.protocols.rag.sweep.findings import compute_sweep_findings
 from embassay.protocols.rag.sweep.findings.record import SweepPart
-from embassay.protocols.rag.sweep.stacks import Configuration, SweepRules, Times
+from embassay.protocols.rag.sweep.stacks import StackConfiguration, StackTimes, SweepRules
 
 from ..sweeps import SCENARIO, constant, scenarios
 
@@ -36,7 +36,7 @@ MODELS = (("large", 1024), ("base", 1024), ("base", 2048), ("base", 512), ("lite
 
 
 def part(*, resamples: int = 20, **rules: object) -> SweepPart:
-    return make_findings(scenarios(**rules), resamples=resamples).parts[0]
+    return compute_sweep_findings(scenarios(**rules), resamples=resamples).parts[0]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_target_leaves_what_is_within_jitter_to_price_and_time() -> None:
 
 def test_frontiers_of_the_scenarios() -> None:
     def ids(name: str, measure: str) -> set[str]:
-        found = part(measure=measure).frontier(name)
+        found = part(measure=measure).find_frontier(name)
         assert found is not None
         return set(found.stacks)
 
@@ -80,11 +80,16 @@ def test_the_scenario_matrix_names_the_published_stacks() -> None:
 
 def test_frontiers_of_the_lite_reranker() -> None:
     rows = [
-        (Configuration(name, dims, "flat", k, "lite"), k * 0.01, ms, {"RA-nWG@10": at_10, "RA-nWG@30": at_30})
+        (
+            StackConfiguration(name, dims, "flat", k, "lite"),
+            k * 0.01,
+            ms,
+            {"RA-nWG@10": at_10, "RA-nWG@30": at_30},
+        )
         for k, values in LITE.items()
         for (name, dims), (ms, at_10, at_30) in zip(MODELS, values, strict=True)
     ]
-    found = make_findings(constant(rows, SweepRules()), resamples=20).parts[0]
+    found = compute_sweep_findings(constant(rows, SweepRules()), resamples=20).parts[0]
     sets = {one.name: one.stacks for one in found.frontiers}
     assert set(sets["cost, latency"]) == {"base/512d/flat/k50/dense/lite", "large/1024d/flat/k150/dense/lite"}
     assert set(sets["cost, latency, RA-nWG@30"]) == {"base/512d/flat/k50/dense/lite"}
@@ -102,16 +107,16 @@ def test_frontiers_of_the_lite_reranker() -> None:
 def test_efficiency(values: tuple[float, ...], ms: float, average: float, published: float) -> None:
     """The leaderboard divides by the time of reranking alone, the other one by the whole time."""
     one = (
-        Configuration("base", 1024, "flat", 50, "strong"),
+        StackConfiguration("base", 1024, "flat", 50, "strong"),
         1.25,
         ms,
         dict(zip(EFFICIENCY, values, strict=True)),
     )
     sweep = constant([one], SweepRules())
     [measured] = sweep.measured
-    slower = Times({**measured.times.stages, "total": measured.times.total * 2}, np.empty(0), 1)
+    slower = StackTimes({**measured.times.stages, "total": measured.times.total * 2}, np.empty(0), 1)
     [found] = (
-        make_findings(replace(sweep, measured=(replace(measured, times=slower),)), resamples=5)
+        compute_sweep_findings(replace(sweep, measured=(replace(measured, times=slower),)), resamples=5)
         .parts[0]
         .stacks
     )
@@ -121,10 +126,17 @@ def test_efficiency(values: tuple[float, ...], ms: float, average: float, publis
 
 
 def test_efficiency_by_other_weights() -> None:
-    one = (Configuration("base", 1024, "flat", 50, "strong"), 1.25, 300.0, dict.fromkeys(EFFICIENCY, 0.6))
+    one = (
+        StackConfiguration("base", 1024, "flat", 50, "strong"),
+        1.25,
+        300.0,
+        dict.fromkeys(EFFICIENCY, 0.6),
+    )
     one[3]["RA-nWG@10"] = 0.9
     weights = {"RA-nWG@10": 2.0, "N-Recall4+@10": 1.0}
-    [found] = make_findings(constant([one], SweepRules(efficiency=weights)), resamples=5).parts[0].stacks
+    [found] = (
+        compute_sweep_findings(constant([one], SweepRules(efficiency=weights)), resamples=5).parts[0].stacks
+    )
     assert found.average == pytest.approx(0.8)
 
 
@@ -139,12 +151,12 @@ def test_efficiency_by_other_weights() -> None:
 )  # fmt: skip
 def test_reached_of_the_ceiling(actual: float, ceiling: float, published: float) -> None:
     """%PROC is a ratio of means, over the queries where both are defined."""
-    sweep = constant([(Configuration("base"), 1.25, 300.0, {"RA-nWG@10": 0.0})], SweepRules())
+    sweep = constant([(StackConfiguration("base"), 1.25, 300.0, {"RA-nWG@10": 0.0})], SweepRules())
     [one] = sweep.measured
     values = np.array([actual - 0.05, actual + 0.05, np.nan, 0.9])
     ceilings = np.array([ceiling + 0.01, ceiling - 0.01, 1.0, np.nan])
     made = replace(one, quality={"RA-nWG@10": values}, ceiling={"RA-nWG@10": ceilings})
-    [found] = make_findings(replace(sweep, measured=(made,)), resamples=50).parts[0].stacks
+    [found] = compute_sweep_findings(replace(sweep, measured=(made,)), resamples=50).parts[0].stacks
     reached = found.quality[0].reached
     assert reached is not None
     assert reached.value is not None
@@ -156,19 +168,19 @@ def test_reached_of_the_ceiling(actual: float, ceiling: float, published: float)
 def test_marginal_gain(measure: str, published: float) -> None:
     rows = [
         (
-            Configuration("base", 512, "flat", 50, "strong"),
+            StackConfiguration("base", 512, "flat", 50, "strong"),
             1.25,
             337.2,
             {"RA-nWG@10": 0.805, "RA-nWG@30": 0.817},
         ),
         (
-            Configuration("base", 512, "flat", 100, "strong"),
+            StackConfiguration("base", 512, "flat", 100, "strong"),
             2.5,
             483.1,
             {"RA-nWG@10": 0.793, "RA-nWG@30": 0.824},
         ),
     ]
-    steps = make_findings(constant(rows, SweepRules()), resamples=20).parts[0].steps
+    steps = compute_sweep_findings(constant(rows, SweepRules()), resamples=20).parts[0].steps
     [step] = [one for one in steps if one.measure == measure]
     assert step.per_ms == pytest.approx(published, abs=5e-9)
     assert step.milliseconds == pytest.approx(145.9)
@@ -178,17 +190,17 @@ def test_marginal_gain(measure: str, published: float) -> None:
 def test_changes_of_an_index_against_flat() -> None:
     names = ("N-Recall4+@10", "RA-nWG@10")
     rows = [
-        (Configuration("base", 1024, index), 0.0, ms, dict(zip(names, values, strict=True)))
+        (StackConfiguration("base", 1024, index), 0.0, ms, dict(zip(names, values, strict=True)))
         for index, ms, values in (
             ("flat", 47.6, (0.592, 0.566)), ("hnsw-f32", 35.4, (0.592, 0.566)), ("hnsw-int8", 35.0, (0.521, 0.497)),
         )
     ]  # fmt: skip
     sweep = constant(rows, SweepRules())
     sweep = replace(sweep, measured=tuple(
-        replace(one, times=Times({"retrieve": one.times.total, "total": one.times.total}, np.empty(0), 1))
+        replace(one, times=StackTimes({"retrieve": one.times.total, "total": one.times.total}, np.empty(0), 1))
         for one in sweep.measured
     ))  # fmt: skip
-    f32, int8 = make_findings(sweep, resamples=20).parts[0].indexes
+    f32, int8 = compute_sweep_findings(sweep, resamples=20).parts[0].indexes
     assert f32.changes == pytest.approx({"RA-nWG@10": 0.0, "N-Recall4+@10": 0.0})
     assert {name: round(value, 1) for name, value in int8.changes.items()} == {
         "RA-nWG@10": -12.2, "N-Recall4+@10": -12.0,
@@ -200,6 +212,6 @@ def test_changes_of_an_index_against_flat() -> None:
 
 def test_every_cutoff_is_an_objective_of_its_own() -> None:
     """`small` is no better than `push` at 30 and no cheaper, but better at 10."""
-    found = part().frontier("cost, latency, every cutoff")
+    found = part().find_frontier("cost, latency, every cutoff")
     assert found is not None
     assert set(found.stacks) == {SCENARIO[name] for name in ("base", "saver", "push", "small")}

@@ -11,11 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.sweep.findings import make_findings
-from embassay.protocols.rag.sweep.findings.advice import signal_fires, signal_threshold, split_halves
-from embassay.protocols.rag.sweep.findings.record import Route, SweepPart
+from embassay.protocols.rag.sweep.findings import compute_sweep_findings
+from embassay.protocols.rag.sweep.findings.advice import (
+    mark_queries_where_signal_fires,
+    signal_threshold,
+    split_queries_into_halves,
+)
+from embassay.protocols.rag.sweep.findings.record import RoutingResult, SweepPart
 from embassay.protocols.rag.sweep.signals import entropy
-from embassay.protocols.rag.sweep.stacks import MeasuredStack, Sweep, SweepRules
+from embassay.protocols.rag.sweep.stacks import MeasuredStack, SweepMeasurements, SweepRules
 
 from ..sweeps import drawn
 
@@ -25,12 +29,12 @@ SMALL = {"encoder": ("wordllama",), "k": (50, 100), "reranker": ("cross",)}
 def part_of(
     change: Callable[[MeasuredStack], MeasuredStack] = lambda one: one, axes: Any = SMALL
 ) -> SweepPart:
-    sweep: Sweep = drawn({"sea": 41, "cran": 60}, SweepRules(), axes=axes)
+    sweep: SweepMeasurements = drawn({"sea": 41, "cran": 60}, SweepRules(), axes=axes)
     made = replace(sweep, measured=tuple(change(one) for one in sweep.measured))
-    return make_findings(made, resamples=100).parts[0]
+    return compute_sweep_findings(made, resamples=100).parts[0]
 
 
-def routes(change: Callable[[MeasuredStack], MeasuredStack] = lambda one: one) -> dict[str, Route]:
+def routes(change: Callable[[MeasuredStack], MeasuredStack] = lambda one: one) -> dict[str, RoutingResult]:
     return {one.signal: one for one in part_of(change).routes}
 
 
@@ -43,7 +47,7 @@ def test_the_entropy_of_the_specification() -> None:
 
 @given(st.integers(2, 200), st.integers(0, 9))
 def test_halves_have_every_query_once(n: int, seed: int) -> None:
-    parts = split_halves(n, seed, "sea")
+    parts = split_queries_into_halves(n, seed, "sea")
     assert sorted([*parts.calibration, *parts.evaluation]) == list(range(n))
     assert 0 <= len(parts.evaluation) - len(parts.calibration) <= 1
 
@@ -54,8 +58,11 @@ def test_a_threshold_is_a_quarter_of_the_calibration_queries() -> None:
     assert low is not None
     assert high is not None
     assert (low.value, low.below, high.value, high.below) == (25.0, True, 75.0, False)
-    assert (signal_fires(low, values).sum(), signal_fires(high, values).sum()) == (25, 25)
-    assert not signal_fires(low, np.array([np.nan])).any()
+    assert (
+        mark_queries_where_signal_fires(low, values).sum(),
+        mark_queries_where_signal_fires(high, values).sum(),
+    ) == (25, 25)
+    assert not mark_queries_where_signal_fires(low, np.array([np.nan])).any()
     assert signal_threshold("sea", "margin", np.full(3, np.nan)) is None
 
 
@@ -80,7 +87,7 @@ def test_who_is_always_escalated_gets_what_the_large_k_gives() -> None:
     def change(one: MeasuredStack) -> MeasuredStack:
         n = len(one.signals["margin"])
         margin = np.zeros(n)
-        margin[split_halves(n, 7, one.dataset).calibration] = 1.0
+        margin[split_queries_into_halves(n, 7, one.dataset).calibration] = 1.0
         return replace(one, signals={"margin": margin})
 
     [route] = routes(change).values()

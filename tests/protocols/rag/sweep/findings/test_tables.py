@@ -8,15 +8,15 @@ import io
 import pytest
 
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.rag.sweep.findings import make_findings
-from embassay.protocols.rag.sweep.findings.tables import end_rerankers, sweep_tables
-from embassay.protocols.rag.sweep.stacks import Configuration, SweepRules
+from embassay.protocols.rag.sweep.findings import compute_sweep_findings
+from embassay.protocols.rag.sweep.findings.tables import find_extreme_rerankers, sweep_tables
+from embassay.protocols.rag.sweep.stacks import StackConfiguration, SweepRules
 
 from ..sweeps import SCENARIO, constant, scenarios
 
 PER_1000 = {"none": 0.0, "strong": 0.025, "lite": 0.01}
 ROWS = [
-    (Configuration("e", index=index, k=k, reranker=reranker, mode=mode), k * usd,
+    (StackConfiguration("e", index=index, k=k, reranker=reranker, mode=mode), k * usd,
      100.0 + k * (reranker != "none"), {"RA-nWG@10": 0.5 + usd, "RA-nWG@30": 0.6 + usd})
     for index in ("flat", "hnsw-f32") for k in (50, 100) for reranker, usd in PER_1000.items()
     for mode in ("dense", "hybrid")
@@ -25,7 +25,10 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, ColumnTable]:
-    return {one.name: one for one in sweep_tables(make_findings(constant(ROWS, SweepRules()), resamples=20))}  # type: ignore[arg-type]
+    return {
+        one.name: one
+        for one in sweep_tables(compute_sweep_findings(constant(ROWS, SweepRules()), resamples=20))
+    }  # type: ignore[arg-type]
 
 
 def rows(table: ColumnTable) -> list[dict[str, str]]:
@@ -33,8 +36,14 @@ def rows(table: ColumnTable) -> list[dict[str, str]]:
 
 
 def test_the_dearer_reranker_is_the_strong_one() -> None:
-    assert end_rerankers(make_findings(constant(ROWS, SweepRules()), resamples=5)) == ("strong", "lite")  # type: ignore[arg-type]
-    assert end_rerankers(make_findings(scenarios(), resamples=5)) == ("rerank-2.5", "rerank-2.5-lite")
+    assert find_extreme_rerankers(compute_sweep_findings(constant(ROWS, SweepRules()), resamples=5)) == (
+        "strong",
+        "lite",
+    )  # type: ignore[arg-type]
+    assert find_extreme_rerankers(compute_sweep_findings(scenarios(), resamples=5)) == (
+        "rerank-2.5",
+        "rerank-2.5-lite",
+    )
 
 
 def test_each_table_has_the_stacks_it_is_about(made: dict[str, ColumnTable]) -> None:
@@ -59,7 +68,7 @@ def test_a_leaderboard_is_in_order(made: dict[str, ColumnTable]) -> None:
 
 
 def test_the_published_scenarios_are_table_8() -> None:
-    found = {one.name: one for one in sweep_tables(make_findings(scenarios(), resamples=5))}
+    found = {one.name: one for one in sweep_tables(compute_sweep_findings(scenarios(), resamples=5))}
     by_name = {row["Scenario"]: row for row in rows(found["rag_table8"])}
     assert {name: by_name[name]["Stack"] for name in SCENARIO} == SCENARIO
     published = [

@@ -9,8 +9,14 @@ from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.findings.arrays import StackArrays
 from embassay.protocols.rag.sweep.findings.recommendation import recommend_stack
 from embassay.protocols.rag.sweep.findings.record import FusionTuning
-from embassay.protocols.rag.sweep.findings.tuning import pick_on_others, tune_fusions
-from embassay.protocols.rag.sweep.stacks import Configuration, MeasuredStack, Sweep, SweepRules, Times
+from embassay.protocols.rag.sweep.findings.tuning import cross_validate_fusion_choice, tune_fusions
+from embassay.protocols.rag.sweep.stacks import (
+    MeasuredStack,
+    StackConfiguration,
+    StackTimes,
+    SweepMeasurements,
+    SweepRules,
+)
 
 MEASURE = "RA-nWG@10"
 FUSIONS = ("rrf", *(f"convex?weight=0.{n}" for n in range(1, 10)))
@@ -20,13 +26,14 @@ def ground_of(values: np.ndarray, groups: np.ndarray | None = None) -> StackArra
     """Stacks that differ in their fusion alone, with these values (queries, fusions)."""
     measured = tuple(
         MeasuredStack(
-            Configuration("wordllama", mode="hybrid", fusion=fusion), "d", {MEASURE: column}, {},
-            Times({"total": np.ones((1, 3))}, np.ones(3), 1), {}, (1.0, 0.0), 1.0, IndexFacts(9, 4, 0.0, None, None), {}
+            StackConfiguration("wordllama", mode="hybrid", fusion=fusion), "d", {MEASURE: column}, {},
+            StackTimes({"total": np.ones((1, 3))}, np.ones(3), 1), {}, (1.0, 0.0), 1.0,
+            IndexFacts(9, 4, 0.0, None, None), {}
         )
         for fusion, column in zip(FUSIONS, values.T, strict=False)
     )  # fmt: skip
     n = len(values)
-    sweep = Sweep(
+    sweep = SweepMeasurements(
         measured, (), {"d": tuple(f"q{row}" for row in range(n))}, SweepRules(), "", {},
         groups={} if groups is None else {"d": groups}
     )  # fmt: skip
@@ -47,13 +54,13 @@ def noise(seed: int, questions: int, fusions: int = 10) -> np.ndarray:
 
 def test_what_others_choose_is_worked_by_hand() -> None:
     """Two questions, two folds: each is scored by what is best for the other one."""
-    picked, shares = pick_on_others(
+    picked, shares = cross_validate_fusion_choice(
         np.array([[1.0, 0.0], [0.2, 0.6]]), np.arange(2), np.random.default_rng(0)
     )
     assert picked == pytest.approx([0.0, 0.2])
     assert shares == pytest.approx([0.5, 0.5])
     # Both in one group: there are no others.
-    alone, none = pick_on_others(
+    alone, none = cross_validate_fusion_choice(
         np.array([[1.0, 0.0], [0.2, 0.6]]), np.zeros(2, dtype=int), np.random.default_rng(0)
     )
     assert alone.tolist() == [1.0, 0.2]

@@ -1,10 +1,22 @@
 """Everything a sweep says: frontiers, a recommendation and how sure it is, computed from what was measured (rag 3).
 
-`conclude(sweep, folder)` computes it and writes `sweep.json` and `tables/`; `findings_of(sweep)` only computes;
+`compute_and_write_findings(sweep,
+    folder)` computes it and writes `sweep.json` and `tables/`; `findings_of(sweep)` only computes;
 `result_rows(findings)` are its values as rows of `results.jsonl`.
 """
 
-from embassay.protocols.rag.sweep.findings.conclusions import conclude, make_findings, result_rows
+from embassay.protocols.rag.sweep.findings.conclusions import (
+    compute_and_write_findings,
+    compute_sweep_findings,
+    result_rows,
+)
 from embassay.protocols.rag.sweep.findings.record import Findings, read_findings, write_findings
 
-__all__ = ["Findings", "conclude", "make_findings", "read_findings", "result_rows", "write_findings"]
+__all__ = [
+    "Findings",
+    "compute_and_write_findings",
+    "compute_sweep_findings",
+    "read_findings",
+    "result_rows",
+    "write_findings",
+]

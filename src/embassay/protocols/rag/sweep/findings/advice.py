@@ -22,22 +22,22 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     Pairs,
     StackArrays,
     axis_values,
-    figure_reach,
+    find_estimate_range,
     find_measure_at_cutoff,
-    make_figure,
-    pair_equal_stacks,
+    make_interval_estimate,
+    pair_stacks_differing_in_axis,
     stack_family,
     usual_measures,
 )
-from embassay.protocols.rag.sweep.findings.recommendation import axis_value, is_decided
+from embassay.protocols.rag.sweep.findings.recommendation import describe_axis_value, is_difference_decided
 from embassay.protocols.rag.sweep.findings.record import (
-    Advice,
+    AxisEffect,
     DepthStep,
-    Effect,
-    Route,
     RoutingContrast,
+    RoutingResult,
+    SignalThreshold,
+    SourceAdvice,
     StackQuality,
-    Threshold,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
     format_ms,
@@ -48,7 +48,7 @@ from embassay.protocols.rag.sweep.findings.sentences import (
     format_usd_difference,
 )
 from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, MeasuredStack
-from embassay.protocols.rag.tradeoffs import Stack, marginal_gain
+from embassay.protocols.rag.tradeoffs import StackTradeoff, marginal_gain
 from embassay.randomness import make_generator
 from embassay.stats import Estimate
 
@@ -72,12 +72,14 @@ def list_depth_steps(ground: StackArrays) -> Iterator[DepthStep]:
         }
         for (i, j), gain in zip(pairs, ground.figures(columns), strict=True):
             if gain.value is not None:
-                yield _make_step(ground, i, j, measure, gain)
+                yield _make_depth_step(ground, i, j, measure, gain)
 
 
-def _make_step(ground: StackArrays, i: int, j: int, measure: str, gain: Estimate) -> DepthStep:
+def _make_depth_step(ground: StackArrays, i: int, j: int, measure: str, gain: Estimate) -> DepthStep:
     less, more = (
-        Stack(ground.ids[at], float(ground.cost[at]), float(ground.latency[at]), {measure: value})
+        StackTradeoff(
+            ground.ids[at], float(ground.cost[at]), float(ground.latencies_of_stacks[at]), {measure: value}
+        )
         for at, value in ((i, 0.0), (j, gain.value or 0.0))
     )
     step = marginal_gain(less, more, measure, jitter_ms=ground.jitter_ms)
@@ -85,18 +87,20 @@ def _make_step(ground: StackArrays, i: int, j: int, measure: str, gain: Estimate
         family=stack_family(ground.configurations[i]), less=less.id, more=more.id,
         k=ground.configurations[i].k, next_k=ground.configurations[j].k, measure=measure, gain=gain,
         milliseconds=step.milliseconds, usd=step.usd, per_ms=step.per_ms, kind=step.kind,
-        text=_step_in_words(gain, step.milliseconds, step.usd, ground.jitter_ms),
-        p95=float(ground.slowest[j] - ground.slowest[i])
+        text=_describe_depth_step(gain, step.milliseconds, step.usd, ground.jitter_ms),
+        p95=float(ground.p95_latencies_of_stacks[j] - ground.p95_latencies_of_stacks[i])
     )  # fmt: skip
 
 
-def _step_in_words(gain: Estimate, milliseconds: float, usd: float, jitter_ms: float) -> str:
+def _describe_depth_step(gain: Estimate, milliseconds: float, usd: float, jitter_ms: float) -> str:
     """What is gained, for how much; what cannot be told from nothing is called so."""
     value = gain.value or 0.0
-    if figure_reach(gain) == (0.0, 0.0):
+    if find_estimate_range(gain) == (0.0, 0.0):
         quality = "nothing"
     else:
-        quality = numbers.format_change(value) if is_decided(gain) else "not distinguishable from 0"
+        quality = (
+            numbers.format_change(value) if is_difference_decided(gain) else "not distinguishable from 0"
+        )
     time = "within jitter" if abs(milliseconds) <= jitter_ms else format_ms_difference(milliseconds)
     return f"{quality}; {time}; {format_usd_difference(usd)}"
 
@@ -121,10 +125,10 @@ class QueryHalves:
     evaluation: NDArray[np.int64]
 
 
-def split_halves(n: int, seed: int, dataset: str) -> QueryHalves:
+def split_queries_into_halves(n: int, seed: int, dataset: str) -> QueryHalves:
     """Half of the queries (the smaller one where n is odd) to calibrate, drawn by seed, and the others.
 
-    >>> parts = split_halves(5, 1, "sea")
+    >>> parts = split_queries_into_halves(5, 1, "sea")
     >>> len(parts.calibration), len(parts.evaluation)
     (2, 3)
     """
@@ -132,7 +136,7 @@ def split_halves(n: int, seed: int, dataset: str) -> QueryHalves:
     return QueryHalves(np.sort(order[: n // 2]), np.sort(order[n // 2 :]))
 
 
-def signal_threshold(dataset: str, signal: str, values: Floats) -> Threshold | None:
+def signal_threshold(dataset: str, signal: str, values: Floats) -> SignalThreshold | None:
     """From where on a signal fires: under the lowest quarter or above the highest of the calibration queries, or where
     it is fixed; None where it is undefined for all of them."""
     valid = values[~np.isnan(values)]
@@ -140,11 +144,13 @@ def signal_threshold(dataset: str, signal: str, values: Floats) -> Threshold | N
         return None
     below = BELOW[signal]
     if signal in FIXED:
-        return Threshold(dataset, signal, FIXED[signal], below)
-    return Threshold(dataset, signal, float(np.percentile(valid, QUARTER if below else 100 - QUARTER)), below)
+        return SignalThreshold(dataset, signal, FIXED[signal], below)
+    return SignalThreshold(
+        dataset, signal, float(np.percentile(valid, QUARTER if below else 100 - QUARTER)), below
+    )
 
 
-def signal_fires(limit: Threshold, values: Floats) -> Mask:
+def mark_queries_where_signal_fires(limit: SignalThreshold, values: Floats) -> Mask:
     """Which queries ask for more; one whose signal is undefined does not."""
     with np.errstate(invalid="ignore"):
         return np.asarray(values < limit.value if limit.below else values > limit.value)
@@ -159,42 +165,48 @@ CUTOFFS = (10, 30)
 
 
 @dataclass(frozen=True)
-class _Route:
+class _EscalationRoute:
     """Which evaluation queries of each dataset are escalated, between which stacks, by which thresholds."""
 
     less: int
     more: int
     signal: str
-    thresholds: tuple[Threshold, ...]
+    thresholds: tuple[SignalThreshold, ...]
     escalated: Mapping[str, Mask]
 
 
-def find_routes(ground: StackArrays) -> Iterator[Route]:
+def find_routes(ground: StackArrays) -> Iterator[RoutingResult]:
     """Every family with K = 50 and K = 100, by each signal that it has and by all of them together."""
-    split = {name: split_halves(n, ground.seed, name) for name, n in ground.queries.items()}
+    split = {name: split_queries_into_halves(n, ground.seed, name) for name, n in ground.queries.items()}
     if any(not len(half.calibration) for half in split.values()):
         return
-    pairs = [(j, i) for i, j in pair_equal_stacks(ground, "k", MORE, LESS)]
-    found_routes = [route for less, more in pairs for route in _family_routes(ground, split, less, more)]
+    pairs = [(j, i) for i, j in pair_stacks_differing_in_axis(ground, "k", MORE, LESS)]
+    found_routes = [route for less, more in pairs for route in _list_family_routes(ground, split, less, more)]
     base = ground.rules.measure
     measures = [name for k in CUTOFFS if (name := find_measure_at_cutoff(ground.measures, base, k))] or [base]
     if found_routes:
         yield from _measure_routes(ground, split, found_routes, measures)
 
 
-def _family_routes(
+def _list_family_routes(
     ground: StackArrays, split: Mapping[str, QueryHalves], less: int, more: int
-) -> Iterator[_Route]:
-    alone = [route for name in SIGNALS if (route := _by_signal(ground, split, less, more, name)) is not None]
+) -> Iterator[_EscalationRoute]:
+    alone = [
+        route
+        for name in SIGNALS
+        if (route := _make_route_by_signal(ground, split, less, more, name)) is not None
+    ]
     yield from alone
     if len(alone) > 1:
         together = {name: join_masks([route.escalated[name] for route in alone]) for name in ground.datasets}
-        yield _Route(less, more, ANY, tuple(t for route in alone for t in route.thresholds), together)
+        yield _EscalationRoute(
+            less, more, ANY, tuple(t for route in alone for t in route.thresholds), together
+        )
 
 
-def _by_signal(
+def _make_route_by_signal(
     ground: StackArrays, split: Mapping[str, QueryHalves], less: int, more: int, signal: str
-) -> _Route | None:
+) -> _EscalationRoute | None:
     """None where the signal is missing on a dataset."""
     limits, masks = [], {}
     for name, half in split.items():
@@ -203,18 +215,21 @@ def _by_signal(
         if values is None or limit is None:
             return None
         limits.append(limit)
-        masks[name] = signal_fires(limit, values[half.evaluation])
-    return _Route(less, more, signal, tuple(limits), masks)
+        masks[name] = mark_queries_where_signal_fires(limit, values[half.evaluation])
+    return _EscalationRoute(less, more, signal, tuple(limits), masks)
 
 
 def _measure_routes(
-    ground: StackArrays, split: Mapping[str, QueryHalves], routes_: Sequence[_Route], measures: Sequence[str]
-) -> Iterator[Route]:
+    ground: StackArrays,
+    split: Mapping[str, QueryHalves],
+    routes_: Sequence[_EscalationRoute],
+    measures: Sequence[str],
+) -> Iterator[RoutingResult]:
     """The figures of all routes, resampled together: rates, then of each measure value and differences."""
     rates = ground.figures({
         name: np.column_stack([route.escalated[name] for route in routes_]).astype(np.float64) for name in split
     })  # fmt: skip
-    figures = {measure: _route_figures(ground, split, routes_, measure) for measure in measures}
+    figures = {measure: _measure_route_quality(ground, split, routes_, measure) for measure in measures}
     for i, route in enumerate(routes_):
         quality = [StackQuality(measure, figures[measure][0][i]) for measure in measures]
         against = [
@@ -225,8 +240,8 @@ def _measure_routes(
         yield _make_route(ground, split, route, rates[i], quality, against)
 
 
-def _route_figures(
-    ground: StackArrays, split: Mapping[str, QueryHalves], routes_: Sequence[_Route], measure: str
+def _measure_route_quality(
+    ground: StackArrays, split: Mapping[str, QueryHalves], routes_: Sequence[_EscalationRoute], measure: str
 ) -> list[list[Estimate]]:
     """Of each route: the measure when routed, less that of the small K, less that of the large one."""
     routed, from_less, from_more = {}, {}, {}
@@ -241,18 +256,18 @@ def _route_figures(
 def _make_route(
     ground: StackArrays,
     split: Mapping[str, QueryHalves],
-    route: _Route,
+    route: _EscalationRoute,
     rate: Estimate,
     quality: Sequence[StackQuality],
     against: Sequence[RoutingContrast],
-) -> Route:
+) -> RoutingResult:
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
     costs, times = (
-        _stack_pair_numbers(ground, route, lambda stack: stack.cost),
-        _stack_pair_numbers(ground, route, _mean_ms),
+        _list_numbers_of_stack_pair(ground, route, lambda stack: stack.cost),
+        _list_numbers_of_stack_pair(ground, route, _average_median_ms),
     )
     usd_routed, ms_routed = (float(mix_costs(part, shares).mean()) for part in (costs, times))
-    return Route(
+    return RoutingResult(
         family=stack_family(ground.configurations[route.less]),
         less=ground.ids[route.less],
         more=ground.ids[route.more],
@@ -282,14 +297,16 @@ def mix_costs(each: Floats, shares: Floats) -> Floats:
     return np.asarray((1 - shares) * each[0] + shares * each[1])
 
 
-def _stack_pair_numbers(ground: StackArrays, route: _Route, of: Callable[[MeasuredStack], float]) -> Floats:
+def _list_numbers_of_stack_pair(
+    ground: StackArrays, route: _EscalationRoute, of: Callable[[MeasuredStack], float]
+) -> Floats:
     """A number of the two stacks on each dataset: (2, datasets)."""
     return np.array(
         [[of(ground.rows[name][i]) for name in ground.datasets] for i in (route.less, route.more)]
     )
 
 
-def _mean_ms(stack: MeasuredStack) -> float:
+def _average_median_ms(stack: MeasuredStack) -> float:
     """Mean over queries of each one's median over sessions: means mix by share, medians do not."""
     return float(np.median(stack.times.total, axis=0).mean())
 
@@ -319,32 +336,33 @@ def _describe_route(
 MOST_VALUES = 6
 
 
-def axis_effects(ground: StackArrays) -> Iterator[Effect]:
+def axis_effects(ground: StackArrays) -> Iterator[AxisEffect]:
     """Every two values of every axis (of those with up to six), the later less the earlier, for the usual measures."""
     compared = [
         (axis, value, other, pairs)
         for axis in AXES
         for other, value in combinations(axis_values(ground, axis)[:MOST_VALUES], 2)
-        if (pairs := pair_equal_stacks(ground, axis, value, other))
+        if (pairs := pair_stacks_differing_in_axis(ground, axis, value, other))
     ]
     if not compared:
         return
     for measure in usual_measures(ground):
         columns = ground.columns(measure)
         averaged = {
-            name: np.column_stack([mean_difference(column, pairs) for *_, pairs in compared])
+            name: np.column_stack([average_paired_differences(column, pairs) for *_, pairs in compared])
             for name, column in columns.items()
         }
         for (axis, value, other, pairs), quality in zip(compared, ground.figures(averaged), strict=True):
-            yield Effect(
-                axis, axis_value(axis, value), axis_value(axis, other), len(pairs), measure, quality,
+            yield AxisEffect(
+                axis, describe_axis_value(axis, value), describe_axis_value(axis, other), len(pairs), measure, quality,
                 latency_change(ground, pairs),
                 float(np.mean([ground.cost[i] - ground.cost[j] for i, j in pairs])),
-                float(np.mean([ground.slowest[i] - ground.slowest[j] for i, j in pairs]))
+                float(np.mean([ground.p95_latencies_of_stacks[i] - ground.p95_latencies_of_stacks[j] for i,
+                    j in pairs]))
             )  # fmt: skip
 
 
-def mean_difference(columns: Floats, pairs: Pairs) -> Floats:
+def average_paired_differences(columns: Floats, pairs: Pairs) -> Floats:
     """Of each query the mean over pairs of the first stack's value less the second's: (queries,); NaN where it is
     undefined in one of them, as it then is in all (a query without relevant passages)."""
     first, second = np.array(pairs).T
@@ -355,9 +373,9 @@ def latency_change(ground: StackArrays, pairs: Pairs) -> Estimate:
     """The mean difference of latencies, with the interval over timed queries."""
     first, second = np.array(pairs).T
     timed = min(rows[0].times.total.shape[1] for rows in ground.rows.values())
-    value = float((ground.latency[first] - ground.latency[second]).mean())
+    value = float((ground.latencies_of_stacks[first] - ground.latencies_of_stacks[second]).mean())
     replicates = (ground.latency_replicates[:, first] - ground.latency_replicates[:, second]).mean(axis=1)
-    return make_figure(value, replicates, timed)
+    return make_interval_estimate(value, replicates, timed)
 
 
 MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "Undecided on these queries."}
@@ -371,36 +389,38 @@ def effect_status(value: Estimate, least: float = 0.0) -> str:
     >>> effect_status(Estimate(0.01, -0.02, 0.04))
     'open'
     """
-    ends = figure_reach(value)
+    ends = find_estimate_range(value)
     if ends is None:
         return "open"
     return "holds" if ends[0] > least else "does not hold" if ends[1] <= least else "open"
 
 
-def opposite_status(found: str) -> str:
+def reverse_status(found: str) -> str:
     """The status of a line that says the opposite."""
     return {"holds": "does not hold", "does not hold": "holds"}.get(found, found)
 
 
-def untested_advice(line: str, needs: str) -> Advice:
+def untested_advice(line: str, needs: str) -> SourceAdvice:
     """A line that the sweep says nothing of, and what it needs."""
-    return Advice(line, "not tested", f"Not tested on this data: {needs}.")
+    return SourceAdvice(line, "not tested", f"Not tested on this data: {needs}.")
 
 
-def make_advice(line: str, found: str, text: str, *evidence: Estimate) -> Advice:
+def make_advice(line: str, found: str, text: str, *evidence: Estimate) -> SourceAdvice:
     """A line with its status, told by its figures."""
-    return Advice(line, found, f"{text} {MEANING[found]}", evidence)
+    return SourceAdvice(line, found, f"{text} {MEANING[found]}", evidence)
 
 
-def measure_difference(ground: StackArrays, measure: str, pairs: Pairs, *, ceiling: bool = False) -> Estimate:
+def measure_paired_difference(
+    ground: StackArrays, measure: str, pairs: Pairs, *, ceiling: bool = False
+) -> Estimate:
     """The mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
     return ground.figures(
-        {name: mean_difference(column, pairs)[:, None] for name, column in columns.items()}
+        {name: average_paired_differences(column, pairs)[:, None] for name, column in columns.items()}
     )[0]
 
 
-def measure_at(ground: StackArrays, k: int) -> str | None:
+def find_deciding_measure_at_cutoff(ground: StackArrays, k: int) -> str | None:
     """The measure that decides at another cutoff; None where it was not measured."""
     return find_measure_at_cutoff(ground.measures, ground.rules.measure, k)
 
@@ -409,14 +429,14 @@ def relative_change(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate
     """The difference as a share of the mean of the second stacks."""
     second = np.array([j for _, j in pairs])
     before = float(np.nanmean(ground.quality(measure)[second]))
-    value = measure_difference(ground, measure, pairs)
+    value = measure_paired_difference(ground, measure, pairs)
     if value.value is None or before <= 0:
         return Estimate(None, n=value.n, reason="nothing to lose")
     low, high = (None if end is None else end / before for end in (value.low, value.high))
     return replace(value, value=value.value / before, low=low, high=high)
 
 
-def join_statuses(found: Iterable[str]) -> str:
+def combine_statuses(found: Iterable[str]) -> str:
     """Of a line with several claims: it holds where all do, does not where one does not."""
     states = set(found)
     return "does not hold" if "does not hold" in states else "open" if "open" in states else "holds"
@@ -433,7 +453,7 @@ def find_strongest_reranker(ground: StackArrays) -> str | None:
     return max(costs, key=lambda name: costs[name]) if costs else None
 
 
-def reached_difference(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
+def estimate_difference_of_reached(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
     """The mean difference of %PROC over pairs of stacks."""
     first, second = np.array(pairs).T
     above, below = ground.columns(measure), ground.columns(measure, ceiling=True)
@@ -441,7 +461,7 @@ def reached_difference(ground: StackArrays, measure: str, pairs: Pairs) -> Estim
         values = ground.values(above) / ground.values(below)
         replicates = ground.replicates(above) / ground.replicates(below)
     n = sum(int((~np.isnan(column[:, 0])).sum()) for column in above.values())
-    return make_figure(
+    return make_interval_estimate(
         float((values[first] - values[second]).mean()),
         (replicates[:, first] - replicates[:, second]).mean(axis=1), n
     )  # fmt: skip
@@ -452,7 +472,7 @@ def has_ceiling(ground: StackArrays, measure: str) -> bool:
     return all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
 
 
-def format_points(value: float) -> str:
+def format_percentage_points(value: float) -> str:
     """A difference of percentages."""
     return f"{numbers.format_change(100 * value, 1)} points"
 
@@ -483,10 +503,10 @@ HARDLY = 0.01
 HALF_A_SECOND = 500.0
 
 
-def hnsw_advice(ground: StackArrays) -> Advice:
+def hnsw_advice(ground: StackArrays) -> SourceAdvice:
     """The loss of hnsw-f32 against flat search stays within 2%."""
     line = "HNSW f32 by default, tuned until within 1-2% of flat"
-    pairs = _index_pairs(ground, "hnsw-f32", "flat")
+    pairs = _pair_stacks_by_index(ground, "hnsw-f32", "flat")
     if not pairs:
         return untested_advice(line, "needs hnsw-f32 and flat")
     measure = ground.rules.measure
@@ -496,61 +516,72 @@ def hnsw_advice(ground: StackArrays) -> Advice:
     return make_advice(line, effect_status(change, -TOLERANCE), text, change, time)
 
 
-def int8_advice(ground: StackArrays) -> Advice:
+def int8_advice(ground: StackArrays) -> SourceAdvice:
     """int8 loses more than 1% against f32: were it free, memory alone would speak for it."""
     line = "int8 only under hard memory limits and after re-checking %PROC"
-    pairs = _index_pairs(ground, "hnsw-int8", "hnsw-f32") or _index_pairs(ground, "int8", "flat")
+    pairs = _pair_stacks_by_index(ground, "hnsw-int8", "hnsw-f32") or _pair_stacks_by_index(
+        ground, "int8", "flat"
+    )
     if not pairs:
         return untested_advice(line, "needs an int8 index and the same in f32")
     measure = ground.rules.measure
     change = relative_change(ground, measure, pairs)
     time = latency_change(ground, pairs)
     text = f"int8 changes {measure} by {signed_percent(change)} of f32, and the time by {ms_change(time)}."
-    return make_advice(line, opposite_status(effect_status(change, -HARDLY)), text, change, time)
+    return make_advice(line, reverse_status(effect_status(change, -HARDLY)), text, change, time)
 
 
-def _index_pairs(ground: StackArrays, name: str, other: str) -> Pairs:
+def _pair_stacks_by_index(ground: StackArrays, name: str, other: str) -> Pairs:
     """Stacks with an index beside the same with another, whatever the parameters of both."""
     values = axis_values(ground, "index")
     first, second = ([value for value in values if value.partition("?")[0] == kind] for kind in (name, other))
-    return [pair for a in first for b in second for pair in pair_equal_stacks(ground, "index", a, b)]
+    return [
+        pair for a in first for b in second for pair in pair_stacks_differing_in_axis(ground, "index", a, b)
+    ]
 
 
-def dimension_advice(ground: StackArrays) -> Advice:
+def dimension_advice(ground: StackArrays) -> SourceAdvice:
     """2048 dimensions bring something at 30 and nothing at 10."""
     line = "1024 dimensions by default, 2048 only for deep K"
-    at_10, at_30 = measure_at(ground, 10), measure_at(ground, 30)
-    pairs = pair_equal_stacks(ground, "dims", 2048, 1024)
+    at_10, at_30 = find_deciding_measure_at_cutoff(ground, 10), find_deciding_measure_at_cutoff(ground, 30)
+    pairs = pair_stacks_differing_in_axis(ground, "dims", 2048, 1024)
     if not pairs or at_10 is None or at_30 is None:
         return untested_advice(line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30")
-    shallow, deep = measure_difference(ground, at_10, pairs), measure_difference(ground, at_30, pairs)
+    shallow, deep = (
+        measure_paired_difference(ground, at_10, pairs),
+        measure_paired_difference(ground, at_30, pairs),
+    )
     # The advice says that nothing is gained at 10, so a gain there speaks against it.
-    verdict = join_statuses([opposite_status(effect_status(shallow)), effect_status(deep)])
+    verdict = combine_statuses([reverse_status(effect_status(shallow)), effect_status(deep)])
     first, second = format_score(shallow, signed=True), format_score(deep, signed=True)
     text = f"2048 minus 1024: {first} of {at_10}, {second} of {at_30}."
     return make_advice(line, verdict, text, shallow, deep)
 
 
-def advise_depth_at_10(ground: StackArrays) -> Advice:
+def advise_depth_at_10(ground: StackArrays) -> SourceAdvice:
     """100 reranked candidates bring no more than 0.01 at 10 over 50."""
     line = "Candidate depth 50 for @10"
-    return _depth_advice(ground, line, 10, opposite_status)
+    return _depth_advice(ground, line, 10, reverse_status)
 
 
-def advise_depth_at_30(ground: StackArrays) -> Advice:
+def advise_depth_at_30(ground: StackArrays) -> SourceAdvice:
     """100 reranked candidates bring something at 30 over 50."""
     line = "Candidate depth 100 for @30"
     return _depth_advice(ground, line, 30, str)
 
 
-def _depth_advice(ground: StackArrays, line: str, cutoff: int, turn: Callable[[str], str]) -> Advice:
+def _depth_advice(ground: StackArrays, line: str, cutoff: int, turn: Callable[[str], str]) -> SourceAdvice:
     """K = 100 less K = 50, of the stacks whose candidates a reranker or a fusion orders anew."""
-    measure = measure_at(ground, cutoff)
-    pairs = [pair for pair in pair_equal_stacks(ground, "k", 100, 50) if _is_reordering(ground, pair[0])]
+    measure = find_deciding_measure_at_cutoff(ground, cutoff)
+    pairs = [
+        pair
+        for pair in pair_stacks_differing_in_axis(ground, "k", 100, 50)
+        if _is_reordering(ground, pair[0])
+    ]
     if not pairs or measure is None:
         return untested_advice(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
-    gain = measure_difference(ground, measure, pairs)
-    verdict = effect_status(gain, HARDLY if turn is opposite_status else 0.0)
+    gain = measure_paired_difference(ground, measure, pairs)
+    verdict = effect_status(gain, HARDLY if turn is reverse_status else 0.0)
     text = f"K 100 minus K 50: {format_score(gain, signed=True)} of {measure}."
     return make_advice(line, turn(verdict), text, gain)
 
@@ -559,12 +590,16 @@ def _is_reordering(ground: StackArrays, place: int) -> bool:
     return ground.configurations[place].reranker != NONE
 
 
-def advise_half_second(ground: StackArrays) -> Advice:
+def advise_on_half_second_reranking(ground: StackArrays) -> SourceAdvice:
     """Reranking up to 100 candidates stays under half a second, reranking more does not."""
     line = "At most 100 candidates for half a second"
     reranked = [i for i in range(len(ground.ids)) if _is_reordering(ground, i)]
     within, beyond = (
-        [float(ground.latency[i]) for i in reranked if (ground.configurations[i].k <= 100) is small]
+        [
+            float(ground.latencies_of_stacks[i])
+            for i in reranked
+            if (ground.configurations[i].k <= 100) is small
+        ]
         for small in (True, False)
     )
     if not within or not beyond:
@@ -575,23 +610,23 @@ def advise_half_second(ground: StackArrays) -> Advice:
     return make_advice(line, verdict, text, Estimate(max(within)), Estimate(min(beyond)))
 
 
-def advise_default_stack(ground: StackArrays) -> Advice:
+def advise_default_stack(ground: StackArrays) -> SourceAdvice:
     """Hybrid and reranked is better than the same without one of the two, and without both."""
     line = "Hybrid plus the strong reranker as the default stack"
     strong = find_strongest_reranker(ground)
-    pairs = _compare_default_stack(ground, strong) if strong else {}
+    pairs = _pair_default_stack_variants(ground, strong) if strong else {}
     if strong is None or len(pairs) < 3:
         return untested_advice(line, "needs dense and hybrid, each with and without a reranker")
     measure = ground.rules.measure
-    gains = {name: measure_difference(ground, measure, pair) for name, pair in pairs.items()}
+    gains = {name: measure_paired_difference(ground, measure, pair) for name, pair in pairs.items()}
     words = ", ".join(f"{format_score(gain, signed=True)} against {name}" for name, gain in gains.items())
     text = f"Hybrid with {strong}, {measure}: {words}."
     return make_advice(
-        line, join_statuses(effect_status(gain) for gain in gains.values()), text, *gains.values()
+        line, combine_statuses(effect_status(gain) for gain in gains.values()), text, *gains.values()
     )
 
 
-def _compare_default_stack(ground: StackArrays, strong: str) -> Mapping[str, Pairs]:
+def _pair_default_stack_variants(ground: StackArrays, strong: str) -> Mapping[str, Pairs]:
     """Hybrid and reranked stacks beside the same without one of the two, and without both."""
     places = {configuration: i for i, configuration in enumerate(ground.configurations)}
     by_name: dict[str, Pairs] = {}
@@ -607,95 +642,102 @@ def _compare_default_stack(ground: StackArrays, strong: str) -> Mapping[str, Pai
     return by_name
 
 
-def reranker_advice(ground: StackArrays) -> Advice:
+def reranker_advice(ground: StackArrays) -> SourceAdvice:
     """The cheaper reranker is worse, and saves money."""
     line = "The lite reranker only for cost"
     strong = find_strongest_reranker(ground)
     names = [name for name in axis_values(ground, "reranker") if name not in (NONE, strong)]
-    pairs = pair_equal_stacks(ground, "reranker", names[0], strong) if names else []
+    pairs = pair_stacks_differing_in_axis(ground, "reranker", names[0], strong) if names else []
     if not pairs:
         return untested_advice(line, "needs two rerankers")
     measure = ground.rules.measure
-    loss = measure_difference(ground, measure, pairs)
+    loss = measure_paired_difference(ground, measure, pairs)
     saved = float(np.mean([ground.cost[j] - ground.cost[i] for i, j in pairs]))
     minus = f"{names[0]} minus {strong}: {format_score(loss, signed=True)} of {measure}"
     text = f"{minus}; it saves {format_usd(saved)} per 1,000 queries."
     return make_advice(
         line,
-        opposite_status(effect_status(loss)) if saved > 0 else "does not hold",
+        reverse_status(effect_status(loss)) if saved > 0 else "does not hold",
         text,
         loss,
         Estimate(saved),
     )
 
 
-def rewriting_advice(ground: StackArrays) -> Advice:
+def rewriting_advice(ground: StackArrays) -> SourceAdvice:
     """Rewritten queries find more."""
-    return _switch_advice(
+    return _advise_on_switching_axis_on(
         ground, "Rewriting by default", "rewrite", NONE, "needs queries with and without rewriting"
     )
 
 
-def nfc_advice(_: StackArrays) -> Advice:
+def nfc_advice(_: StackArrays) -> SourceAdvice:
     """Nothing can be compared: every text is normalised."""
     return untested_advice("Unicode NFC by default", "all texts are normalised before they are embedded")
 
 
-def dedup_advice(ground: StackArrays) -> Advice:
+def dedup_advice(ground: StackArrays) -> SourceAdvice:
     """Candidates without copies give better lists."""
     line = "Deduplicate before reranking"
-    return _switch_advice(ground, line, "deduplicate", 0.0, "needs candidates with and without their copies")
+    return _advise_on_switching_axis_on(
+        ground, line, "deduplicate", 0.0, "needs candidates with and without their copies"
+    )
 
 
-def chunk_advice(ground: StackArrays) -> Advice:
+def chunk_advice(ground: StackArrays) -> SourceAdvice:
     """Documents cut into chunks give better lists."""
     line = "Trim before reranking: shorter chunks, less metadata"
-    return _switch_advice(ground, line, "chunk", NONE, "needs documents with and without chunking")
+    return _advise_on_switching_axis_on(
+        ground, line, "chunk", NONE, "needs documents with and without chunking"
+    )
 
 
-def _switch_advice(ground: StackArrays, line: str, axis: str, off: object, needs: str) -> Advice:
+def _advise_on_switching_axis_on(
+    ground: StackArrays, line: str, axis: str, off: object, needs: str
+) -> SourceAdvice:
     """An axis that is on against off."""
     values = [value for value in axis_values(ground, axis) if value != off]
-    pairs = [pair for value in values for pair in pair_equal_stacks(ground, axis, value, off)]
+    pairs = [pair for value in values for pair in pair_stacks_differing_in_axis(ground, axis, value, off)]
     if not pairs:
         return untested_advice(line, needs)
-    gain = measure_difference(ground, ground.rules.measure, pairs)
+    gain = measure_paired_difference(ground, ground.rules.measure, pairs)
     text = f"{ground.rules.measure} with minus without: {format_score(gain, signed=True)}."
     return make_advice(line, effect_status(gain), text, gain)
 
 
-def pool_advice(ground: StackArrays) -> Advice:
+def advise_on_hybrid_pool(ground: StackArrays) -> SourceAdvice:
     """A hybrid pool raises the ceiling, PROC."""
     line = "Low PROC: improve the pool"
     measure = ground.rules.measure
-    pairs = pair_equal_stacks(ground, "mode", "hybrid", "dense")
+    pairs = pair_stacks_differing_in_axis(ground, "mode", "hybrid", "dense")
     if not pairs or not has_ceiling(ground, measure):
         return untested_advice(line, "needs dense and hybrid, and PROC")
-    gain = measure_difference(ground, measure, pairs, ceiling=True)
+    gain = measure_paired_difference(ground, measure, pairs, ceiling=True)
     text = f"A hybrid pool changes PROC of {measure} by {format_score(gain, signed=True)}."
     return make_advice(line, effect_status(gain), text, gain)
 
 
-def ordering_advice(ground: StackArrays) -> Advice:
+def advise_on_reranker_ordering(ground: StackArrays) -> SourceAdvice:
     """A reranker, which cannot change the pool, raises %PROC."""
     line = "High PROC with low %PROC: improve the ordering"
     measure, strong = ground.rules.measure, find_strongest_reranker(ground)
-    pairs = pair_equal_stacks(ground, "reranker", strong, NONE) if strong else []
+    pairs = pair_stacks_differing_in_axis(ground, "reranker", strong, NONE) if strong else []
     if not pairs or not has_ceiling(ground, measure):
         return untested_advice(line, "needs stacks with and without a reranker, and PROC")
-    gain = reached_difference(ground, measure, pairs)
-    ends = "" if gain.low is None else f" ({' to '.join(map(format_points, gain.ends))})"
-    text = f"{strong} changes %PROC of {measure} by {format_points(gain.value or 0.0)}{ends}."
+    gain = estimate_difference_of_reached(ground, measure, pairs)
+    ends = "" if gain.low is None else f" ({' to '.join(map(format_percentage_points, gain.ends))})"
+    text = f"{strong} changes %PROC of {measure} by {format_percentage_points(gain.value or 0.0)}{ends}."
     return make_advice(line, effect_status(gain), text, gain)
 
 
 LINES = (
-    hnsw_advice, int8_advice, dimension_advice, advise_depth_at_10, advise_depth_at_30, advise_half_second,
-    advise_default_stack, reranker_advice, rewriting_advice, nfc_advice, dedup_advice, chunk_advice, pool_advice,
-    ordering_advice
+    hnsw_advice, int8_advice, dimension_advice, advise_depth_at_10, advise_depth_at_30, advise_on_half_second_reranking,
+    advise_default_stack, reranker_advice, rewriting_advice, nfc_advice, dedup_advice, chunk_advice,
+    advise_on_hybrid_pool,
+    advise_on_reranker_ordering
 )  # fmt: skip
 
 
-def all_advice(ground: StackArrays) -> tuple[Advice, ...]:
+def all_advice(ground: StackArrays) -> tuple[SourceAdvice, ...]:
     """Every line with its status and figures, in the order of the spec."""
     return tuple(line(ground) for line in LINES)

@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.rag.sweep.findings.record import Time
+from embassay.protocols.rag.sweep.findings.record import StageTime
 from embassay.protocols.rag.sweep.stacks import (
     NONE,
     SIGNALS,
     SPARSE,
     WORDS,
-    Configuration,
     MeasuredStack,
-    Sweep,
+    StackConfiguration,
+    SweepMeasurements,
 )
-from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
+from embassay.protocols.rag.tradeoffs import JITTER_MS, StackTradeoff
 from embassay.randomness import make_generator
 from embassay.stats import Estimate, percentile_interval
 from embassay.stats.resampling import draw_all_resamples, is_constant, resample_defined_means
@@ -38,13 +38,13 @@ FEW = 20
 MEDIAN = 50.0
 
 
-def percentile_of(samples: Floats, percentile: float) -> float:
+def compute_time_percentile(samples: Floats, percentile: float) -> float:
     """A percentile of times (sessions, queries), linear between samples.
 
     The 50th is the median over sessions per query, then over queries: a slow session does not move it. Any other is
     over all samples, for a slow session is what it is to show.
 
-    >>> percentile_of(np.array([[1.0, 5.0], [9.0, 5.0], [3.0, 5.0]]), 50)
+    >>> compute_time_percentile(np.array([[1.0, 5.0], [9.0, 5.0], [3.0, 5.0]]), 50)
     4.0
     """
     if percentile == MEDIAN:
@@ -52,7 +52,7 @@ def percentile_of(samples: Floats, percentile: float) -> float:
     return float(np.percentile(samples, percentile))
 
 
-def resampled_percentile(samples: Floats, percentile: float, drawn: NDArray[np.int64]) -> Floats:
+def resample_time_percentile(samples: Floats, percentile: float, drawn: NDArray[np.int64]) -> Floats:
     """The same for resamples of queries, `drawn` (B, queries): (B,)."""
     if percentile == MEDIAN:
         return np.asarray(np.median(np.median(samples, axis=0)[drawn], axis=1))
@@ -60,11 +60,11 @@ def resampled_percentile(samples: Floats, percentile: float, drawn: NDArray[np.i
     return np.asarray(np.percentile(whole, percentile, axis=1))
 
 
-def jitter_of(samples: Sequence[Floats], percentile: float) -> float | None:
+def estimate_session_jitter(samples: Sequence[Floats], percentile: float) -> float | None:
     """By how much times of one stack differ from session to session: the 95th percentile of the differences of two
     sessions, over stacks, each (sessions, queries) in ms. None where no stack has two sessions.
 
-    >>> jitter_of([np.array([[1.0, 3.0], [2.0, 5.0]]), np.array([[4.0], [4.0]])], 50)
+    >>> estimate_session_jitter([np.array([[1.0, 3.0], [2.0, 5.0]]), np.array([[4.0], [4.0]])], 50)
     1.4249999999999998
     """
     apart: list[float] = []
@@ -74,16 +74,16 @@ def jitter_of(samples: Sequence[Floats], percentile: float) -> float | None:
     return float(np.percentile(apart, 95)) if apart else None
 
 
-def time_of(stage: str, samples: Floats) -> Time:
+def summarise_stage_time(stage: str, samples: Floats) -> StageTime:
     """A stage's time, from (sessions, queries)."""
-    p50, p95 = percentile_of(samples, MEDIAN), percentile_of(samples, 95.0)
-    return Time(stage, p50, p95, samples.size, samples.shape[1], samples.size < FEW)
+    p50, p95 = compute_time_percentile(samples, MEDIAN), compute_time_percentile(samples, 95.0)
+    return StageTime(stage, p50, p95, samples.size, samples.shape[1], samples.size < FEW)
 
 
-def mean_time(times: list[Time]) -> Time:
+def average_stage_times(times: list[StageTime]) -> StageTime:
     """The mean over datasets; samples are counted together."""
     samples = sum(time.samples for time in times)
-    return Time(
+    return StageTime(
         times[0].stage, float(np.mean([time.p50 for time in times])), float(np.mean([time.p95 for time in times])),
         samples, sum(time.queries for time in times), any(time.few for time in times)
     )  # fmt: skip
@@ -100,7 +100,12 @@ class StackArrays:
     """
 
     def __init__(
-        self, sweep: Sweep, datasets: Sequence[str], resamples: int, *, measured_jitter_ms: float = 0.0
+        self,
+        sweep: SweepMeasurements,
+        datasets: Sequence[str],
+        resamples: int,
+        *,
+        measured_jitter_ms: float = 0.0,
     ) -> None:
         # A jitter that was not measured decides ties and marks, never dominance (spec rag 7).
         self.measured_jitter_ms = measured_jitter_ms
@@ -139,7 +144,7 @@ class StackArrays:
         return {id: i for i, id in enumerate(self.ids)}
 
     @cached_property
-    def configurations(self) -> tuple[Configuration, ...]:
+    def configurations(self) -> tuple[StackConfiguration, ...]:
         return tuple(row.configuration for row in self.first)
 
     @cached_property
@@ -157,17 +162,17 @@ class StackArrays:
         return self.mean(lambda row: row.cost)
 
     @cached_property
-    def latency(self) -> Floats:
+    def latencies_of_stacks(self) -> Floats:
         """Milliseconds at the percentile of the rules."""
-        return self.mean(lambda row: percentile_of(row.times.total, self.rules.percentile))
+        return self.mean(lambda row: compute_time_percentile(row.times.total, self.rules.percentile))
 
     @cached_property
-    def slowest(self) -> Floats:
+    def p95_latencies_of_stacks(self) -> Floats:
         """Milliseconds that one of twenty queries exceeds, (stacks,)."""
-        return self.mean(lambda row: percentile_of(row.times.total, 95.0))
+        return self.mean(lambda row: compute_time_percentile(row.times.total, 95.0))
 
     @cached_property
-    def passage_tokens(self) -> Floats:
+    def mean_passage_tokens(self) -> Floats:
         """Mean tokens of a passage, (stacks,).
 
         The same for all stacks of one chunking: what their candidates happen to measure in the mean is no reason to
@@ -183,16 +188,16 @@ class StackArrays:
         return np.asarray(np.mean(means, axis=0))
 
     @cached_property
-    def tie_tokens(self) -> Floats:
+    def candidate_tokens_for_ties(self) -> Floats:
         """K times the tokens of a passage, (stacks,): what ties go by first (spec rag 3.5, item 4 of 6)."""
-        return self.passage_tokens * [configuration.k for configuration in self.configurations]
+        return self.mean_passage_tokens * [configuration.k for configuration in self.configurations]
 
     @cached_property
     def latency_replicates(self) -> Floats:
         """(B, stacks): timed queries resampled, per dataset, the same for all stacks with as many."""
-        return np.asarray(np.mean([self._latencies(name) for name in self.datasets], axis=0))
+        return np.asarray(np.mean([self._resample_latencies(name) for name in self.datasets], axis=0))
 
-    def _latencies(self, dataset: str) -> Floats:
+    def _resample_latencies(self, dataset: str) -> Floats:
         drawn: dict[int, NDArray[np.int64]] = {}
         columns = []
         for row in self.rows[dataset]:
@@ -201,7 +206,7 @@ class StackArrays:
                 # By the number of queries, so that stacks timed on as many are resampled alike, whatever the order.
                 rng = make_generator(self.seed, "sweep", "times", dataset, str(n))
                 drawn[n] = draw_all_resamples(n, self.resamples, rng)
-            columns.append(resampled_percentile(row.times.total, self.rules.percentile, drawn[n]))
+            columns.append(resample_time_percentile(row.times.total, self.rules.percentile, drawn[n]))
         return np.column_stack(columns)
 
     def columns(self, measure: str, *, ceiling: bool = False) -> dict[str, Floats]:
@@ -216,7 +221,7 @@ class StackArrays:
 
     def values(self, columns: Mapping[str, Floats]) -> Floats:
         """Mean over queries where each column is defined, then over datasets: (columns,), NaN where it is nowhere."""
-        return np.asarray(np.mean([defined_means(column) for column in columns.values()], axis=0))
+        return np.asarray(np.mean([average_defined_rows(column) for column in columns.values()], axis=0))
 
     def replicates(self, columns: Mapping[str, Floats]) -> Floats:
         """The same for every resample: (B, columns)."""
@@ -235,7 +240,7 @@ class StackArrays:
         """(stacks,): the means of a measure."""
         return self.values(self.columns(measure))
 
-    def quality_replicates(self, measure: str) -> Floats:
+    def resample_quality(self, measure: str) -> Floats:
         """(B, stacks), kept: several analyses look at the measure that decides."""
         if measure not in self._replicates:
             self._replicates[measure] = self.replicates(self.columns(measure))
@@ -245,9 +250,12 @@ class StackArrays:
         """Each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
         counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
-        return [make_figure(*parts) for parts in zip(values, replicates.T, counts.tolist(), strict=True)]
+        return [
+            make_interval_estimate(*parts)
+            for parts in zip(values, replicates.T, counts.tolist(), strict=True)
+        ]
 
-    def ratios(self, measure: str) -> list[Estimate]:
+    def estimate_ratios_to_ceiling(self, measure: str) -> list[Estimate]:
         """%PROC of each stack: mean of a measure over the mean of its ceiling, over the queries where both are."""
         above, below = self.columns(measure), self.columns(measure, ceiling=True)
         both = {name: ~np.isnan(above[name]) & ~np.isnan(below[name]) for name in above}
@@ -259,20 +267,23 @@ class StackArrays:
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.where(bottom > 0, top / bottom, np.nan)
             ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
-        return [make_figure(*parts) for parts in zip(values, ratios.T, counts.tolist(), strict=True)]
+        return [
+            make_interval_estimate(*parts) for parts in zip(values, ratios.T, counts.tolist(), strict=True)
+        ]
 
-    def stacks(self, measures: Sequence[str]) -> list[Stack]:
+    def stacks(self, measures: Sequence[str]) -> list[StackTradeoff]:
         """The stacks as rules and frontiers see them; those where a measure is nowhere defined are left out."""
         means = {name: self.quality(name) for name in measures}
         return [
-            Stack(id, float(self.cost[i]), float(self.latency[i]), {name: float(means[name][i]) for name in measures},
-                  float(self.tie_tokens[i]))
+            StackTradeoff(id, float(self.cost[i]), float(self.latencies_of_stacks[i]),
+                {name: float(means[name][i]) for name in measures},
+                  float(self.candidate_tokens_for_ties[i]))
             for i, id in enumerate(self.ids)
             if not any(np.isnan(means[name][i]) for name in measures)
         ]  # fmt: skip
 
 
-def defined_means(columns: Floats) -> Floats:
+def average_defined_rows(columns: Floats) -> Floats:
     """The mean of each column over its rows that are not NaN; NaN where there are none."""
     defined = ~np.isnan(columns)
     counts = defined.sum(axis=0)
@@ -283,7 +294,7 @@ def defined_means(columns: Floats) -> Floats:
     return means
 
 
-def make_figure(
+def make_interval_estimate(
     value: float, replicates: Floats, n: int, why: str = "it is undefined for every query"
 ) -> Estimate:
     """A value with the interval of its replicates. What differs from 0 by rounding is 0."""
@@ -301,7 +312,7 @@ def make_figure(
     return Estimate(value, low, high, n, "bootstrap over queries")
 
 
-def figure_reach(figure: Estimate) -> tuple[float, float] | None:
+def find_estimate_range(figure: Estimate) -> tuple[float, float] | None:
     """What a figure lies between; what every resample gives is what it is on these queries. None where nobody knows."""
     if figure.reason == UNVARIED and figure.value is not None:
         return figure.value, figure.value
@@ -312,7 +323,7 @@ def _measure_column(quality: Mapping[str, Floats], measure: str, n: int) -> Floa
     return quality[measure] if measure in quality else np.full(n, np.nan)
 
 
-AXES = tuple(field.name for field in fields(Configuration))
+AXES = tuple(field.name for field in fields(StackConfiguration))
 Pairs = list[tuple[int, int]]
 
 
@@ -324,11 +335,11 @@ def axis_values(ground: StackArrays, axis: str) -> list[Any]:
     return sorted(values) if axis == "k" else values
 
 
-def pair_equal_stacks(ground: StackArrays, axis: str, value: Any, other: Any) -> Pairs:
+def pair_stacks_differing_in_axis(ground: StackArrays, axis: str, value: Any, other: Any) -> Pairs:
     """Places of the stacks with `value` beside those with `other` that are equal in all else; of the modes sparse has
     no vectors, and is equal in what is left."""
     if axis == "mode" and value == SPARSE:
-        return [(j, i) for i, j in pair_equal_stacks(ground, axis, other, value)]
+        return [(j, i) for i, j in pair_stacks_differing_in_axis(ground, axis, other, value)]
     places = {configuration: i for i, configuration in enumerate(ground.configurations)}
     # What has vectors has one sparse counterpart, which several share.
     also = {"encoder": WORDS, "dims": None, "index": NONE} if axis == "mode" and other == SPARSE else {}
@@ -340,10 +351,10 @@ def pair_equal_stacks(ground: StackArrays, axis: str, value: Any, other: Any) ->
     return [(i, j) for i, j in twins if j is not None]
 
 
-def stack_family(configuration: Configuration) -> str:
+def stack_family(configuration: StackConfiguration) -> str:
     """What stacks share that differ in K alone.
 
-    >>> stack_family(Configuration("wordllama", 64, "hnsw-f32", 100))
+    >>> stack_family(StackConfiguration("wordllama", 64, "hnsw-f32", 100))
     'wordllama/64d/hnsw-f32/dense'
     """
     return configuration.id.replace(f"/k{configuration.k}/", "/", 1)
@@ -355,7 +366,7 @@ def usual_measures(ground: StackArrays) -> list[str]:
     return [first, *(measure for measure in ground.measures if measure in weighed and measure != first)]
 
 
-def list_other_cutoffs(ground: StackArrays) -> list[str]:
+def list_measures_at_other_cutoffs(ground: StackArrays) -> list[str]:
     """The measure that decides at other cutoffs."""
     base = ground.rules.measure.partition("@")[0]
     return [
@@ -375,9 +386,9 @@ LESS, MORE = 50, 100
 """Candidates between which queries are routed."""
 
 
-def explain_lost_routes(ground: StackArrays) -> Iterator[str]:
+def explain_missing_routes(ground: StackArrays) -> Iterator[str]:
     """Of each signal by which no stack is routed, why; nothing where no stack has both K."""
-    stacks = {i for pair in pair_equal_stacks(ground, "k", MORE, LESS) for i in pair}
+    stacks = {i for pair in pair_stacks_differing_in_axis(ground, "k", MORE, LESS) for i in pair}
     for signal in SIGNALS if stacks else ():
         every = [ground.rows[name][i].signals.get(signal) for name in ground.datasets for i in stacks]
         measured = [values for values in every if values is not None]

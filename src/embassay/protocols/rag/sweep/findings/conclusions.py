@@ -24,16 +24,16 @@ from embassay.protocols.rag.sweep.findings.advice import (
 from embassay.protocols.rag.sweep.findings.arrays import (
     Pairs,
     StackArrays,
+    average_defined_rows,
+    average_stage_times,
     axis_values,
-    defined_means,
-    explain_lost_routes,
+    compute_time_percentile,
+    estimate_session_jitter,
+    explain_missing_routes,
     find_measure_at_cutoff,
-    jitter_of,
-    list_other_cutoffs,
-    mean_time,
-    pair_equal_stacks,
-    percentile_of,
-    time_of,
+    list_measures_at_other_cutoffs,
+    pair_stacks_differing_in_axis,
+    summarise_stage_time,
     usual_measures,
 )
 from embassay.protocols.rag.sweep.findings.recommendation import recommend_stack, select_decidable_stacks
@@ -41,21 +41,21 @@ from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Findings,
     Frontier,
-    Generation,
+    GenerationSpeed,
+    IndexMemory,
     IndexQuality,
-    Memory,
     Scenario,
-    StackFacts,
-    StackGap,
     StackQuality,
+    StackSummary,
+    StageTime,
+    SweepConditions,
     SweepPart,
-    SweepTerms,
-    Time,
+    UnmeasuredStack,
     write_findings,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
     describe_alternatives,
-    sweep_lede,
+    list_sweep_lede_sentences,
     sweep_notes,
     sweep_verdict,
 )
@@ -72,21 +72,21 @@ from embassay.protocols.rag.sweep.stacks import (
     WHOLE,
     WRITTEN,
     MeasuredStack,
-    Sweep,
+    SweepMeasurements,
     SweepRules,
 )
 from embassay.protocols.rag.tradeoffs import (
     JITTER_MS,
     Axis,
     Dominance,
-    Limits,
-    Stack,
-    average_performance,
+    StackLimits,
+    StackTradeoff,
+    average_weighted_measures,
     choose_stack,
+    estimate_quantized_bytes,
     find_frontier,
     graph_bytes,
     measure_efficiency,
-    product_bytes,
     vector_bytes,
 )
 from embassay.records import Result
@@ -110,7 +110,7 @@ def find_frontiers(ground: StackArrays) -> Iterator[Frontier]:
         yield _make_frontier(ground, name + STRICT, [measure], axes, "strict")
     for slo in ground.rules.slos_ms:
         yield _make_frontier(ground, f"{MAIN}, at most {slo:g} ms", [measure], axes_of, "pareto", slo)
-    others = list_other_cutoffs(ground)
+    others = list_measures_at_other_cutoffs(ground)
     for other in others:
         yield _make_frontier(ground, f"{MAIN}, {other}", [other], axes_of, "pareto")
         yield _make_frontier(ground, f"{MAIN}, {other}{STRICT}", [other], axes_of, "strict")
@@ -130,7 +130,7 @@ def _make_frontier(
     slo_ms: float | None = None,
 ) -> Frontier:
     members = find_frontier(
-        [_turn_stack(stack) for stack in select_decidable_stacks(ground, *measures)],
+        [_negate_lower_is_better(stack) for stack in select_decidable_stacks(ground, *measures)],
         measures,
         axes=axes,
         dominance=dominance,
@@ -144,7 +144,7 @@ def _make_frontier(
     )
 
 
-def _turn_stack(stack: Stack) -> Stack:
+def _negate_lower_is_better(stack: StackTradeoff) -> StackTradeoff:
     """The stack with measures of which less is better turned round: a frontier takes more for better."""
     lower = {
         name
@@ -165,12 +165,12 @@ def find_scenarios(ground: StackArrays) -> Iterator[Scenario]:
     measure = ground.rules.measure
     stacks = select_decidable_stacks(ground, measure)
     yield from _named_scenarios(ground, stacks)
-    words = _select_stacks(ground, stacks, "mode", SPARSE)
+    words = _select_stacks_by_axis_value(ground, stacks, "mode", SPARSE)
     if words and len(words) < len(stacks):
         yield _make_best_scenario(
             "words",
             f"highest {measure} of lexical search",
-            [word for word in words if _is_bare(ground, word)] or words,
+            [word for word in words if _has_no_reranker(ground, word)] or words,
             measure,
         )
     yield _make_best_scenario("cheapest", "lowest price, then the best", _cheapest_stacks(stacks), measure)
@@ -179,59 +179,75 @@ def find_scenarios(ground: StackArrays) -> Iterator[Scenario]:
     )
     yield _make_best_scenario("best", f"highest {measure}", stacks, measure)
     for slo in ground.rules.slos_ms:
-        yield _limited_scenario(ground, stacks, f"at most {slo:g} ms", Limits(sla_ms=slo))
+        yield _make_scenario_under_limits(ground, stacks, f"at most {slo:g} ms", StackLimits(sla_ms=slo))
     rules = ground.rules
     if rules.sla_ms is not None and rules.sla_ms not in rules.slos_ms:
-        yield _limited_scenario(ground, stacks, f"at most {rules.sla_ms:g} ms", Limits(sla_ms=rules.sla_ms))
+        yield _make_scenario_under_limits(
+            ground, stacks, f"at most {rules.sla_ms:g} ms", StackLimits(sla_ms=rules.sla_ms)
+        )
     if rules.budget is not None:
-        yield _limited_scenario(ground, stacks, f"at most ${rules.budget:g}", Limits(budget=rules.budget))
+        yield _make_scenario_under_limits(
+            ground, stacks, f"at most ${rules.budget:g}", StackLimits(budget=rules.budget)
+        )
     if rules.target is not None:
-        yield _limited_scenario(ground, stacks, f"at least {rules.target:g}", Limits(target=rules.target))
+        yield _make_scenario_under_limits(
+            ground, stacks, f"at least {rules.target:g}", StackLimits(target=rules.target)
+        )
 
 
-def _named_scenarios(ground: StackArrays, stacks: Sequence[Stack]) -> Iterator[Scenario]:
+def _named_scenarios(ground: StackArrays, stacks: Sequence[StackTradeoff]) -> Iterator[Scenario]:
     measure = ground.rules.measure
     shallow, deep = axis_values(ground, "k")[0], axis_values(ground, "k")[-1]
     least = axis_values(ground, "dims")[0]
     at_30 = find_measure_at_cutoff(ground.measures, measure, DEEP) or measure
     thorough = select_decidable_stacks(ground, at_30)
     yield _make_best_scenario(
-        "base", f"highest {measure} with K {shallow}", _select_stacks(ground, stacks, "k", shallow), measure
+        "base",
+        f"highest {measure} with K {shallow}",
+        _select_stacks_by_axis_value(ground, stacks, "k", shallow),
+        measure,
     )
     yield _make_best_scenario(
         "saver", f"lowest price, then the highest {measure}", _cheapest_stacks(stacks), measure
     )
     yield _make_best_scenario("push", f"highest {at_30}", thorough, at_30)
     if len(axis_values(ground, "dims")) > 1:
-        few = _select_stacks(ground, thorough, "dims", least)
+        few = _select_stacks_by_axis_value(ground, thorough, "dims", least)
         yield _make_best_scenario("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
     if deep != shallow:
         yield _make_best_scenario(
-            "highK", f"highest {measure} with K {deep}", _select_stacks(ground, stacks, "k", deep), measure
+            "highK",
+            f"highest {measure} with K {deep}",
+            _select_stacks_by_axis_value(ground, stacks, "k", deep),
+            measure,
         )
 
 
-def _select_stacks(ground: StackArrays, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
+def _select_stacks_by_axis_value(
+    ground: StackArrays, stacks: Sequence[StackTradeoff], axis: str, value: object
+) -> list[StackTradeoff]:
     return [
         stack for stack in stacks if getattr(ground.configurations[ground.place[stack.id]], axis) == value
     ]
 
 
-def _is_bare(ground: StackArrays, stack: Stack) -> bool:
+def _has_no_reranker(ground: StackArrays, stack: StackTradeoff) -> bool:
     return ground.configurations[ground.place[stack.id]].reranker == NONE
 
 
-def _cheapest_stacks(stacks: Sequence[Stack]) -> list[Stack]:
+def _cheapest_stacks(stacks: Sequence[StackTradeoff]) -> list[StackTradeoff]:
     least = min(stack.cost for stack in stacks)
     # Sums of prices in another order differ by rounding.
     return [stack for stack in stacks if stack.cost <= least + 1e-9]
 
 
-def _make_best_scenario(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenario:
+def _make_best_scenario(name: str, how: str, stacks: Sequence[StackTradeoff], measure: str) -> Scenario:
     return Scenario(name, how, choose_stack(stacks, measure).nearest.id if stacks else "")
 
 
-def _limited_scenario(ground: StackArrays, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
+def _make_scenario_under_limits(
+    ground: StackArrays, stacks: Sequence[StackTradeoff], name: str, limits: StackLimits
+) -> Scenario:
     """What the rule takes under these limits alone."""
     choice = choose_stack(stacks, ground.rules.measure, limits, **ground.equal)
     what = (
@@ -244,12 +260,12 @@ LINKS, PART = 16, 8
 """Links of a node, and values of a part of a product code, where the name of an index does not say."""
 
 
-def stack_facts(ground: StackArrays) -> tuple[StackFacts, ...]:
+def list_stack_summaries(ground: StackArrays) -> tuple[StackSummary, ...]:
     """The facts of every stack, in the order of the sweep."""
     qualities = _stack_qualities(ground)
     low, high = np.quantile(ground.latency_replicates, [0.025, 0.975], axis=0)
     return tuple(
-        _make_stack_facts(ground, i, qualities[i], (float(low[i]), float(high[i])))
+        _make_stack_summary(ground, i, qualities[i], (float(low[i]), float(high[i])))
         for i in range(len(ground.ids))
     )
 
@@ -266,37 +282,38 @@ def _stack_qualities(ground: StackArrays) -> list[tuple[StackQuality, ...]]:
         ceilings = ground.values(ground.columns(measure, ceiling=True))
         by_measure.append([
             StackQuality(measure, value, None if np.isnan(ceiling) else float(ceiling), reached)
-            for value, ceiling, reached in zip(values, ceilings, ground.ratios(measure), strict=True)
+            for value, ceiling,
+            reached in zip(values, ceilings, ground.estimate_ratios_to_ceiling(measure), strict=True)
         ])  # fmt: skip
     return [tuple(qualities[i] for qualities in by_measure) for i in range(len(ground.ids))]
 
 
-def _make_stack_facts(
+def _make_stack_summary(
     ground: StackArrays, i: int, quality: tuple[StackQuality, ...], latency: tuple[float, float]
-) -> StackFacts:
+) -> StackSummary:
     rows = [ground.rows[name][i] for name in ground.datasets]
     times = _stage_times(rows)
     average = _average_quality(quality, ground.rules.efficiency)
     rerank = next((time.p50 for time in times if time.stage == "rerank"), 0.0)
     total = next(time.p50 for stage in (WHOLE, TOTAL) for time in times if time.stage == stage)
     parts = sorted({part for row in rows for part in row.usd})
-    return StackFacts(
+    return StackSummary(
         id=ground.ids[i],
         axes=asdict(ground.configurations[i]),
         cost=float(ground.cost[i]),
-        latency=float(ground.latency[i]),
+        latency=float(ground.latencies_of_stacks[i]),
         latency_low=latency[0],
         latency_high=latency[1],
-        prompt_tokens=float(ground.rules.passages * ground.passage_tokens[i]),
-        tie_tokens=float(ground.tie_tokens[i]),
+        prompt_tokens=float(ground.rules.passages * ground.mean_passage_tokens[i]),
+        tie_tokens=float(ground.candidate_tokens_for_ties[i]),
         times=tuple(times),
-        together=_load_time(rows),
+        together=_summarise_time_under_load(rows),
         concurrency=rows[0].times.concurrency,
         quality=quality,
         usd={part: float(np.mean([row.usd.get(part, 0.0) for row in rows])) for part in parts},
         tokens=float(np.mean([row.tokens[0] for row in rows])),
         tokens_sd=float(np.mean([row.tokens[1] for row in rows])),
-        memory=sum_memory(rows),
+        memory=sum_index_memory(rows),
         recall={str(k): float(np.mean([row.recall[k] for row in rows])) for k in _recall_cutoffs(rows)},
         average=average,
         per_rerank_second=measure_efficiency(average, rerank) if average is not None and rerank > 0 else None,
@@ -305,11 +322,14 @@ def _make_stack_facts(
     )  # fmt: skip
 
 
-def _stage_times(rows: Sequence[MeasuredStack]) -> list[Time]:
+def _stage_times(rows: Sequence[MeasuredStack]) -> list[StageTime]:
     stages = [
         stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in row.times.stages for row in rows)
     ]
-    return [mean_time([time_of(stage, row.times.stages[stage]) for row in rows]) for stage in stages]
+    return [
+        average_stage_times([summarise_stage_time(stage, row.times.stages[stage]) for row in rows])
+        for stage in stages
+    ]
 
 
 def _widest_search(rows: Sequence[MeasuredStack]) -> int | None:
@@ -317,40 +337,47 @@ def _widest_search(rows: Sequence[MeasuredStack]) -> int | None:
     return max((row.ef for row in rows if row.ef is not None), default=None)
 
 
-def _load_time(rows: Sequence[MeasuredStack]) -> Time | None:
+def _summarise_time_under_load(rows: Sequence[MeasuredStack]) -> StageTime | None:
     """Totals with several queries in flight, where they were timed."""
     if not all(row.times.together.size for row in rows):
         return None
-    return mean_time([time_of("together", row.times.together[None, :]) for row in rows])
+    return average_stage_times(
+        [summarise_stage_time("together", row.times.together[None, :]) for row in rows]
+    )
 
 
 def _average_quality(quality: Sequence[StackQuality], weights: Mapping[str, float]) -> float | None:
     values = {q.measure: q.value.value for q in quality if q.value.value is not None}
-    return average_performance(values, weights) if set(weights) <= set(values) else None
+    return average_weighted_measures(values, weights) if set(weights) <= set(values) else None
 
 
 def _recall_cutoffs(rows: Sequence[MeasuredStack]) -> list[int]:
     return [k for k in sorted(rows[0].recall) if all(k in row.recall for row in rows)]
 
 
-def sum_memory(rows: Sequence[MeasuredStack]) -> Memory:
+def sum_index_memory(rows: Sequence[MeasuredStack]) -> IndexMemory:
     """Bytes over all datasets together: by formula from the name of the index and its size, and as measured. The
     formulas are of one vector a text, so there is none for weights of terms and vectors of tokens."""
     estimates = [
         (None, None) if row.configuration.encoder.partition("?")[0].partition(":")[0] in RAGGED
-        else memory_estimate(row.configuration.index, row.index)
+        else estimate_index_bytes(row.configuration.index, row.index)
         for row in rows
     ]  # fmt: skip
     disks, memories = [row.index.disk_bytes for row in rows], [row.index.memory_bytes for row in rows]
     vectors, graphs = [pair[0] for pair in estimates], [pair[1] for pair in estimates]
-    return Memory(_sum_of(vectors), _sum_of(graphs), _as_whole(_sum_of(disks)), _as_whole(_sum_of(memories)))
+    return IndexMemory(
+        _sum_or_none(vectors),
+        _sum_or_none(graphs),
+        _round_or_none(_sum_or_none(disks)),
+        _round_or_none(_sum_or_none(memories)),
+    )
 
 
-def memory_estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]:
+def estimate_index_bytes(index: str, facts: IndexFacts) -> tuple[float | None, float | None]:
     """Bytes of vectors (or codes with their books) and of the graph that the formulas of spec rag 3.6 give; None where
     there is none for the kind of index.
 
-    >>> vectors, graph = memory_estimate("hnsw-int8?m=32", IndexFacts(1000, 64, 0.0, None, None))
+    >>> vectors, graph = estimate_index_bytes("hnsw-int8?m=32", IndexFacts(1000, 64, 0.0, None, None))
     >>> vectors, round(graph or 0)
     (64000, 284129)
     """
@@ -361,7 +388,7 @@ def memory_estimate(index: str, facts: IndexFacts) -> tuple[float | None, float 
         parts = links or nearest_divisor(facts.dim, max(1, facts.dim // PART))
         if facts.dim % parts or spec.params.get("nbits", 8) != 8:
             return None, 0.0
-        return product_bytes(facts.n, facts.dim, m=parts, rotated=spec.name == "opq"), 0.0
+        return estimate_quantized_bytes(facts.n, facts.dim, m=parts, rotated=spec.name == "opq"), 0.0
     whole, is_small = vector_bytes(facts.n, facts.dim), vector_bytes(facts.n, facts.dim, bytes_per_value=1)
     formulas = {
         "flat": (whole, 0.0), "int8": (is_small, 0.0), "hnsw": (whole, None), "hnsw-f32": (whole, None),
@@ -373,12 +400,12 @@ def memory_estimate(index: str, facts: IndexFacts) -> tuple[float | None, float 
     return vectors, graph_bytes(facts.n, m=links or LINKS) if graph is None else graph
 
 
-def _sum_of(values: Sequence[float | None]) -> float | None:
+def _sum_or_none(values: Sequence[float | None]) -> float | None:
     parts = [value for value in values if value is not None]
     return sum(parts) if len(parts) == len(values) else None
 
 
-def _as_whole(value: float | None) -> int | None:
+def _round_or_none(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
@@ -399,14 +426,16 @@ def index_qualities(ground: StackArrays) -> Iterator[IndexQuality]:
         for dims in axis_values(ground, "dims"):
             for index in axis_values(ground, "index"):
                 pairs = [
-                    pair for pair in pair_equal_stacks(ground, "index", index, flat)
+                    pair for pair in pair_stacks_differing_in_axis(ground, "index", index, flat)
                     if (ground.configurations[pair[0]].encoder, ground.configurations[pair[0]].dims) == (encoder, dims)
                 ]  # fmt: skip
                 if index != flat and pairs:
-                    yield _index_quality(ground, index, _bare_pairs(ground, pairs) or pairs)
+                    yield _index_quality(
+                        ground, index, _select_pairs_by_vectors_alone(ground, pairs) or pairs
+                    )
 
 
-def _bare_pairs(ground: StackArrays, pairs: Pairs) -> Pairs:
+def _select_pairs_by_vectors_alone(ground: StackArrays, pairs: Pairs) -> Pairs:
     stacks = [(pair, ground.configurations[pair[0]]) for pair in pairs]
     return [
         pair
@@ -435,8 +464,8 @@ def _index_quality(ground: StackArrays, index: str, pairs: Pairs) -> IndexQualit
         changes=changes,
         retrieve_ms=p50,
         retrieve_ms_flat=flat_p50,
-        memory=sum_memory(rows),
-        flat_memory=sum_memory(flat),
+        memory=sum_index_memory(rows),
+        flat_memory=sum_index_memory(flat),
         build_seconds=sum(row.index.build_seconds for row in rows),
         within=all(change >= NEAR for change in changes.values()),
         ef=_widest_search(rows),
@@ -447,7 +476,7 @@ def _index_quality(ground: StackArrays, index: str, pairs: Pairs) -> IndexQualit
 
 def _percent_change(ground: StackArrays, measure: str, pairs: Pairs) -> float | None:
     """Percent by which the mean over stacks changes; None where the flat one has nothing to lose."""
-    means = np.mean([defined_means(column) for column in ground.columns(measure).values()], axis=0)
+    means = np.mean([average_defined_rows(column) for column in ground.columns(measure).values()], axis=0)
     now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
     return 100 * (now / before - 1) if before > 0 else None
 
@@ -459,7 +488,9 @@ def _retrieval_times(ground: StackArrays, places: list[int]) -> tuple[float, flo
     if not samples:
         return 0.0, 0.0
     # Of each stack first: pooled, a stack that was timed more often would weigh more.
-    p50, p95 = (float(np.mean([percentile_of(taken, at) for taken in samples])) for at in (50.0, 95.0))
+    p50, p95 = (
+        float(np.mean([compute_time_percentile(taken, at) for taken in samples])) for at in (50.0, 95.0)
+    )
     return p50, p95
 
 
@@ -467,18 +498,18 @@ RESAMPLES = 2000
 PROTOCOL, TASK = "rag", "sweep"
 
 
-def conclude(sweep: Sweep, folder: Path) -> Findings:
+def compute_and_write_findings(sweep: SweepMeasurements, folder: Path) -> Findings:
     """Compute what the sweep says, write `sweep.json` and `tables/` into `folder`, and return it.
 
-    The same sweep gives the same bytes. Errors as for `make_findings`.
+    The same sweep gives the same bytes. Errors as for `compute_sweep_findings`.
     """
-    findings = make_findings(sweep)
+    findings = compute_sweep_findings(sweep)
     write_tables(folder, sweep_tables(findings))
     write_findings(folder / FILE, findings)
     return findings
 
 
-def make_findings(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
+def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPLES) -> Findings:
     """Everything the sweep says. DataError where nothing was measured; UsageError where the measure that decides is not
     among those measured."""
     measured = list(dict.fromkeys(row.dataset for row in sweep.measured))
@@ -487,25 +518,27 @@ def make_findings(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
             "the sweep has measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
             mend="See why they were skipped, and run the sweep again."
         )  # fmt: skip
-    blank = [name for name in measured if not _is_defined(sweep, name)]
+    blank = [name for name in measured if not _is_deciding_measure_defined(sweep, name)]
     decided = [name for name in measured if name not in blank] or measured
     scopes = [[name] for name in decided]
-    if len(decided) > 1 and _has_shared_stack(sweep, decided):
+    if len(decided) > 1 and _has_stack_on_all_datasets(sweep, decided):
         scopes.insert(0, decided)
     jitter, measures_jitter = sweep.rules.jitter_ms, sweep.rules.jitter_ms is None
     if jitter is None:
-        jitter = jitter_of([row.times.total for row in sweep.measured], sweep.rules.percentile)
+        jitter = estimate_session_jitter([row.times.total for row in sweep.measured], sweep.rules.percentile)
     counted = jitter or 0.0 if measures_jitter else 0.0
     sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
     grounds = [StackArrays(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
     rules = {field.name: getattr(sweep.rules, field.name) for field in fields(SweepRules)}
-    asked = SweepTerms(
+    asked = SweepConditions(
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores
     )  # fmt: skip
-    left = tuple(StackGap(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped)
+    left = tuple(
+        UnmeasuredStack(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped
+    )
     first, *others = (
-        _make_part(ground, asked, left, generation_speed(ground, sweep.generator)) for ground in grounds
+        _make_sweep_part(ground, asked, left, generation_speed(ground, sweep.generator)) for ground in grounds
     )
     gone = (
         f"{sweep.rules.measure} is undefined for every query of {name}, which is left out." for name in blank
@@ -517,7 +550,7 @@ def make_findings(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     )
 
 
-def generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> Generation | None:
+def generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> GenerationSpeed | None:
     """How fast the generator answers, as it was timed or is assumed; None where there is none. Tokens per second are
     those of an answer beyond its first word, over the time beyond that of a first word."""
     if not said:
@@ -526,7 +559,7 @@ def generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> Generation
         first, rate, tokens = said["ttft_ms"], said["tokens_per_second"], said["output_tokens"]
         answer = first + 1000 * max(0, tokens - 1) / rate
         text = f"Assumed: {first:g} ms to the first token, {rate:g} tokens per second, answers of {tokens} tokens."
-        return Generation(first, rate, answer, 0, text)
+        return GenerationSpeed(first, rate, answer, 0, text)
     rows = [rows[0].times.stages for rows in ground.rows.values() if GENERATE in rows[0].times.stages]
     if not rows:
         return None
@@ -541,30 +574,36 @@ def generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> Generation
         f"Timed at {said['model']} on {len(whole)} queries: {np.median(first):.0f} ms to a first word, {speed}, "
         f"{np.median(whole):.0f} ms for an answer (medians)."
     )
-    return Generation(float(np.median(first)), rate, float(np.median(whole)), len(whole), text)
+    return GenerationSpeed(float(np.median(first)), rate, float(np.median(whole)), len(whole), text)
 
 
 def result_rows(findings: Findings) -> list[Result]:
     """Every measure, the price and the times of each stack on each dataset (empty: over all) as rows."""
     return [
-        row for part in findings.parts for stack in part.stacks for row in _stack_rows(findings, part, stack)
+        row
+        for part in findings.parts
+        for stack in part.stacks
+        for row in _list_stack_results(findings, part, stack)
     ]
 
 
-def _is_defined(sweep: Sweep, dataset: str) -> bool:
+def _is_deciding_measure_defined(sweep: SweepMeasurements, dataset: str) -> bool:
     """Whether the measure that decides has a value there; where it was not measured that is said elsewhere."""
     columns = [row.quality.get(sweep.rules.measure) for row in sweep.measured if row.dataset == dataset]
     return any(values is None or not np.isnan(values).all() for values in columns)
 
 
-def _has_shared_stack(sweep: Sweep, datasets: Sequence[str]) -> bool:
+def _has_stack_on_all_datasets(sweep: SweepMeasurements, datasets: Sequence[str]) -> bool:
     """Whether some stack is on all datasets."""
     counts = Counter(row.configuration.id for row in sweep.measured)
     return any(n == len(datasets) for n in counts.values())
 
 
-def _make_part(
-    ground: StackArrays, asked: SweepTerms, left: Sequence[StackGap], answers: Generation | None
+def _make_sweep_part(
+    ground: StackArrays,
+    asked: SweepConditions,
+    left: Sequence[UnmeasuredStack],
+    answers: GenerationSpeed | None,
 ) -> SweepPart:
     tunings = tuple(tune_fusions(ground))
     recommendation = recommend_stack(ground, tunings)
@@ -576,7 +615,7 @@ def _make_part(
         queries=sum(ground.queries.values()),
         timed=sum(shape[1] for shape in shapes),
         sessions=max(shape[0] for shape in shapes),
-        stacks=tuple(_with_frontiers(fact, drawn) for fact in stack_facts(ground)),
+        stacks=tuple(_add_frontier_names(fact, drawn) for fact in list_stack_summaries(ground)),
         frontiers=drawn,
         recommendation=replace(recommendation, alternatives=describe_alternatives(recommendation, asked)),
         steps=tuple(list_depth_steps(ground)),
@@ -587,19 +626,22 @@ def _make_part(
         guidance=all_advice(ground),
         generation=answers,
         tunings=tunings,
-        unrouted=tuple(explain_lost_routes(ground)),
+        unrouted=tuple(explain_missing_routes(ground)),
     )
     notes = tuple(sweep_notes(part, asked, left))
-    return replace(part, verdict=sweep_verdict(part), lede=tuple(sweep_lede(part, asked)), notes=notes)
+    return replace(
+        part, verdict=sweep_verdict(part), lede=tuple(list_sweep_lede_sentences(part, asked)), notes=notes
+    )
 
 
-def _with_frontiers(stack: StackFacts, drawn: Sequence[Frontier]) -> StackFacts:
+def _add_frontier_names(stack: StackSummary, drawn: Sequence[Frontier]) -> StackSummary:
     """The stack with the names of the frontiers that it is on."""
     return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 
 
-def _stack_rows(findings: Findings, part: SweepPart, stack: StackFacts) -> list[Result]:
-    def row(measure: str, value: float | None, n: int, low: float | None = None, high: float | None = None,
+def _list_stack_results(findings: Findings, part: SweepPart, stack: StackSummary) -> list[Result]:
+    def make_stack_result(measure: str, value: float | None, n: int, low: float | None = None,
+        high: float | None = None,
             method: str = "", reason: str = "") -> Result:  # fmt: skip
         return Result(
             PROTOCOL, TASK, part.dataset, "", "", "", stack.id, measure, value, n, low, high, method,
@@ -610,11 +652,15 @@ def _stack_rows(findings: Findings, part: SweepPart, stack: StackFacts) -> list[
     rows = []
     for quality in stack.quality:
         value = quality.value
-        rows.append(row(quality.measure, value.value, value.n, value.low, value.high, method, value.reason))
+        rows.append(
+            make_stack_result(
+                quality.measure, value.value, value.n, value.low, value.high, method, value.reason
+            )
+        )
         if quality.reached is not None:
             share = quality.reached
             rows.append(
-                row(
+                make_stack_result(
                     f"PROC {quality.measure}",
                     quality.ceiling,
                     value.n,
@@ -622,7 +668,7 @@ def _stack_rows(findings: Findings, part: SweepPart, stack: StackFacts) -> list[
                 )
             )
             rows.append(
-                row(
+                make_stack_result(
                     f"%PROC {quality.measure}",
                     share.value,
                     share.n,
@@ -632,10 +678,10 @@ def _stack_rows(findings: Findings, part: SweepPart, stack: StackFacts) -> list[
                     share.reason,
                 )
             )
-    rows.append(row("usd_per_1000", stack.cost, part.queries))
+    rows.append(make_stack_result("usd_per_1000", stack.cost, part.queries))
     for time in stack.times:
         rows += [
-            row(f"{time.stage}_p50_ms", time.p50, time.samples),
-            row(f"{time.stage}_p95_ms", time.p95, time.samples),
+            make_stack_result(f"{time.stage}_p50_ms", time.p50, time.samples),
+            make_stack_result(f"{time.stage}_p95_ms", time.p95, time.samples),
         ]
     return rows

@@ -10,10 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.sweep.findings.arrays import StackArrays, figure_reach
-from embassay.protocols.rag.sweep.findings.record import Alternative, FusionTuning, Recommendation, Share
-from embassay.protocols.rag.sweep.stacks import Configuration
-from embassay.protocols.rag.tradeoffs import COST_SHARE, ROUNDING, Limits, Stack, StackChoice, choose_stack
+from embassay.protocols.rag.sweep.findings.arrays import StackArrays, find_estimate_range
+from embassay.protocols.rag.sweep.findings.record import (
+    AlternativeStack,
+    FusionTuning,
+    Recommendation,
+    WinShare,
+)
+from embassay.protocols.rag.sweep.stacks import StackConfiguration
+from embassay.protocols.rag.tradeoffs import (
+    COST_SHARE,
+    ROUNDING,
+    StackChoice,
+    StackLimits,
+    StackTradeoff,
+    choose_stack,
+)
 from embassay.stats import Estimate
 
 Floats = NDArray[np.float64]
@@ -34,16 +46,16 @@ class ResampledWinners:
         """Of how many resamples this stack is the winner."""
         return float((self.places == place).mean())
 
-    def among_best(self, place: int) -> float:
+    def share_among_best(self, place: int) -> float:
         """In how many no stack that keeps the limits is better than this one, which keeps them too."""
         return float(self.best[:, place].mean())
 
 
-def choose_each(
-    stacks: Sequence[Stack],
+def choose_stack_in_each_resample(
+    stacks: Sequence[StackTradeoff],
     quality: Floats,
     latency: Floats,
-    limits: Limits,
+    limits: StackLimits,
     jitter_ms: float,
     cost_share: float = COST_SHARE,
 ) -> ResampledWinners:
@@ -64,26 +76,26 @@ def choose_each(
     if limits.target is not None:
         running &= defined >= limits.target - ROUNDING
     if limits.target is None:
-        tied = _lowest_of_rows(-defined, running, ROUNDING)
+        tied = _mark_lowest_of_rows(-defined, running, ROUNDING)
     else:
-        tied = _lowest_of_rows(
+        tied = _mark_lowest_of_rows(
             np.broadcast_to(cost, defined.shape),
-            _lowest_of_rows(latency, running, jitter_ms),
+            _mark_lowest_of_rows(latency, running, jitter_ms),
             ROUNDING,
             cost_share,
         )
-    left = _lowest_of_rows(np.broadcast_to(prompt, defined.shape), tied, 0.0)
-    left = _lowest_of_rows(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
+    left = _mark_lowest_of_rows(np.broadcast_to(prompt, defined.shape), tied, 0.0)
+    left = _mark_lowest_of_rows(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
     # The source's order ends with the time; quality decides only what is as fast.
     for key in (latency, -defined):
-        left = _lowest_of_rows(key, left, 0.0)
+        left = _mark_lowest_of_rows(key, left, 0.0)
     # The rank of each id: what is equal in all else goes to the first id, as in `choose`.
     by_id = np.argsort(np.argsort([stack.id for stack in stacks]))
     places = np.where(left, by_id, len(stacks)).argmin(axis=1)
     return ResampledWinners(np.where(left.any(axis=1), places, NOBODY), tied)
 
 
-def _lowest_of_rows(
+def _mark_lowest_of_rows(
     values: Floats, running: NDArray[np.bool_], within: float, share: float = 0.0
 ) -> NDArray[np.bool_]:
     """Of those running, the ones that differ from the lowest of their row by no more, or by that share of it."""
@@ -95,33 +107,37 @@ def _lowest_of_rows(
     )
 
 
-def runner_shares(winners: ResampledWinners, ids: Sequence[str], chosen: str) -> tuple[Share, ...]:
+def list_runner_up_shares(winners: ResampledWinners, ids: Sequence[str], chosen: str) -> tuple[WinShare, ...]:
     """The other stacks that win, most often first."""
     counts = Counter(winners.places[winners.places != NOBODY].tolist())
     others = [(n, ids[place]) for place, n in counts.items() if ids[place] != chosen]
     others.sort(key=lambda pair: (-pair[0], pair[1]))
-    return tuple(Share(id, n / len(winners.places)) for n, id in others[:MOST_RUNNERS])
+    return tuple(WinShare(id, n / len(winners.places)) for n, id in others[:MOST_RUNNERS])
 
 
-def by_axis(winners: ResampledWinners, configurations: Sequence[Configuration]) -> tuple[Share, ...]:
+def list_win_shares_by_axis_value(
+    winners: ResampledWinners, configurations: Sequence[StackConfiguration]
+) -> tuple[WinShare, ...]:
     """How often each value of each axis wins, of the axes that have several, most often first within an axis."""
     shares = []
-    for axis in fields(Configuration):
+    for axis in fields(StackConfiguration):
         values = [getattr(configuration, axis.name) for configuration in configurations]
         if len(set(values)) < 2:
             continue
         counts = Counter(values[place] for place in winners.places.tolist() if place != NOBODY)
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
         shares += [
-            Share(axis_value(axis.name, value), n / len(winners.places), axis.name) for value, n in ordered
+            WinShare(describe_axis_value(axis.name, value), n / len(winners.places), axis.name)
+            for value, n in ordered
         ]
     return tuple(shares)
 
 
-def axis_value(axis: str, value: object) -> str:
+def describe_axis_value(axis: str, value: object) -> str:
     """A value of an axis in words.
 
-    >>> axis_value("dims", None), axis_value("dims", 64), axis_value("k", 50), axis_value("mode", "hybrid")
+    >>> (describe_axis_value("dims", None), describe_axis_value("dims", 64), describe_axis_value("k", 50),
+    ... describe_axis_value("mode", "hybrid"))
     ('all dimensions', '64 dimensions', 'K 50', 'hybrid')
     """
     if axis == "dims":
@@ -139,9 +155,9 @@ def axis_value(axis: str, value: object) -> str:
     return str(value)
 
 
-def collect_limits(ground: StackArrays) -> Limits:
+def collect_limits(ground: StackArrays) -> StackLimits:
     """The limits of the sweep's rules."""
-    return Limits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
+    return StackLimits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
 
 
 def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -> Recommendation:
@@ -152,17 +168,17 @@ def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -
     stacks = [stack for stack in select_decidable_stacks(ground, measure) if stack.id not in refused]
     choice = choose_stack(stacks, measure, limits, **ground.equal)
     places = [ground.place[stack.id] for stack in stacks]
-    winners = choose_each(
-        stacks, ground.quality_replicates(measure)[:, places], ground.latency_replicates[:, places], limits,
+    winners = choose_stack_in_each_resample(
+        stacks, ground.resample_quality(measure)[:, places], ground.latency_replicates[:, places], limits,
         **ground.equal
     )  # fmt: skip
     ids, chosen = [stack.id for stack in stacks], choice.stack
     differences = measure_differences_from(ground, measure, choice.nearest.id)
-    alike = _alike_stacks(choice, differences)
+    alike = _list_indistinguishable_stacks(choice, differences)
     at = ids.index(chosen.id) if chosen else 0
     return Recommendation(
         measure=measure,
-        rule=describe_rule(ground),
+        rule=describe_choice_rule(ground),
         stack=chosen.id if chosen else "",
         nearest=choice.nearest.id,
         feasible=len(choice.feasible),
@@ -176,16 +192,16 @@ def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -
         misses=measure_missed_limits(choice.nearest, measure, limits) if chosen is None else {},
         resamples=ground.resamples,
         share=winners.share(at) if chosen else None,
-        among_best=winners.among_best(at) if chosen else None,
+        among_best=winners.share_among_best(at) if chosen else None,
         none=winners.share(-1),
-        runners=runner_shares(winners, ids, chosen.id if chosen else ""),
-        by_axis=by_axis(winners, [ground.configurations[i] for i in places]),
+        runners=list_runner_up_shares(winners, ids, chosen.id if chosen else ""),
+        by_axis=list_win_shares_by_axis_value(winners, [ground.configurations[i] for i in places]),
         alternatives=tuple(_find_alternatives(ground, stacks, choice, alike, differences)) if chosen else (),
         undecided=tuple(_nearest_undecided(choice.nearest, alike, differences)) if chosen else ()
     )  # fmt: skip
 
 
-def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[Stack]:
+def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[StackTradeoff]:
     """The stacks that have all these measures; UsageError where none has."""
     missing = [name for name in measures if name not in ground.measures]
     if missing:
@@ -208,19 +224,19 @@ def measure_differences_from(ground: StackArrays, measure: str, id: str) -> dict
     return dict(zip(ground.ids, ground.figures(columns), strict=True))
 
 
-def measure_missed_limits(stack: Stack, measure: str, limits: Limits) -> dict[str, float]:
+def measure_missed_limits(stack: StackTradeoff, measure: str, limits: StackLimits) -> dict[str, float]:
     """By how much a stack misses each limit that it misses: milliseconds, dollars, quality."""
     missed = {}
     if limits.sla_ms is not None and stack.latency > limits.sla_ms:
         missed["milliseconds"] = stack.latency - limits.sla_ms
     if limits.budget is not None and stack.cost > limits.budget:
         missed["usd"] = stack.cost - limits.budget
-    if limits.target is not None and stack.reaches(measure) < limits.target - ROUNDING:
-        missed["quality"] = limits.target - stack.reaches(measure)
+    if limits.target is not None and stack.find_quality(measure) < limits.target - ROUNDING:
+        missed["quality"] = limits.target - stack.find_quality(measure)
     return missed
 
 
-def describe_rule(ground: StackArrays) -> str:
+def describe_choice_rule(ground: StackArrays) -> str:
     """What is asked for, from the best quality under limits to the fastest stack that is good enough."""
     rules, parts = ground.rules, []
     if rules.sla_ms is not None:
@@ -235,27 +251,29 @@ def describe_rule(ground: StackArrays) -> str:
     return what + (" with " + " and ".join(parts) if parts else ", ignoring cost and latency")
 
 
-def _alike_stacks(choice: StackChoice, differences: Mapping[str, Estimate]) -> list[Stack]:
+def _list_indistinguishable_stacks(
+    choice: StackChoice, differences: Mapping[str, Estimate]
+) -> list[StackTradeoff]:
     """Feasible stacks whose quality cannot be told apart from that of the chosen one."""
     return [
         stack for stack in choice.feasible
-        if stack is not choice.stack and not is_decided(differences[stack.id])
+        if stack is not choice.stack and not is_difference_decided(differences[stack.id])
     ]  # fmt: skip
 
 
-def is_decided(difference: Estimate) -> bool:
+def is_difference_decided(difference: Estimate) -> bool:
     """Whether the whole interval lies on one side of 0."""
-    ends = figure_reach(difference)
+    ends = find_estimate_range(difference)
     return ends is not None and not ends[0] <= 0 <= ends[1]
 
 
 def _find_alternatives(
     ground: StackArrays,
-    stacks: Sequence[Stack],
+    stacks: Sequence[StackTradeoff],
     choice: StackChoice,
-    alike: Sequence[Stack],
+    alike: Sequence[StackTradeoff],
     differences: Mapping[str, Estimate],
-) -> Iterator[Alternative]:
+) -> Iterator[AlternativeStack]:
     """The best of the cheaper, of the faster (by more than jitter) and of the better stacks; and of those that cannot
     be told apart from the chosen one the cheapest and the fastest, where they are cheaper or faster."""
     chosen, measure, limits = choice.nearest, ground.rules.measure, collect_limits(ground)
@@ -263,16 +281,21 @@ def _find_alternatives(
     dear = chosen.cost * (1 - ground.rules.cost_share) - ROUNDING
     cheaper = [stack for stack in stacks if stack.cost < dear]
     faster = [stack for stack in stacks if stack.latency < chosen.latency - jitter]
-    better = [stack for stack in stacks if stack.reaches(measure) > chosen.reaches(measure) + ROUNDING]
-    named: list[tuple[str, Stack]] = []
+    better = [
+        stack for stack in stacks if stack.find_quality(measure) > chosen.find_quality(measure) + ROUNDING
+    ]
+    named: list[tuple[str, StackTradeoff]] = []
     for kind, group in (("cheaper", cheaper), ("faster", faster)):
         if group:
-            named.append((kind, choose_stack(group, measure, Limits(), **equal).nearest))
+            named.append((kind, choose_stack(group, measure, StackLimits(), **equal).nearest))
     if better:
         named.append(
-            ("better", choose_stack(better, measure, Limits(limits.sla_ms, limits.budget), **equal).nearest)
+            (
+                "better",
+                choose_stack(better, measure, StackLimits(limits.sla_ms, limits.budget), **equal).nearest,
+            )
         )
-    for kind, key in (("cheapest alike", _by_cost), ("fastest alike", _by_latency)):
+    for kind, key in (("cheapest alike", _cost_sort_key), ("fastest alike", _latency_sort_key)):
         best = min(alike, key=key, default=None)
         saves = best is not None and (
             best.cost < dear if kind.startswith("cheap") else best.latency < chosen.latency - jitter
@@ -280,15 +303,15 @@ def _find_alternatives(
         if best is not None and saves:
             named.append((kind, best))
     for kind, stack in named:
-        yield Alternative(
+        yield AlternativeStack(
             kind, stack.id, differences[stack.id], stack.latency - chosen.latency, stack.cost - chosen.cost,
             measure_missed_limits(stack, measure, limits)
         )  # fmt: skip
 
 
 def _nearest_undecided(
-    chosen: Stack, alike: Sequence[Stack], differences: Mapping[str, Estimate]
-) -> Iterator[Alternative]:
+    chosen: StackTradeoff, alike: Sequence[StackTradeoff], differences: Mapping[str, Estimate]
+) -> Iterator[AlternativeStack]:
     """The stack whose difference from the chosen one is nearest to being told from 0; none where all differ in no
     resample."""
     nearness = {}
@@ -301,12 +324,12 @@ def _nearest_undecided(
     nearest = max(alike, key=lambda stack: nearness.get(stack.id, -1.0), default=None)
     if nearest is not None and nearness.get(nearest.id, -1.0) >= 0:
         apart = nearest.latency - chosen.latency, nearest.cost - chosen.cost
-        yield Alternative("alike", nearest.id, differences[nearest.id], *apart)
+        yield AlternativeStack("alike", nearest.id, differences[nearest.id], *apart)
 
 
-def _by_cost(stack: Stack) -> tuple[float, float, str]:
+def _cost_sort_key(stack: StackTradeoff) -> tuple[float, float, str]:
     return stack.cost, stack.latency, stack.id
 
 
-def _by_latency(stack: Stack) -> tuple[float, float, str]:
+def _latency_sort_key(stack: StackTradeoff) -> tuple[float, float, str]:
     return stack.latency, stack.cost, stack.id

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
-from embassay.runs.folder import read_record, to_json, write_atomic
+from embassay.runs.folder import read_json_record, to_json, write_atomic
 from embassay.stats import Estimate
 
 SCHEMA = 1
@@ -21,7 +21,7 @@ FILE = "sweep.json"
 
 
 @dataclass(frozen=True)
-class Time:
+class StageTime:
     """A stage, `total`, or with a generator `generate` and `end to end`: p50 and p95 over `samples` of `queries` timed
     queries. `few` samples make an unsure p95."""
 
@@ -45,7 +45,7 @@ class StackQuality:
 
 
 @dataclass(frozen=True)
-class Memory:
+class IndexMemory:
     """Bytes of an index: what the formulas say of its vectors (or codes) and its graph, None where there is none for
     its kind; and what was measured on disk and in memory, None where it cannot be known."""
 
@@ -56,7 +56,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class StackFacts:
+class StackSummary:
     """A configuration: its axes, what it costs, how long it takes (at the percentile of the rules) and how good it is.
 
     `prompt_tokens` are those of the passages that a generator gets, `tie_tokens` those of its K candidates, by which
@@ -72,14 +72,14 @@ class StackFacts:
     latency_low: float | None
     latency_high: float | None
     prompt_tokens: float
-    times: tuple[Time, ...]
-    together: Time | None
+    times: tuple[StageTime, ...]
+    together: StageTime | None
     concurrency: int
     quality: tuple[StackQuality, ...]
     usd: Mapping[str, float]
     tokens: float
     tokens_sd: float
-    memory: Memory
+    memory: IndexMemory
     recall: Mapping[str, float]
     average: float | None = None
     per_rerank_second: float | None = None
@@ -97,7 +97,7 @@ class StackFacts:
         quality = self.measured(measure)
         return None if quality is None else quality.value.value
 
-    def time(self, stage: str) -> Time | None:
+    def time(self, stage: str) -> StageTime | None:
         """A stage that it has, else None."""
         return next((time for time in self.times if time.stage == stage), None)
 
@@ -116,7 +116,7 @@ class Frontier:
 
 
 @dataclass(frozen=True)
-class Share:
+class WinShare:
     """How often, of all resamples, something won: a configuration, or a value of an axis."""
 
     name: str
@@ -125,7 +125,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Alternative:
+class AlternativeStack:
     """Another stack than the recommended one: why it is named (`cheaper`, `faster`, `better`, `cheapest alike`,
     `fastest alike`), its quality less that of the recommended one with a paired interval, its time and price less that
     of it, and by how much it misses each limit."""
@@ -164,10 +164,10 @@ class Recommendation:
     share: float | None = None
     among_best: float | None = None
     none: float = 0.0
-    runners: tuple[Share, ...] = ()
-    by_axis: tuple[Share, ...] = ()
-    alternatives: tuple[Alternative, ...] = ()
-    undecided: tuple[Alternative, ...] = ()
+    runners: tuple[WinShare, ...] = ()
+    by_axis: tuple[WinShare, ...] = ()
+    alternatives: tuple[AlternativeStack, ...] = ()
+    undecided: tuple[AlternativeStack, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class DepthStep:
 
 
 @dataclass(frozen=True)
-class Effect:
+class AxisEffect:
     """One value of an axis against another, all else equal, averaged over `pairs` of stacks: differences of a measure,
     of milliseconds (`p95` of the slowest) and of dollars, `value` less `other`."""
 
@@ -219,7 +219,7 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class SignalThreshold:
     """From where on a signal asks for more candidates: `below` or above it, set on the calibration queries."""
 
     dataset: str
@@ -238,7 +238,7 @@ class RoutingContrast:
 
 
 @dataclass(frozen=True)
-class Route:
+class RoutingResult:
     """Routing a family of stacks between two K by signals (`any` of several): how often it escalates, what it costs and
     how long it takes in the mean beside the two fixed K, its quality, and the quality less that of each fixed K."""
 
@@ -248,7 +248,7 @@ class Route:
     signal: str
     calibrated: int
     evaluated: int
-    thresholds: tuple[Threshold, ...]
+    thresholds: tuple[SignalThreshold, ...]
     escalated: Estimate
     usd: float
     usd_less: float
@@ -275,8 +275,8 @@ class IndexQuality:
     changes: Mapping[str, float]
     retrieve_ms: float
     retrieve_ms_flat: float
-    memory: Memory
-    flat_memory: Memory
+    memory: IndexMemory
+    flat_memory: IndexMemory
     build_seconds: float
     within: bool
     ef: int | None = None
@@ -285,7 +285,7 @@ class IndexQuality:
 
 
 @dataclass(frozen=True)
-class Advice:
+class SourceAdvice:
     """A line of the source's guidance: `holds`, `does not hold`, `open` (the interval has both) or `not tested`, with
     the figures it was judged by."""
 
@@ -296,7 +296,7 @@ class Advice:
 
 
 @dataclass(frozen=True)
-class Generation:
+class GenerationSpeed:
     """How a generator answers: milliseconds to the first token, tokens per second and milliseconds of an answer, each a
     median over `queries` (0: assumed); `text` says so."""
 
@@ -348,34 +348,34 @@ class SweepPart:
     queries: int
     timed: int
     sessions: int
-    stacks: tuple[StackFacts, ...]
+    stacks: tuple[StackSummary, ...]
     frontiers: tuple[Frontier, ...]
     recommendation: Recommendation
     steps: tuple[DepthStep, ...] = ()
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[AxisEffect, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
-    routes: tuple[Route, ...] = ()
+    routes: tuple[RoutingResult, ...] = ()
     indexes: tuple[IndexQuality, ...] = ()
-    guidance: tuple[Advice, ...] = ()
+    guidance: tuple[SourceAdvice, ...] = ()
     verdict: str = ""
     lede: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    generation: Generation | None = None
+    generation: GenerationSpeed | None = None
     tunings: tuple[FusionTuning, ...] = ()
     unrouted: tuple[str, ...] = ()
     """Of signals by which nothing is routed, why."""
 
-    def stack(self, id: str) -> StackFacts:
+    def stack(self, id: str) -> StackSummary:
         """The stack of this id."""
         return next(stack for stack in self.stacks if stack.id == id)
 
-    def frontier(self, name: str) -> Frontier | None:
+    def find_frontier(self, name: str) -> Frontier | None:
         """The frontier of this name, None where there is none."""
         return next((frontier for frontier in self.frontiers if frontier.name == name), None)
 
 
 @dataclass(frozen=True)
-class StackGap:
+class UnmeasuredStack:
     """A combination that was not measured: it makes no sense (skipped), or failed."""
 
     configuration: str
@@ -385,7 +385,7 @@ class StackGap:
 
 
 @dataclass(frozen=True)
-class SweepTerms:
+class SweepConditions:
     """The rules, prices and seed of the sweep."""
 
     measure: str
@@ -411,7 +411,7 @@ class SweepTerms:
     cores: int = 0
 
     @property
-    def busy(self) -> bool:
+    def was_machine_busy(self) -> bool:
         """Whether more was running than the machine has cores, this sweep with it."""
         return self.load is not None and self.load > self.cores
 
@@ -420,10 +420,10 @@ class SweepTerms:
 class Findings:
     """One sweep. The first part is over all datasets where there are several."""
 
-    asked: SweepTerms
+    asked: SweepConditions
     measures: tuple[str, ...]
     parts: tuple[SweepPart, ...]
-    left: tuple[StackGap, ...] = ()
+    left: tuple[UnmeasuredStack, ...] = ()
     generator: Mapping[str, Any] = field(default_factory=dict)
     """Who answers, as the config says it; empty where nobody does."""
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -453,4 +453,4 @@ def read_findings(path: Path) -> Findings:
 def _cached_findings(path: Path, _written: int, _size: int) -> Findings:
     """Once for the same file: several pages of a report are made from it."""
     mend = "Run `embassay rag sweep` again with this --out."
-    return read_record(path, Findings, schema=SCHEMA, what="the sweep", mend=mend)
+    return read_json_record(path, Findings, schema=SCHEMA, what="the sweep", mend=mend)

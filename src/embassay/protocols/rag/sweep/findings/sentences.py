@@ -9,14 +9,14 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS, Claim
 from embassay.protocols.rag.sweep.findings.record import (
     USE,
-    Alternative,
+    AlternativeStack,
     FusionTuning,
     Recommendation,
-    Share,
-    StackFacts,
-    StackGap,
+    StackSummary,
+    SweepConditions,
     SweepPart,
-    SweepTerms,
+    UnmeasuredStack,
+    WinShare,
 )
 from embassay.protocols.rag.tradeoffs import ROUNDING
 from embassay.stats import Estimate
@@ -100,7 +100,7 @@ def sweep_verdict(part: SweepPart) -> str:
     return f"Use {recommendation.stack}" if recommendation.stack else "No stack meets the limits"
 
 
-def qualifying_stacks(part: SweepPart, asked: SweepTerms) -> tuple[StackFacts, ...]:
+def qualifying_stacks(part: SweepPart, asked: SweepConditions) -> tuple[StackSummary, ...]:
     """The stacks that keep every limit of the rules and reach its target."""
     return tuple(
         stack
@@ -109,14 +109,14 @@ def qualifying_stacks(part: SweepPart, asked: SweepTerms) -> tuple[StackFacts, .
     )
 
 
-def _misses_limits(stack: StackFacts, asked: SweepTerms) -> bool:
+def _misses_limits(stack: StackSummary, asked: SweepConditions) -> bool:
     over = asked.sla_ms is not None and stack.latency > asked.sla_ms
     dear = asked.budget is not None and stack.cost > asked.budget
     short = asked.target is not None and (stack.value(asked.measure) or 0.0) < asked.target - ROUNDING
     return over or dear or short
 
 
-def sweep_claims(part: SweepPart, asked: SweepTerms) -> Iterator[Claim]:
+def sweep_claims(part: SweepPart, asked: SweepConditions) -> Iterator[Claim]:
     """All that is said of the recommended stack and of those named beside it."""
     recommendation = part.recommendation
     able = tuple(stack.id for stack in qualifying_stacks(part, asked))
@@ -125,7 +125,7 @@ def sweep_claims(part: SweepPart, asked: SweepTerms) -> Iterator[Claim]:
         return
     stack = recommendation.stack
     yield Claim(stack, "keeps", "limits", n=len(able), of=recommendation.stacks)
-    yield chosen_claim(part, asked)
+    yield claim_chosen_stack(part, asked)
     yield Claim(
         stack, "level", recommendation.measure, recommendation.alike,
         n=len(recommendation.alike), of=len(able) - 1
@@ -134,7 +134,7 @@ def sweep_claims(part: SweepPart, asked: SweepTerms) -> Iterator[Claim]:
         yield from _alternative_claims(alternative, recommendation, asked)
 
 
-def chosen_claim(part: SweepPart, asked: SweepTerms) -> Claim:
+def claim_chosen_stack(part: SweepPart, asked: SweepConditions) -> Claim:
     """What the recommended stack is among those that qualify: of the highest quality, or where a target is set the
     fastest, or as fast as the fastest but for jitter."""
     able, chosen = qualifying_stacks(part, asked), part.stack(part.recommendation.stack)
@@ -148,7 +148,7 @@ def chosen_claim(part: SweepPart, asked: SweepTerms) -> Claim:
 
 
 def _alternative_claims(
-    alternative: Alternative, recommendation: Recommendation, asked: SweepTerms
+    alternative: AlternativeStack, recommendation: Recommendation, asked: SweepConditions
 ) -> Iterator[Claim]:
     """What its kind says of an alternative, and whether it keeps the limits."""
     name, chosen, kind = alternative.stack, (recommendation.stack,), alternative.kind
@@ -163,25 +163,25 @@ def _alternative_claims(
     yield Claim(name, "misses" if alternative.misses else "keeps", "limits", kind=kind)
 
 
-def sweep_lede(part: SweepPart, asked: SweepTerms) -> Iterator[str]:
+def list_sweep_lede_sentences(part: SweepPart, asked: SweepConditions) -> Iterator[str]:
     """How good, how fast, how dear; how sure; what else may do."""
     recommendation = part.recommendation
     if not recommendation.stack:
-        yield from _infeasible_lede(part, asked)
+        yield from _phrase_infeasible_lede(part, asked)
         return
     stack = part.stack(recommendation.stack)
     yield _chosen_sentence(part, asked)
     yield f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
     yield _certainty_sentence(recommendation)
     if recommendation.alike:
-        yield _describe_alike(recommendation, asked)
+        yield _describe_equally_good_stacks(recommendation, asked)
 
 
-def _chosen_sentence(part: SweepPart, asked: SweepTerms) -> str:
+def _chosen_sentence(part: SweepPart, asked: SweepConditions) -> str:
     """Among how many it was chosen, and what it is among these."""
-    recommendation, claim = part.recommendation, chosen_claim(part, asked)
+    recommendation, claim = part.recommendation, claim_chosen_stack(part, asked)
     quality = _quality_sentence(part.stack(claim.subject), recommendation.measure)
-    stacks = numbers.format_counted(recommendation.stacks, "stack")
+    stacks = numbers.format_count_with_noun(recommendation.stacks, "stack")
     if claim.relation == "most":
         return f"Of {stacks} it has {recommendation.rule}: {quality}."
     reach = f"{recommendation.feasible:,} of {stacks} {'is' if recommendation.feasible == 1 else 'are'} good enough"
@@ -194,7 +194,9 @@ def _chosen_sentence(part: SweepPart, asked: SweepTerms) -> str:
     )
 
 
-def describe_alternatives(recommendation: Recommendation, asked: SweepTerms) -> tuple[Alternative, ...]:
+def describe_alternatives(
+    recommendation: Recommendation, asked: SweepConditions
+) -> tuple[AlternativeStack, ...]:
     """The other choices in words; one that stands for several kinds is told once, by all of them."""
     kinds: dict[str, list[str]] = {}
     for alternative in recommendation.alternatives:
@@ -208,7 +210,7 @@ def describe_alternatives(recommendation: Recommendation, asked: SweepTerms) -> 
 
 
 def _alternative_words(
-    alternative: Alternative, kinds: Sequence[str], measure: str, asked: SweepTerms
+    alternative: AlternativeStack, kinds: Sequence[str], measure: str, asked: SweepConditions
 ) -> str:
     """What another choice would give and take."""
     names = [_describe_kind(kind, alternative, measure, asked) for kind in kinds]
@@ -216,14 +218,16 @@ def _alternative_words(
     time = format_ms_difference(alternative.milliseconds)
     if abs(alternative.milliseconds) <= asked.jitter_ms:
         time += " (within jitter)"
-    over = f"; it misses the limits by {_missed_words(alternative.misses)}" if alternative.misses else ""
+    over = (
+        f"; it misses the limits by {_phrase_missed_limits(alternative.misses)}" if alternative.misses else ""
+    )
     return (
         f"{named}, {alternative.stack}: {format_score(alternative.quality, signed=True)} of {measure}, {time}, "
         f"{format_usd_difference(alternative.usd)}{over}."
     )
 
 
-def _describe_kind(kind: str, alternative: Alternative, measure: str, asked: SweepTerms) -> str:
+def _describe_kind(kind: str, alternative: AlternativeStack, measure: str, asked: SweepConditions) -> str:
     """Why an alternative is named, by its numbers."""
     if kind == "better":
         return f"Higher {measure}, but {_drawback_words(alternative, asked)}"
@@ -235,7 +239,7 @@ def _describe_kind(kind: str, alternative: Alternative, measure: str, asked: Swe
     }[kind]
 
 
-def _drawback_words(alternative: Alternative, asked: SweepTerms) -> str:
+def _drawback_words(alternative: AlternativeStack, asked: SweepConditions) -> str:
     """What a stack of higher quality was not taken for: a limit, or with a target its time, then its price."""
     if alternative.misses:
         return "over the limits"
@@ -244,21 +248,21 @@ def _drawback_words(alternative: Alternative, asked: SweepTerms) -> str:
     return "dearer" if alternative.usd > 0 else "behind by the rule"
 
 
-def sweep_notes(part: SweepPart, asked: SweepTerms, left: Sequence[StackGap]) -> Iterator[str]:
+def sweep_notes(part: SweepPart, asked: SweepConditions, left: Sequence[UnmeasuredStack]) -> Iterator[str]:
     """What to know before believing a number."""
     if len(part.datasets) > 1:
         yield (
             f"Means over {len(part.datasets)} datasets with equal weight, over the stacks measured on all of them."
         )
     yield from map(_tuning_sentence, part.tunings)
-    total = part.stacks[0].time("total")
-    if total is not None:
+    if (total := part.stacks[0].time("total")) is not None:
         few = ": too few for a 95th percentile" if total.few else ""
         measured = " (95th percentile between two sessions)" if asked.jitter_measured else ""
         yield (
-            f"Times cover {numbers.format_counted(part.timed, 'query')} in "
-            f"{numbers.format_counted(part.sessions, 'session')}, {numbers.format_counted(total.samples, 'sample')} "
-            f"each{few}; differences of up to {jitter_words(asked)} are jitter{measured}."
+            f"Times cover {numbers.format_count_with_noun(part.timed, 'query')} in "
+            f"{numbers.format_count_with_noun(part.sessions, 'session')}, "
+            f"{numbers.format_count_with_noun(total.samples, 'sample')} each{few}; "
+            f"differences of up to {jitter_words(asked)} are jitter{measured}."
         )
     if part.generation is not None:
         yield f"Answers take extra time, which the end-to-end efficiency includes. {part.generation.text}"
@@ -274,7 +278,7 @@ def sweep_notes(part: SweepPart, asked: SweepTerms, left: Sequence[StackGap]) ->
     if part.recommendation.near:
         near = len(part.recommendation.near)
         lie = "lies" if near == 1 else "lie"
-        stacks = numbers.format_counted(near, "feasible stack")
+        stacks = numbers.format_count_with_noun(near, "feasible stack")
         yield f"{stacks} {lie} within {jitter_words(asked)} of the recommended one."
     undefined = {
         quality.value.n
@@ -285,14 +289,14 @@ def sweep_notes(part: SweepPart, asked: SweepTerms, left: Sequence[StackGap]) ->
     if undefined and min(undefined) < part.queries:
         yield (
             f"{asked.measure} is defined for {min(undefined)} of "
-            f"{numbers.format_counted(part.queries, 'query')}: the others have nothing to find."
+            f"{numbers.format_count_with_noun(part.queries, 'query')}: the others have nothing to find."
         )
     mine = [row for row in left if row.dataset in part.datasets]
     failed = sum(row.failed for row in mine)
     if mine:
         yield (
-            f"{numbers.format_counted(len(mine), 'combination')} not measured: {len(mine) - failed} make no sense, "
-            f"{failed} failed."
+            f"{numbers.format_count_with_noun(len(mine), 'combination')} not measured: {len(mine) - failed} "
+            f"make no sense, {failed} failed."
         )
 
 
@@ -301,7 +305,7 @@ def _tuning_sentence(tuning: FusionTuning) -> str:
     first, of = tuning.fusions[0], f"{tuning.stack}, {len(tuning.fusions)} fusions"
     if tuning.best is None or tuning.honest is None:
         return f"{of}: cannot be tuned: no question has a value."
-    questions = numbers.format_counted(tuning.questions, "question")
+    questions = numbers.format_count_with_noun(tuning.questions, "question")
     only = "" if tuning.verdict == USE else f", so only {first} is recommended"
     gain = f" Gain over {first}, all compared at once: {format_score(tuning.gain, signed=True)}"
     return (
@@ -310,39 +314,43 @@ def _tuning_sentence(tuning: FusionTuning) -> str:
     )
 
 
-def _quality_sentence(stack: StackFacts, measure: str) -> str:
+def _quality_sentence(stack: StackSummary, measure: str) -> str:
     quality = stack.measured(measure)
     if quality is None:
         return f"no {measure}"
     reached = quality.reached.value if quality.reached is not None else None
     share = f", {format_ratio(reached)} of what its candidates allow" if reached is not None else ""
-    return f"{format_score(quality.value)} over {numbers.format_counted(quality.value.n, 'query')}{share}"
+    return f"{format_score(quality.value)} over {numbers.format_count_with_noun(quality.value.n, 'query')}{share}"
 
 
-def _time_sentence(stack: StackFacts, asked: SweepTerms) -> str:
+def _time_sentence(stack: StackSummary, asked: SweepConditions) -> str:
     total = stack.time("total")
     if total is None:
         return f"It takes {format_ms(stack.latency)}"
     few = ", few" if total.few else ""
     shown = "" if asked.percentile in (50.0, 95.0) else f"p{asked.percentile:g} {format_ms(stack.latency)}, "
-    busy = " on a busy machine" if asked.busy else ""
+    busy = " on a busy machine" if asked.was_machine_busy else ""
     return (
         f"A query takes {format_ms(total.p50)}{busy} ({shown}p95 {format_ms(total.p95)}; "
-        f"{numbers.format_counted(total.samples, 'sample')} of {numbers.format_counted(total.queries, 'query')}{few})"
+        f"{numbers.format_count_with_noun(total.samples, 'sample')} of "
+        f"{numbers.format_count_with_noun(total.queries, 'query')}{few})"
     )
 
 
-def jitter_words(asked: SweepTerms) -> str:
+def jitter_words(asked: SweepConditions) -> str:
     """The jitter in words: as given, or as measured."""
     return format_ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
 
 
-def _machine_note(asked: SweepTerms) -> str:
+def _machine_note(asked: SweepConditions) -> str:
     """How busy the machine was."""
     if asked.load is None:
         return "How busy the machine was during timing is unknown."
-    load = f"load average up to {numbers.format_score(asked.load, 1)} on {numbers.format_counted(asked.cores, 'core')}"
-    if not asked.busy:
+    load = (
+        f"load average up to {numbers.format_score(asked.load, 1)} on "
+        f"{numbers.format_count_with_noun(asked.cores, 'core')}"
+    )
+    if not asked.was_machine_busy:
         return f"During timing the machine had a {load}."
     return (
         f"The machine was busy during timing ({load}), so the times are too long. Measure "
@@ -350,7 +358,7 @@ def _machine_note(asked: SweepTerms) -> str:
     )
 
 
-def _price_words(stack: StackFacts, asked: SweepTerms) -> str:
+def _price_words(stack: StackSummary, asked: SweepConditions) -> str:
     if not stack.cost:
         return "nothing per 1,000 queries"
     return f"{format_usd(stack.cost)} per 1,000 queries, prices of {numbers.format_date(asked.priced_on)}"
@@ -373,19 +381,19 @@ def _certainty_sentence(recommendation: Recommendation) -> str:
             f"{_describe_stacks_with(axis)} win {numbers.format_percent(axis.share)}" for axis in axes
         )
     if recommendation.tied:
-        n = numbers.format_counted(len(recommendation.tied), "stack")
+        n = numbers.format_count_with_noun(len(recommendation.tied), "stack")
         text += f". It is ahead of {n} of equal quality only by prompt, price or time"
     return text + "."
 
 
-def _describe_stacks_with(share: Share) -> str:
+def _describe_stacks_with(share: WinShare) -> str:
     """All stacks that have a value of an axis."""
     if share.axis == "mode":
         return f"{share.name} stacks"
     return "stacks without a reranker" if share.name == "no reranker" else f"stacks with {share.name}"
 
 
-def _describe_alike(recommendation: Recommendation, asked: SweepTerms) -> str:
+def _describe_equally_good_stacks(recommendation: Recommendation, asked: SweepConditions) -> str:
     """How many others are as good for all the data say, and whether one of them is cheaper or faster."""
     limited = any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
     others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
@@ -401,29 +409,29 @@ def _describe_alike(recommendation: Recommendation, asked: SweepTerms) -> str:
     return f"{text}, and none of them is cheaper{by}, or faster by more than the jitter."
 
 
-def _infeasible_lede(part: SweepPart, asked: SweepTerms) -> Iterator[str]:
+def _phrase_infeasible_lede(part: SweepPart, asked: SweepConditions) -> Iterator[str]:
     recommendation = part.recommendation
     stack = part.stack(recommendation.nearest)
     yield (
         f"You asked for {recommendation.rule}; none of "
-        f"{numbers.format_counted(recommendation.stacks, 'stack')} meets that."
+        f"{numbers.format_count_with_noun(recommendation.stacks, 'stack')} meets that."
     )
     yield (
         f"The nearest is {recommendation.nearest}: {_quality_sentence(stack, recommendation.measure)}. "
         f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
     )
-    yield _needed_limits(recommendation.misses)
+    yield _phrase_needed_limits(recommendation.misses)
 
 
-def _needed_limits(misses: Mapping[str, float]) -> str:
+def _phrase_needed_limits(misses: Mapping[str, float]) -> str:
     """What the limits would have to be for the nearest stack."""
     limits = {name: value for name, value in misses.items() if name != "quality"}
-    more = [f"{_missed_words(limits)} more"] if limits else []
+    more = [f"{_phrase_missed_limits(limits)} more"] if limits else []
     lower = [f"a target {numbers.format_score(misses['quality'])} lower"] if "quality" in misses else []
     return f"That would take {' and '.join([*more, *lower])}."
 
 
-def _missed_words(misses: Mapping[str, float]) -> str:
+def _phrase_missed_limits(misses: Mapping[str, float]) -> str:
     words = {"milliseconds": format_ms, "usd": format_usd, "quality": numbers.format_score}
     units = {"milliseconds": "", "usd": " per 1,000 queries", "quality": " of quality"}
     return " and ".join(f"{words[name](value)}{units[name]}" for name, value in misses.items())

@@ -8,8 +8,22 @@ from math import inf
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from embassay.protocols.kernel.tables import ColumnTable, Field, interval_fields, number, points, text, whole
-from embassay.protocols.rag.sweep.findings.record import Findings, IndexQuality, Share, StackFacts, SweepPart
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    ComputedColumn,
+    interval_fields,
+    make_number_column,
+    make_points_column,
+    make_whole_number_column,
+    text,
+)
+from embassay.protocols.rag.sweep.findings.record import (
+    Findings,
+    IndexQuality,
+    StackSummary,
+    SweepPart,
+    WinShare,
+)
 from embassay.protocols.rag.sweep.stacks import GENERATE, NONE, SPARSE, WHOLE
 from embassay.stats import Estimate
 
@@ -18,63 +32,70 @@ class SweepRow(NamedTuple):
     """A stack of a part, or something else that was found there (`of`); `place` is its rank."""
 
     part: SweepPart
-    stack: StackFacts | None = None
+    stack: StackSummary | None = None
     of: Any = None
     place: int = 0
 
 
-Pick = Callable[[StackFacts], bool]
+Pick = Callable[[StackSummary], bool]
 ENDS = ("95% low", "95% high")
 DATASET = text("Dataset", lambda row: row.part.dataset or "all")
 AXES = (
-    text("Encoder", "stack.axes.encoder"), whole("Dimensions", "stack.axes.dims"), text("Index", "stack.axes.index"),
-    whole("K", "stack.axes.k"), text("Reranker", "stack.axes.reranker"), text("Mode", "stack.axes.mode")
+    text("Encoder", "stack.axes.encoder"), make_whole_number_column("Dimensions", "stack.axes.dims"),
+    text("Index", "stack.axes.index"),
+    make_whole_number_column("K", "stack.axes.k"), text("Reranker", "stack.axes.reranker"),
+    text("Mode", "stack.axes.mode")
 )  # fmt: skip
 STACK = (DATASET, text("Stack", "stack.id"), *AXES)
 MEMORY = (
-    whole("Vector bytes, formula", "stack.memory.vectors"), whole("Graph bytes, formula", "stack.memory.graph"),
-    whole("Disk bytes", "stack.memory.disk"), whole("Memory bytes", "stack.memory.memory")
+    make_whole_number_column("Vector bytes, formula", "stack.memory.vectors"),
+    make_whole_number_column("Graph bytes, formula", "stack.memory.graph"),
+    make_whole_number_column("Disk bytes", "stack.memory.disk"),
+    make_whole_number_column("Memory bytes", "stack.memory.memory")
 )  # fmt: skip
 
 
-def _time_field(stage: str, title: str, figure: str = "p50", decimals: int = 1) -> Field:
+def _time_field(stage: str, title: str, figure: str = "p50", decimals: int = 1) -> ComputedColumn:
     """A figure of the time of a stage."""
-    return number(title, figure, decimals).within(lambda row: row.stack and row.stack.time(stage))
+    return make_number_column(title, figure, decimals).within(lambda row: row.stack and row.stack.time(stage))
 
 
-def _stage_fields(stage: str, title: str) -> tuple[Field, Field]:
+def _stage_fields(stage: str, title: str) -> tuple[ComputedColumn, ComputedColumn]:
     """p50 of a stage, under its title, and p95."""
     return _time_field(stage, f"{title} ms"), _time_field(stage, f"{title} p95 ms", "p95")
 
 
-def _measure_fields(findings: Findings, find: str = "value.value", prefix: str = "") -> Iterator[Field]:
+def _measure_fields(
+    findings: Findings, find: str = "value.value", prefix: str = ""
+) -> Iterator[ComputedColumn]:
     """A column for each measure."""
     for measure in findings.measures:
-        yield number(prefix + measure, find, 3).within(_quality_by(measure))
+        yield make_number_column(prefix + measure, find, 3).within(_make_quality_getter(measure))
 
 
-def _quality_by(measure: str) -> Callable[[SweepRow], Any]:
+def _make_quality_getter(measure: str) -> Callable[[SweepRow], Any]:
     return lambda row: row.stack and row.stack.measured(measure)
 
 
-def _measured_fields(findings: Findings) -> tuple[Field, ...]:
+def _make_cost_and_quality_fields(findings: Findings) -> tuple[ComputedColumn, ...]:
     """Price, times and every measure."""
     return (
-        number("USD per 1,000", "stack.cost"), _time_field("total", "p50 ms"), _time_field("total", "p95 ms", "p95"),
+        make_number_column("USD per 1,000", "stack.cost"), _time_field("total", "p50 ms"),
+        _time_field("total", "p95 ms", "p95"),
         _time_field("total", "n", "samples", 0), *_measure_fields(findings)
     )  # fmt: skip
 
 
-def _difference_fields(find: str, title: str) -> tuple[Field, ...]:
+def _difference_fields(find: str, title: str) -> tuple[ComputedColumn, ...]:
     return interval_fields(find, (title, *ENDS), "signed", 3, 1)
 
 
-def _is_reranked(stack: StackFacts) -> bool:
+def _is_reranked(stack: StackSummary) -> bool:
     """Whether a reranker orders its candidates."""
     return bool(stack.axes["reranker"] != NONE)
 
 
-def _has_values(**axes: Any) -> Pick:
+def _make_axis_filter(**axes: Any) -> Pick:
     """Whether a stack has these values."""
     return lambda stack: all(stack.axes[axis] == value for axis, value in axes.items())
 
@@ -83,13 +104,15 @@ def _stack_rows(findings: Findings, pick: Pick) -> list[SweepRow]:
     return [SweepRow(part, stack) for part in findings.parts for stack in part.stacks if pick(stack)]
 
 
-def _sweep_rows(findings: Findings, list_items: Callable[[SweepPart], Iterable[Any]]) -> Iterator[SweepRow]:
+def _list_rows_of_parts(
+    findings: Findings, list_items: Callable[[SweepPart], Iterable[Any]]
+) -> Iterator[SweepRow]:
     for part in findings.parts:
         yield from (SweepRow(part, of=item) for item in list_items(part))
 
 
 def _ranked_rows(
-    findings: Findings, pick: Pick, order: Callable[[StackFacts], Any], measure: str = ""
+    findings: Findings, pick: Pick, order: Callable[[StackSummary], Any], measure: str = ""
 ) -> Iterator[SweepRow]:
     """The stacks of each part in an order, with their places and their quality by the measure."""
     for part in findings.parts:
@@ -99,7 +122,7 @@ def _ranked_rows(
         )
 
 
-def _own_tables(findings: Findings) -> Iterator[ColumnTable]:
+def _build_own_tables(findings: Findings) -> Iterator[ColumnTable]:
     """`rag_stacks`, `rag_frontier`, `rag_alternatives`, `rag_shares`, `rag_steps`, `rag_effects`, `rag_routing`,
     `rag_guidance` and `rag_left_out`."""
     yield _stacks_table(findings)
@@ -112,16 +135,19 @@ def _own_tables(findings: Findings) -> Iterator[ColumnTable]:
         yield _fusions_table(findings)
     yield _routing_table(findings)
     yield _guidance_table(findings)
-    yield _left_table(findings)
+    yield _build_left_out_table(findings)
 
 
 def _stacks_table(findings: Findings) -> ColumnTable:
     parts = sorted({name for part in findings.parts for stack in part.stacks for name in stack.usd})
     return ColumnTable.of(
-        "rag_stacks", "Every stack", _stack_rows(findings, _has_values()), *STACK, *_measured_fields(findings),
-        *(number(f"USD {name}", ("stack", "usd", name), 4) for name in parts), number("AvgPerf", "stack.average", 3),
-        whole("At once", lambda row: row.stack.together and row.stack.concurrency),
-        number("p50 ms at once", "stack.together.p50", 1), number("p95 ms at once", "stack.together.p95", 1),
+        "rag_stacks", "Every stack", _stack_rows(findings, _make_axis_filter()), *STACK,
+        *_make_cost_and_quality_fields(findings),
+        *(make_number_column(f"USD {name}", ("stack", "usd", name), 4) for name in parts),
+        make_number_column("AvgPerf", "stack.average", 3),
+        make_whole_number_column("At once", lambda row: row.stack.together and row.stack.concurrency),
+        make_number_column("p50 ms at once", "stack.together.p50", 1),
+        make_number_column("p95 ms at once", "stack.together.p95", 1),
         *MEMORY, text("Frontiers", lambda row: "; ".join(row.stack.on)),
         note=("USD by part, per 1,000 queries; the generator's cost does not affect the choice. Bytes over "
             "all datasets together.")
@@ -131,7 +157,7 @@ def _stacks_table(findings: Findings) -> ColumnTable:
 def _frontiers_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_frontier", "Frontiers", _frontier_rows(findings), text("Frontier", "of.name"),
-        text("Measure", "of.measure"), *STACK, *_measured_fields(findings)
+        text("Measure", "of.measure"), *STACK, *_make_cost_and_quality_fields(findings)
     )  # fmt: skip
 
 
@@ -144,77 +170,87 @@ def _frontier_rows(findings: Findings) -> Iterator[SweepRow]:
 def _alternatives_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_alternatives", "Other choices minus the recommended one",
-        _sweep_rows(findings, attrgetter("recommendation.alternatives")),
+        _list_rows_of_parts(findings, attrgetter("recommendation.alternatives")),
         DATASET, text("Recommended", "part.recommendation.stack"), text("Other", "of.kind"), text("Stack", "of.stack"),
-        *_difference_fields("of.quality", "Quality"), number("ms", "of.milliseconds", 1, "signed"),
-        number("USD per 1,000", "of.usd", 4, "signed")
+        *_difference_fields("of.quality", "Quality"), make_number_column("ms", "of.milliseconds", 1, "signed"),
+        make_number_column("USD per 1,000", "of.usd", 4, "signed")
     )  # fmt: skip
 
 
 def _shares_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_shares", "How often each stack wins", _sweep_rows(findings, _list_shares), DATASET,
-        text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"), number("Share", "of.share", 3),
+        "rag_shares", "How often each stack wins", _list_rows_of_parts(findings, _list_win_shares), DATASET,
+        text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"),
+        make_number_column("Share", "of.share", 3),
         note=f"Out of {findings.asked.resamples} resamples of queries and timed queries."
     )  # fmt: skip
 
 
-def _list_shares(part: SweepPart) -> Iterator[Share]:
+def _list_win_shares(part: SweepPart) -> Iterator[WinShare]:
     """That of the recommended stack first."""
     recommendation = part.recommendation
     if recommendation.share is not None:
-        yield Share(recommendation.stack, recommendation.share)
+        yield WinShare(recommendation.stack, recommendation.share)
     yield from (*recommendation.runners, *recommendation.by_axis)
 
 
 def _steps_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_steps", "What a larger K gains", _sweep_rows(findings, attrgetter("steps")), DATASET,
-        text("Family", "of.family"), whole("K", "of.k"), whole("Next K", "of.next_k"), text("Measure", "of.measure"),
-        *_difference_fields("of.gain", "Gain"), number("ms more", "of.milliseconds", 1, "signed"),
-        number("p95 ms more", "of.p95", 1, "signed"),
-        number("USD more", "of.usd", 4, "signed"), number("Per ms", "of.per_ms", 7, "signed"), text("Kind", "of.kind")
+        "rag_steps", "What a larger K gains", _list_rows_of_parts(findings, attrgetter("steps")), DATASET,
+        text("Family", "of.family"), make_whole_number_column("K", "of.k"),
+        make_whole_number_column("Next K", "of.next_k"), text("Measure", "of.measure"),
+        *_difference_fields("of.gain", "Gain"), make_number_column("ms more", "of.milliseconds", 1, "signed"),
+        make_number_column("p95 ms more", "of.p95", 1, "signed"),
+        make_number_column("USD more", "of.usd", 4, "signed"),
+        make_number_column("Per ms", "of.per_ms", 7, "signed"), text("Kind", "of.kind")
     )  # fmt: skip
 
 
 def _fusions_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_fusions", "Fusion, chosen on some questions and tested on others",
-        _sweep_rows(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
-        whole("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
-        number("On the questions used to choose it", "of.best", 3),
-        number("On others", "of.honest", 3),
-        number("Optimism", "of.optimism", 3), *_difference_fields("of.gain", "Gain over the first"),
-        points("% of folds", "of.picked"), whole("n", "of.questions"), text("Verdict", "of.verdict")
+        _list_rows_of_parts(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
+        make_whole_number_column("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
+        make_number_column("On the questions used to choose it", "of.best", 3),
+        make_number_column("On others", "of.honest", 3),
+        make_number_column("Optimism", "of.optimism", 3), *_difference_fields("of.gain", "Gain over the first"),
+        make_points_column("% of folds", "of.picked"), make_whole_number_column("n", "of.questions"),
+        text("Verdict", "of.verdict")
     )  # fmt: skip
 
 
 def _effects_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_effects", "What each axis changes, all else equal", _sweep_rows(findings, attrgetter("effects")), DATASET,
-        text("Axis", "of.axis"), text("Value", "of.value"), text("Less", "of.other"), whole("Pairs", "of.pairs"),
+        "rag_effects", "What each axis changes, all else equal",
+        _list_rows_of_parts(findings, attrgetter("effects")), DATASET,
+        text("Axis", "of.axis"), text("Value", "of.value"), text("Less", "of.other"),
+        make_whole_number_column("Pairs", "of.pairs"),
         text("Measure", "of.measure"), *_difference_fields("of.quality", "Difference"),
-        number("ms", "of.milliseconds.value", 1, "signed"), number("p95 ms", "of.p95", 1, "signed"),
-        number("USD", "of.usd", 4, "signed")
+        make_number_column("ms", "of.milliseconds.value", 1, "signed"),
+        make_number_column("p95 ms", "of.p95", 1, "signed"),
+        make_number_column("USD", "of.usd", 4, "signed")
     )  # fmt: skip
 
 
 def _routing_table(findings: Findings) -> ColumnTable:
-    rows = list(_sweep_rows(findings, attrgetter("routes")))
+    rows = list(_list_rows_of_parts(findings, attrgetter("routes")))
     lacking = dict.fromkeys(reason for part in findings.parts for reason in part.unrouted)
     note = f"Without a row: {'; '.join(lacking)}." if lacking else ""
     depths = dict.fromkeys((against.measure, against.k) for row in rows for against in row.of.against)
     return ColumnTable.of(
         "rag_routing", "Routing between K 50 and K 100", rows, DATASET, text("Family", "of.family"),
-        text("Signal", "of.signal"), whole("Queries", "of.evaluated"), number("Escalated", "of.escalated.value", 3),
-        number("USD", "of.usd"), number("USD at 50", "of.usd_less"), number("USD at 100", "of.usd_more"),
-        number("Mean ms", "of.milliseconds", 1), number("ms at 50", "of.milliseconds_less", 1),
-        number("ms at 100", "of.milliseconds_more", 1), *chain.from_iterable(starmap(_against_fields, depths)),
+        text("Signal", "of.signal"), make_whole_number_column("Queries", "of.evaluated"),
+        make_number_column("Escalated", "of.escalated.value", 3),
+        make_number_column("USD", "of.usd"), make_number_column("USD at 50", "of.usd_less"),
+        make_number_column("USD at 100", "of.usd_more"),
+        make_number_column("Mean ms", "of.milliseconds", 1), make_number_column("ms at 50", "of.milliseconds_less", 1),
+        make_number_column("ms at 100", "of.milliseconds_more", 1),
+        *chain.from_iterable(starmap(_make_routing_contrast_fields, depths)),
         note=note
     )  # fmt: skip
 
 
-def _against_fields(measure: str, k: int) -> Iterator[Field]:
+def _make_routing_contrast_fields(measure: str, k: int) -> Iterator[ComputedColumn]:
     """The quality of routing less that of a fixed K."""
 
     def difference(row: SweepRow) -> Estimate:
@@ -229,17 +265,17 @@ def _against_fields(measure: str, k: int) -> Iterator[Field]:
         f"high ({measure}, {k})": "high",
     }
     for title, end in titles.items():
-        yield number(title, end, 3, "signed").within(difference)
+        yield make_number_column(title, end, 3, "signed").within(difference)
 
 
 def _guidance_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_guidance", "The source's advice", _sweep_rows(findings, attrgetter("guidance")), DATASET,
+        "rag_guidance", "The source's advice", _list_rows_of_parts(findings, attrgetter("guidance")), DATASET,
         text("Advice", "of.line"), text("On this data", "of.status"), text("Why", "of.text")
     )  # fmt: skip
 
 
-def _left_table(findings: Findings) -> ColumnTable:
+def _build_left_out_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_left_out", "Combinations that were not measured", findings.left, text("Dataset", "dataset"),
         text("Stack", "configuration"), text("State", lambda left: "failed" if left.failed else "skipped"),
@@ -249,21 +285,23 @@ def _left_table(findings: Findings) -> ColumnTable:
 
 def _indexes_table(findings: Findings) -> ColumnTable:
     """Table 7: each index against the flat one with the same vectors."""
-    rows = list(_sweep_rows(findings, attrgetter("indexes")))
+    rows = list(_list_rows_of_parts(findings, attrgetter("indexes")))
     cutoffs = dict.fromkeys(k for row in rows for k in row.of.recall)
     measures = dict.fromkeys(name for row in rows for name in row.of.changes)
-    recall = [number(f"recall@{k}", ("of", "recall", k), 3) for k in cutoffs]
-    changes = [number(f"{name} %", ("of", "changes", name), 1, "signed") for name in measures]
+    recall = [make_number_column(f"recall@{k}", ("of", "recall", k), 3) for k in cutoffs]
+    changes = [make_number_column(f"{name} %", ("of", "changes", name), 1, "signed") for name in measures]
     has_ef = any(row.of.ef is not None for row in rows)
     return ColumnTable.of(
         "rag_table7", "Approximate search and quantisation", rows, DATASET, text("Encoder", "of.encoder"),
-        whole("Dimensions", "of.dims"), text("Index", "of.index"), *recall, *changes,
-        number("Retrieve ms", "of.retrieve_ms"), number("Retrieve p95 ms", "of.retrieve_p95"),
-        number("Flat ms", "of.retrieve_ms_flat"), number("Flat p95 ms", "of.retrieve_p95_flat"),
-        number("Retrieve %", lambda row: _percent_slower(row.of), 1, "signed"),
-        whole("Memory bytes", "of.memory.memory"), whole("Estimated bytes", lambda row: _estimated_bytes(row.of)),
-        number("Build s", "of.build_seconds", 1), text("Within 2%", lambda row: "yes" if row.of.within else "no"),
-        *[whole("ef found", "of.ef")] * has_ef,
+        make_whole_number_column("Dimensions", "of.dims"), text("Index", "of.index"), *recall, *changes,
+        make_number_column("Retrieve ms", "of.retrieve_ms"), make_number_column("Retrieve p95 ms", "of.retrieve_p95"),
+        make_number_column("Flat ms", "of.retrieve_ms_flat"), make_number_column("Flat p95 ms", "of.retrieve_p95_flat"),
+        make_number_column("Retrieve %", lambda row: _percent_slower(row.of), 1, "signed"),
+        make_whole_number_column("Memory bytes", "of.memory.memory"),
+        make_whole_number_column("Estimated bytes", lambda row: _estimate_index_bytes(row.of)),
+        make_number_column("Build s", "of.build_seconds", 1),
+        text("Within 2%", lambda row: "yes" if row.of.within else "no"),
+        *[make_whole_number_column("ef found", "of.ef")] * has_ef,
         note="Percent changes from the flat index with the same vectors."
     )  # fmt: skip
 
@@ -274,7 +312,7 @@ def _percent_slower(index: IndexQuality) -> float | None:
     return 100 * (index.retrieve_ms / flat - 1) if flat > 0 else None
 
 
-def _estimated_bytes(index: IndexQuality) -> float | None:
+def _estimate_index_bytes(index: IndexQuality) -> float | None:
     vectors, graph = index.memory.vectors, index.memory.graph
     return None if vectors is None or graph is None else vectors + graph
 
@@ -284,7 +322,7 @@ def _scenarios_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_table8", "Scenarios", _scenario_rows(findings), text("Scenario", "of.name"), text("How", "of.how"),
         DATASET, text("Stack", lambda row: row.stack.id if row.stack else f"none; nearest: {row.of.nearest}"), *AXES,
-        *_measured_fields(findings)
+        *_make_cost_and_quality_fields(findings)
     )  # fmt: skip
 
 
@@ -297,17 +335,18 @@ def _scenario_rows(findings: Findings) -> Iterator[SweepRow]:
 def _efficiency_table(findings: Findings) -> ColumnTable:
     """Table 9: AvgPerf over the seconds of reranking and of the whole query, its answer with it where one is made."""
 
-    def order(stack: StackFacts) -> tuple[float, float, str]:
+    def efficiency_sort_key(stack: StackSummary) -> tuple[float, float, str]:
         return -(stack.per_rerank_second or 0.0), -(stack.per_second or 0.0), stack.id
 
     answered = any(stack.time(WHOLE) for part in findings.parts for stack in part.stacks)
     answer = (*_stage_fields(GENERATE, "Answer"), *_stage_fields(WHOLE, "End to end")) if answered else ()
     weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
     return ColumnTable.of(
-        "rag_table9", "Efficiency", _ranked_rows(findings, lambda stack: stack.average is not None, order),
-        whole("Rank", "place"), *STACK, number("AvgPerf", "stack.average", 3),
-        number("Per second of reranking", "stack.per_rerank_second", 3), *_stage_fields("rerank", "Rerank"),
-        number("Per second", "stack.per_second", 3), *_stage_fields("total", "Total"), *answer,
+        "rag_table9", "Efficiency",
+        _ranked_rows(findings, lambda stack: stack.average is not None, efficiency_sort_key),
+        make_whole_number_column("Rank", "place"), *STACK, make_number_column("AvgPerf", "stack.average", 3),
+        make_number_column("Per second of reranking", "stack.per_rerank_second", 3), *_stage_fields("rerank", "Rerank"),
+        make_number_column("Per second", "stack.per_second", 3), *_stage_fields("total", "Total"), *answer,
         note=(f"AvgPerf: the mean of {weights}. For a short list only: AvgPerf over seconds (p50) does not show how "
             "good a stack is.")
     )  # fmt: skip
@@ -317,14 +356,14 @@ def _tokens_table(findings: Findings) -> ColumnTable:
     """Table 14: tokens of one candidate: query, passage and metadata."""
     return ColumnTable.of(
         "rag_table14", "Tokens per candidate", _stack_rows(findings, _is_reranked), *STACK,
-        number("Tokens per candidate", "stack.tokens", 1), number("SD", "stack.tokens_sd", 1)
+        make_number_column("Tokens per candidate", "stack.tokens", 1), make_number_column("SD", "stack.tokens_sd", 1)
     )  # fmt: skip
 
 
 def _reranking_table(findings: Findings, table: int, name: str) -> ColumnTable:
     """Table 15 and 16: times of one reranker, all K."""
 
-    def is_timed(stack: StackFacts) -> bool:
+    def is_timed(stack: StackSummary) -> bool:
         return bool(stack.axes["reranker"] == name) and stack.time("rerank") is not None
 
     return ColumnTable.of(
@@ -336,33 +375,37 @@ def _reranking_table(findings: Findings, table: int, name: str) -> ColumnTable:
 
 def sweep_tables(findings: Findings) -> Iterator[ColumnTable]:
     """Every table that has rows. Numbered ones hold what the source's do, of this sweep."""
-    every = [*_numbered_tables(findings), *_own_tables(findings)]
+    every = [*_numbered_tables(findings), *_build_own_tables(findings)]
     yield from (table for table in every if table.rows)
 
 
 def _numbered_tables(findings: Findings) -> Iterator[ColumnTable]:
-    yield _quality_table(findings, "table1", "Dense search alone", _has_values(mode="dense", reranker=NONE))
+    yield _quality_table(
+        findings, "table1", "Dense search alone", _make_axis_filter(mode="dense", reranker=NONE)
+    )
     yield _make_best_stacks_table(findings)
-    yield _quality_table(findings, "sparse", "Search by words alone", _has_values(mode=SPARSE, reranker=NONE))
-    yield _ceilings_table(findings, 3, "Ceilings (PROC) of hybrid pools", _has_values(mode="hybrid"))
-    yield _reached_table(findings)
+    yield _quality_table(
+        findings, "sparse", "Search by words alone", _make_axis_filter(mode=SPARSE, reranker=NONE)
+    )
+    yield _ceilings_table(findings, 3, "Ceilings (PROC) of hybrid pools", _make_axis_filter(mode="hybrid"))
+    yield _build_reached_table(findings)
     for table, cutoff in ((5, 10), (6, 30)):
         yield _leaderboard_table(findings, table, cutoff)
     yield _indexes_table(findings)
     yield _scenarios_table(findings)
     yield _efficiency_table(findings)
     yield _tokens_table(findings)
-    strong, lite = end_rerankers(findings)
+    strong, lite = find_extreme_rerankers(findings)
     for table, name in ((15, strong), (16, lite)):
         if name:
             yield _reranking_table(findings, table, name)
     for i, k in enumerate(_sweep_depths(findings)[:4]):
         if lite:
             yield _quality_table(
-                findings, f"table{17 + i}", f"{lite}, K {k}", _has_values(reranker=lite, k=k)
+                findings, f"table{17 + i}", f"{lite}, K {k}", _make_axis_filter(reranker=lite, k=k)
             )
         title = f"Ceilings (PROC) of dense pools, K {k}"
-        yield _ceilings_table(findings, 21 + i, title, _has_values(mode="dense", reranker=NONE, k=k))
+        yield _ceilings_table(findings, 21 + i, title, _make_axis_filter(mode="dense", reranker=NONE, k=k))
 
 
 def _sweep_depths(findings: Findings) -> list[int]:
@@ -370,7 +413,7 @@ def _sweep_depths(findings: Findings) -> list[int]:
     return sorted({stack.axes["k"] for stack in findings.parts[0].stacks})
 
 
-def end_rerankers(findings: Findings) -> tuple[str, str]:
+def find_extreme_rerankers(findings: Findings) -> tuple[str, str]:
     """The dearest reranker, and the cheapest where there are several; empty where there is none."""
     prices: dict[str, float] = {}
     for stack in filter(_is_reranked, findings.parts[0].stacks):
@@ -399,11 +442,13 @@ def _make_best_stacks_table(findings: Findings) -> ColumnTable:
             if value is not None and value > values.get(key, -inf):
                 values[key], best[key] = value, SweepRow(part, stack)
     title = f"The best stack of each mode and reranker by {measure}"
-    return ColumnTable.of("rag_table2", title, best.values(), *STACK, *_measured_fields(findings))
+    return ColumnTable.of(
+        "rag_table2", title, best.values(), *STACK, *_make_cost_and_quality_fields(findings)
+    )
 
 
 def _ceilings_table(findings: Findings, table: int, title: str, pick: Pick) -> ColumnTable:
-    def has_ceiling(stack: StackFacts) -> bool:
+    def has_ceiling(stack: StackSummary) -> bool:
         return any(quality.ceiling is not None for quality in stack.quality)
 
     rows = _stack_rows(findings, lambda stack: pick(stack) and has_ceiling(stack))
@@ -412,16 +457,17 @@ def _ceilings_table(findings: Findings, table: int, title: str, pick: Pick) -> C
     )
 
 
-def _reached_table(findings: Findings) -> ColumnTable:
+def _build_reached_table(findings: Findings) -> ColumnTable:
     """Actual, PROC and %PROC of the stacks on the main frontier and of the recommended one."""
     return ColumnTable.of(
-        "rag_table4", "Actual, PROC and %PROC on the frontier", _reached_rows(findings), *STACK,
-        text("Measure", "of.measure"), number("Actual", "of.value.value", 3), number("PROC", "of.ceiling", 3),
+        "rag_table4", "Actual, PROC and %PROC on the frontier", _list_reached_rows(findings), *STACK,
+        text("Measure", "of.measure"), make_number_column("Actual", "of.value.value", 3),
+        make_number_column("PROC", "of.ceiling", 3),
         *interval_fields("of.reached", ("%PROC", *ENDS))
     )  # fmt: skip
 
 
-def _reached_rows(findings: Findings) -> Iterator[SweepRow]:
+def _list_reached_rows(findings: Findings) -> Iterator[SweepRow]:
     for part in findings.parts:
         main = {*part.frontiers[0].stacks, part.recommendation.stack}
         for stack in part.stacks:
@@ -433,13 +479,15 @@ def _reached_rows(findings: Findings) -> Iterator[SweepRow]:
 def _leaderboard_table(findings: Findings, table: int, cutoff: int) -> ColumnTable:
     measure = f"{findings.asked.measure.partition('@')[0]}@{cutoff}"
 
-    def order(stack: StackFacts) -> tuple[float, float, str]:
+    def leaderboard_sort_key(stack: StackSummary) -> tuple[float, float, str]:
         return -(stack.value(measure) or 0.0), stack.latency, stack.id
 
-    rows = _ranked_rows(findings, lambda stack: stack.value(measure) is not None, order, measure)
+    rows = _ranked_rows(
+        findings, lambda stack: stack.value(measure) is not None, leaderboard_sort_key, measure
+    )
     return ColumnTable.of(
-        f"rag_table{table}", f"Leaderboard by {measure}", rows, whole("Rank", "place"), *STACK,
-        *interval_fields("of.value", (measure, *ENDS), "number", 3, 1), number("PROC", "of.ceiling", 3),
-        points("%PROC", "of.reached.value"),
+        f"rag_table{table}", f"Leaderboard by {measure}", rows, make_whole_number_column("Rank", "place"), *STACK,
+        *interval_fields("of.value", (measure, *ENDS), "number", 3, 1), make_number_column("PROC", "of.ceiling", 3),
+        make_points_column("%PROC", "of.reached.value"),
         note="Rows in the order of the mean: neighbours with overlapping intervals may not differ."
     )  # fmt: skip

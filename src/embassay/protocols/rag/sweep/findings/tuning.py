@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from embassay.protocols.rag.sweep.findings.arrays import Floats, StackArrays
 from embassay.protocols.rag.sweep.findings.record import USE, FusionTuning
-from embassay.protocols.rag.sweep.stacks import Configuration
+from embassay.protocols.rag.sweep.stacks import StackConfiguration
 from embassay.randomness import make_generator
 from embassay.stats import Estimate, t_quantile
 from embassay.stats.intervals import critical_value
@@ -35,12 +35,12 @@ def tune_fusions(ground: StackArrays) -> Iterator[FusionTuning]:
         yield _tune_family(ground, places, {name: column[:, places] for name, column in columns.items()})
 
 
-def _fusion_families(configurations: Sequence[Configuration]) -> Iterator[list[int]]:
+def _fusion_families(configurations: Sequence[StackConfiguration]) -> Iterator[list[int]]:
     """Places of the stacks that differ in their fusion alone, the usual one first."""
-    families: dict[Configuration, list[int]] = {}
+    families: dict[StackConfiguration, list[int]] = {}
     for place, configuration in enumerate(configurations):
         if configuration.mode == "hybrid":
-            families.setdefault(replace(configuration, fusion=Configuration.fusion), []).append(place)
+            families.setdefault(replace(configuration, fusion=StackConfiguration.fusion), []).append(place)
     for usual, places in families.items():
         if len(places) > 1:
             yield sorted(places, key=lambda place, usual=usual: configurations[place] != usual)  # type: ignore[misc]
@@ -48,13 +48,13 @@ def _fusion_families(configurations: Sequence[Configuration]) -> Iterator[list[i
 
 def _tune_family(ground: StackArrays, places: list[int], columns: Mapping[str, Floats]) -> FusionTuning:
     """`columns` are by dataset (queries, fusions)."""
-    values = {name: _defined_rows(column) for name, column in columns.items()}
+    values = {name: _blank_partly_defined_rows(column) for name, column in columns.items()}
     folds = [_tune_on_dataset(ground, name, column) for name, column in values.items()]
     means = ground.values(values)
     chosen = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
     honest, best = float(np.mean([fold.honest for fold in folds])), float(means[chosen])
     independent = sum(fold.groups for fold in folds)
-    gain = _simultaneous_gain(ground, values, chosen, independent)
+    gain = _estimate_simultaneous_gain(ground, values, chosen, independent)
     verdict = _tuning_verdict(independent, gain)
     fusions = tuple(ground.configurations[place].fusion for place in places)
     refused = [place for place in places[1:] if verdict != USE or place != places[chosen]]
@@ -65,12 +65,12 @@ def _tune_family(ground: StackArrays, places: list[int], columns: Mapping[str, F
     )  # fmt: skip
 
 
-def _defined_rows(column: Floats) -> Floats:
+def _blank_partly_defined_rows(column: Floats) -> Floats:
     """NaN for all fusions of a question for which one has no value."""
     return np.where(np.isnan(column).any(axis=1, keepdims=True), np.nan, column)
 
 
-def _simultaneous_gain(
+def _estimate_simultaneous_gain(
     ground: StackArrays, values: Mapping[str, Floats], chosen: int, independent: int
 ) -> Estimate:
     """What the chosen fusion has more than the first one, with an interval that holds for all fusions at once."""
@@ -110,13 +110,15 @@ def _tune_on_dataset(ground: StackArrays, name: str, values: Floats) -> TunedFol
     defined = ~np.isnan(values[:, 0])
     labels = ground.groups.get(name)
     groups = (np.arange(len(values)) if labels is None else np.asarray(labels))[defined]
-    picked, shares = pick_on_others(
+    picked, shares = cross_validate_fusion_choice(
         values[defined], groups, make_generator(ground.seed, "sweep", "fusion", name)
     )
     return TunedFolds(float(picked.mean()) if len(picked) else np.nan, shares, len(np.unique(groups)))
 
 
-def pick_on_others(values: Floats, groups: Labels, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def cross_validate_fusion_choice(
+    values: Floats, groups: Labels, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """Of values (q, fusions) those of the fusion with the best mean on the other folds' questions, (q,), the mean over
     rounds, and how often each was picked, (fusions,); the first of equals. Questions of one of the `groups` (q,) are in
     one fold."""
