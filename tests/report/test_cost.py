@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.document.terminal import draw_blocks
-from embassay.protocols.kernel.tables import format_count_with_noun, format_duration
+from embassay.protocols.kernel.tables import format_duration, format_noun_count
 from embassay.report import write_report
 from embassay.report.method import list_system_costs, list_system_efforts, say_total_paid
 from embassay.report.record import read_run_record
@@ -83,7 +83,7 @@ def test_time_and_memory_stand_beside_scores(make_run: MakeRun) -> None:
     shown = gather_report_runs((record,))[0]
     cells = [one for one in record.cells if one.system == "birch-base"]
     own = next(one for one in list_system_efforts(record, shown.board) if one.system == "birch-base")
-    assert own.time == f"{format_duration(len(cells) / 2)} ({format_count_with_noun(len(cells), 'cell')})"
+    assert own.time == f"{format_duration(len(cells) / 2)} ({format_noun_count(len(cells), 'cell')})"
     pairs = sum(one.counts.get("pairs", 0) for one in cells)
     assert own.per_pair == (f"10 ms (n = {pairs})" if pairs else "–")
     assert own.memory.endswith("MiB")

@@ -17,7 +17,7 @@ from embassay.cli.terminal import print_rendered as print_text
 from embassay.document.blocks import Column, Table, make_number_columns
 from embassay.errors import DataError, Interrupted, UsageError
 from embassay.protocols.kernel.request import DATA, OUTPUT, RunRequest, option, redeclare_option
-from embassay.protocols.kernel.tables import format_count_with_noun, format_percent
+from embassay.protocols.kernel.tables import format_noun_count, format_percent
 
 if TYPE_CHECKING:
     from embassay.cli.progress import WaitingNotice
@@ -145,7 +145,7 @@ def _show_suite(suite: Suite, *, json: bool) -> None:
         return
     source = f" ({suite.source})" if suite.source else ""
     _print_folded_lines(
-        [f"{suite.name}: {suite.title}{source}. {format_count_with_noun(len(suite.sets), 'set')}.", ""]
+        [f"{suite.name}: {suite.title}{source}. {format_noun_count(len(suite.sets), 'set')}.", ""]
     )
     columns = ("dataset", "tasks", "langs", "split", "group", "place", "title")
     rows = [[_join_values(member[column]) for column in columns] for member in members]
@@ -299,8 +299,8 @@ def _describe_report_verdict(report: DataCheckReport) -> str:
 def _show_checked_file(file: CheckedFile, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
-    blank = f"{format_count_with_noun(file.blank, 'blank line')} skipped" if file.blank else ""
-    facts += [format_count_with_noun(file.rows, "row"), blank, size]
+    blank = f"{format_noun_count(file.blank, 'blank line')} skipped" if file.blank else ""
+    facts += [format_noun_count(file.rows, "row"), blank, size]
     _print_folded_lines([f"{file.path}: {', '.join(filter(None, facts))}"])
     rows = []
     for column in file.columns:
@@ -623,9 +623,7 @@ def traces(asked: TraceConversionOptions, shown: PrintOptions) -> None:
         print_text(to_json({**vars(done), "notes": list(done.notes())}, indent=1))
         return
     runs = ", ".join(f"{name} ({count:,})" for name, count in done.runs.items()) or "none"
-    print_text(
-        f"{format_count_with_noun(done.questions, 'question')} from {done.spans:,} spans. Runs: {runs}."
-    )
+    print_text(f"{format_noun_count(done.questions, 'question')} from {done.spans:,} spans. Runs: {runs}.")
     for note in done.notes():
         print_text(f"- {note}.")
     print_text(f"Folder: {done.folder}")

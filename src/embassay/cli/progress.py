@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.cli.terminal import escape_controls, make_name_shortener, make_progress_bars
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.kernel.tables import format_noun_count
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.plan import Plan
@@ -152,7 +152,7 @@ class _ProgressTally(SilentListener):
     def describe_stage_amount(self) -> str:
         """How much of the stage is done, in words."""
         of = f" of {self.asked:,}" if self.asked else ""
-        answers = f", {format_count_with_noun(self.answers, 'answer')}" if self.answers else ""
+        answers = f", {format_noun_count(self.answers, 'answer')}" if self.answers else ""
         return f"{self.answered:,}{of} {self.unit}{answers}"
 
     def on_plan_made(self, plan: Plan, waiting: Sequence[RunCell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
@@ -297,7 +297,7 @@ class ProgressLines(_ProgressTally):
 
     def announce_run_end(self) -> None:
         self.print_line_if_still_waiting()
-        cells = format_count_with_noun(self._all, "cell") if self._all else "done"
+        cells = format_noun_count(self._all, "cell") if self._all else "done"
         failed = f", {self._failed} failed" if self._failed else ""
         _print_line(f"{cells} in {format_duration(time.monotonic() - self._first)}{failed}")
 

@@ -230,7 +230,7 @@ def collect(
 
     Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
     """
-    from embassay.protocols.kernel.tables import format_count_with_noun
+    from embassay.protocols.kernel.tables import format_noun_count
     from embassay.protocols.pteb.validation.crowd import read_crowd_ratings, write_kept_ratings
     from embassay.protocols.pteb.validation.study import RATERS, read_study
 
@@ -238,10 +238,10 @@ def collect(
     kept = read_crowd_ratings(files, {item.pair_id: item for item in study.items}, options, submissions or ())
     path = folder / RATERS / "crowd.csv"
     write_kept_ratings(path, kept)
-    raters = format_count_with_noun(len({row["rater_id"] for row in kept.rows}), "rater")
-    typer.echo(f"{format_count_with_noun(len(kept.rows), 'rating')} of {raters} kept in {path}.")
+    raters = format_noun_count(len({row["rater_id"] for row in kept.rows}), "rater")
+    typer.echo(f"{format_noun_count(len(kept.rows), 'rating')} of {raters} kept in {path}.")
     for reason, count in sorted(kept.left_out.items()):
-        typer.echo(f"Left out, {reason}: {format_count_with_noun(count, 'row')}")
+        typer.echo(f"Left out, {reason}: {format_noun_count(count, 'row')}")
     typer.echo(f"Next: embassay pteb validate score {folder}")
 
 

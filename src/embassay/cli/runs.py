@@ -468,14 +468,14 @@ def import_(source: Source, asked: ImportOptions, shown: PrintOptions) -> None:
 
 
 def _warn_of_import_faults(done: Imported) -> None:
-    from embassay.protocols.kernel.tables import format_count_with_noun
+    from embassay.protocols.kernel.tables import format_noun_count
 
     for fault in done.faults[:_SHOWN]:
         typer.echo(f"left out: {_describe_fault(fault.path, fault.reason)}", err=True)
     if done.faults:
         more = f", {_SHOWN} shown" if len(done.faults) > _SHOWN else ""
         typer.echo(
-            f"{format_count_with_noun(len(done.faults), 'fault')}{more}; all are in {done.folder / 'faults.jsonl'}.",
+            f"{format_noun_count(len(done.faults), 'fault')}{more}; all are in {done.folder / 'faults.jsonl'}.",
             err=True,
         )
     if done.rows > _MANY:

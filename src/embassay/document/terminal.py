@@ -127,7 +127,7 @@ def _draw_caution_notes(block: CautionNotes, room: TerminalRoom) -> list[Text]:
     if more := len(block.notes) - len(shown):
         them = "it" if more == 1 else "them"
         lines.append(
-            Text(f"{numbers.format_count_with_noun(more, 'more note')}: --wide and the report show {them}")
+            Text(f"{numbers.format_noun_count(more, 'more note')}: --wide and the report show {them}")
         )
     return lines
 
@@ -187,7 +187,7 @@ def _draw_table(table: Table, room: TerminalRoom) -> list[Text]:
     lines = [head, Text(rule), *(line for row in rows for line in _wrap_row(row, grid.columns, shown))]
     if hidden := count - len(shown):
         them = "it" if hidden == 1 else "them"
-        lines.append(Text(f"{numbers.format_count_with_noun(hidden, 'column')} hidden, --wide shows {them}"))
+        lines.append(Text(f"{numbers.format_noun_count(hidden, 'column')} hidden, --wide shows {them}"))
     return lines
 
 

@@ -30,7 +30,7 @@ from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, claim_count,
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.protocols.kernel.outcome import render_html, render_terminal_view
 from embassay.protocols.kernel.quantities import REACH, forecast_difference_detection
-from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.kernel.tables import format_noun_count
 from embassay.protocols.run_values import is_named_place
 from embassay.protocols.thresholds import (
     ScoreThreshold,
@@ -115,14 +115,10 @@ def summarise_verdicts(verdicts: Sequence[BarVerdict]) -> str:
         who = "and" if fatal == untested else f"{fatal} of which"
         rest += f" {who} {'fails' if fatal == 1 else 'fail'} the gate"
     if missed:
-        return f"{missed} of {format_count_with_noun(every, 'threshold')} missed{rest}"
+        return f"{missed} of {format_noun_count(every, 'threshold')} missed{rest}"
     if rest:
-        return (
-            f"{met} of {format_count_with_noun(every, 'threshold')} {'is' if met == 1 else 'are'} met{rest}"
-        )
-    return (
-        "The threshold is met" if every == 1 else f"All {format_count_with_noun(every, 'threshold')} are met"
-    )
+        return f"{met} of {format_noun_count(every, 'threshold')} {'is' if met == 1 else 'are'} met{rest}"
+    return "The threshold is met" if every == 1 else f"All {format_noun_count(every, 'threshold')} are met"
 
 
 def format_verdict_value(verdict: BarVerdict) -> str:

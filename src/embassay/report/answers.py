@@ -252,7 +252,7 @@ def _has_few_collections(answer: ReportAnswer) -> bool:
 
 
 def _add_sample_size(ahead: str, answer: ReportAnswer) -> str:
-    few = tables.format_count_with_noun(answer.n, answer.question.noun)
+    few = tables.format_noun_count(answer.n, answer.question.noun)
     return f"{ahead.removesuffix(' resamples')}, from only {few}" if _has_few_collections(answer) else ahead
 
 

@@ -364,7 +364,7 @@ def _describe_partial_mean(
     row = record.find(OVERALL, system.name, "mean_of_present")
     if row is None or row.value is None:
         if finished := sum(value.value is not None for value in values):
-            return f"{finished} of {numbers.format_count_with_noun(len(tasks), 'task')} finished"
+            return f"{finished} of {numbers.format_noun_count(len(tasks), 'task')} finished"
         headlines = {task.name: task.headline for task in tasks}
         some = any(
             dataset and not variant and name == system.name and headlines.get(of) == measure

@@ -161,7 +161,7 @@ def _collect_hume_headlines(run: ReportRun) -> RunHeadlines | None:
         leaders[place.system] = _make_system_headline(
             record, OVERALL, RecordSystem(0, place.system, place.kind), value
         )
-    measure = f"mean of {numbers.format_count_with_noun(len(summary.pairs), 'pair')}"
+    measure = f"mean of {numbers.format_noun_count(len(summary.pairs), 'pair')}"
     return RunHeadlines(run.title, measure, POINTS, leaders, _say_people_score_and_place(summary))
 
 
@@ -254,7 +254,7 @@ def _headline_notes(leads: Sequence[RunHeadlines]) -> Iterator[str]:
             yield f"{run.run}: {run.measure}; {run.people}."
     alone = len({name for run in leads for name in run.leaders} - set(list_shared_systems(leads)))
     if alone:
-        yield f"{numbers.format_count_with_noun(alone, 'system')} only in a later run: see that run's table."
+        yield f"{numbers.format_noun_count(alone, 'system')} only in a later run: see that run's table."
 
 
 MOST_ROWS = 300

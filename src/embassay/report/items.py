@@ -551,8 +551,8 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
     systems = {system.name for group in groups for system in group.systems}
     return ItemPage(
         facts=(
-            numbers.format_count_with_noun(total, "item"),
-            numbers.format_count_with_noun(len(systems), "system"),
+            numbers.format_noun_count(total, "item"),
+            numbers.format_noun_count(len(systems), "system"),
         ),
         left_out=tuple(
             _describe_partial_groups(groups, chosen)
@@ -611,7 +611,7 @@ def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArr
     return [
         (
             f"{group.kind.title}, {group.dataset}: {numbers.format_count(len(rows))} of "
-            f"{numbers.format_count_with_noun(len(group.ids), group.kind.noun)}, half of them the worst by every "
+            f"{numbers.format_noun_count(len(group.ids), group.kind.noun)}, half of them the worst by every "
             "measure, half drawn at random with the seed. All are in items/."
         )
         for group, rows in zip(groups, chosen, strict=True)
@@ -627,7 +627,7 @@ def _summarise_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDAr
     return [
         (
             f"This report of several runs shows {numbers.format_count(shown)} of "
-            f"{numbers.format_count_with_noun(total, 'item')}: where not all, half of them the worst by every measure, "
+            f"{numbers.format_noun_count(total, 'item')}: where not all, half of them the worst by every measure, "
             "half drawn at random with the seed. The report of each run has more; its folder items/ has all."
         )
     ]

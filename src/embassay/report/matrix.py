@@ -56,7 +56,7 @@ def question_matrix_view(run: Path) -> Iterator[Block]:
         more = sum(matrix.total.values()) - len(rows)
         if more > 0:
             yield TextBlock(
-                f"{numbers.format_count_with_noun(more, 'more question')}: the report shows their passages, too."
+                f"{numbers.format_noun_count(more, 'more question')}: the report shows their passages, too."
             )
 
 
@@ -96,7 +96,7 @@ def _describe_left_out_questions(matrix: QuestionMatrix) -> Iterator[str]:
             f"differ; {matrix.left_out:,} are left out."
         )
     if matrix.more_systems:
-        yield f"{numbers.format_count_with_noun(matrix.more_systems, 'more system')} left out."
+        yield f"{numbers.format_noun_count(matrix.more_systems, 'more system')} left out."
 
 
 def _make_grid_row(row: QuestionMatrixRow, matrix: QuestionMatrix, names: Sequence[str]) -> GridRow:
@@ -127,7 +127,7 @@ def _format_rank(rank: int) -> str:
 
 def _describe_outcome_totals(matrix: QuestionMatrix) -> str:
     """`200 questions on docs: 81 differ, 40 all fail, 79 alike`."""
-    counted = numbers.format_count_with_noun(sum(matrix.total.values()), "question")
+    counted = numbers.format_noun_count(sum(matrix.total.values()), "question")
     said = ", ".join(
         f"{matrix.total[name]:,} {words}" for name, words in OUTCOMES.items() if matrix.total.get(name)
     )

@@ -54,7 +54,7 @@ def list_system_efforts(record: RunRecord, board: SystemBoard) -> tuple[SystemEf
             SystemEffort(
                 row.label,
                 row.lead.text,
-                f"{numbers.format_duration(time.value)} ({numbers.format_count_with_noun(time.n, 'cell')})",
+                f"{numbers.format_duration(time.value)} ({numbers.format_noun_count(time.n, 'cell')})",
                 _format_time_per_pair([cell for cell in paired if cell.seconds is not None]),
                 numbers.NONE if memory is None else format_memory(int(memory * 2**20)),
                 numbers.NONE if vector is None else f"{vector:,g} bytes",
@@ -161,8 +161,8 @@ def _say_server_calls(spent: Mapping[str, Any] | None) -> str:
     if not spent or not spent["requests"]:
         return ""
     parts = [
-        numbers.format_count_with_noun(spent["retries"], "retry"),
-        f"{numbers.format_count_with_noun(spent['failed'], 'call')} failed finally",
+        numbers.format_noun_count(spent["retries"], "retry"),
+        f"{numbers.format_noun_count(spent['failed'], 'call')} failed finally",
         f"{numbers.format_duration(spent['seconds'])} of waiting, summed over parallel requests",
     ]
     return ", ".join(parts)
@@ -402,7 +402,7 @@ def _paraphraser_facts(record: RunRecord) -> list[tuple[str, Any]]:
         choices.append(
             (
                 f"{what}, {source['name']}",
-                f"{numbers.format_count_with_noun(runs, 'run')}; {source['identity']}",
+                f"{numbers.format_noun_count(runs, 'run')}; {source['identity']}",
             )
         )
         prompt = source.get("prompt")

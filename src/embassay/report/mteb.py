@@ -39,8 +39,8 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record = run.record
     types, names, notes = _list_task_types(record), _sort_systems_by_mean(record), list_run_notes(record)
     yield PageFactsLine.of(
-        "mteb", "MTEB, published results", numbers.format_count_with_noun(len(names), "system"),
-        numbers.format_count_with_noun(sum(len(record.datasets(kind)) for kind in types), "task"),
+        "mteb", "MTEB, published results", numbers.format_noun_count(len(names), "system"),
+        numbers.format_noun_count(sum(len(record.datasets(kind)) for kind in types), "task"),
         numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield mteb_verdict(record, run.board)
@@ -60,8 +60,8 @@ def mteb_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     """How much was published, and whose mean is the highest: a fact, no finding."""
     tasks = sum(len(record.datasets(kind)) for kind in _list_task_types(record))
     heading = (
-        f"{numbers.format_count_with_noun(len(_sort_systems_by_mean(record)), 'system')} on "
-        f"{numbers.format_count_with_noun(tasks, 'task')}, as published"
+        f"{numbers.format_noun_count(len(_sort_systems_by_mean(record)), 'system')} on "
+        f"{numbers.format_noun_count(tasks, 'task')}, as published"
     )
     untested = (
         "Published scores come without the items behind them: no interval, no test, no rank."
@@ -89,7 +89,7 @@ def _say_highest_mean(record: RunRecord, claims: Sequence[Claim]) -> Iterator[Se
     label = shorten_names_to_labels([entry.name for entry in record.systems])
     for claim in claims:
         of, value = (
-            numbers.format_count_with_noun(claim.of, "system"),
+            numbers.format_noun_count(claim.of, "system"),
             SCORE.format_value_in_text(claim.value or 0.0),
         )
         who = SystemNamePart(label[claim.subject], record.systems_by_name[claim.subject].index)
@@ -164,12 +164,12 @@ def _note_left_out_results(record: RunRecord, names: Sequence[str], types: Seque
     notes = []
     if len(names) > MOST_ROWS:
         notes.append(
-            f"{numbers.format_count(len(names) - MOST_ROWS)} of {numbers.format_count_with_noun(len(names), 'system')}"
+            f"{numbers.format_count(len(names) - MOST_ROWS)} of {numbers.format_noun_count(len(names), 'system')}"
         )
     wide = [kind for kind in types if len(record.datasets(kind)) > MOST_COLUMNS]
     notes += [
         f"{len(record.datasets(kind)) - MOST_COLUMNS} of "
-        f"{numbers.format_count_with_noun(len(record.datasets(kind)), 'task')} of "
+        f"{numbers.format_noun_count(len(record.datasets(kind)), 'task')} of "
         f"{_format_task_type(kind).lower()}"
         for kind in wide
     ]

@@ -109,7 +109,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
     """What is known of published results: files that could not be read, tasks with several versions of their data."""
     imported = record.manifest.get("imported") or {}
     if faults := imported.get("faults"):
-        what = f"{numbers.format_count_with_noun(faults, 'file')} could not be read."
+        what = f"{numbers.format_noun_count(faults, 'file')} could not be read."
         yield RunNote("lost", what, "Their scores are missing.", "`embassay import` names them.")
     warned = [
         f"{dataset['name']}: {warning}"
@@ -120,7 +120,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
     if len(warned) > MOST_WARNINGS:
         tasks = {warning.partition(":")[0] for warning in warned}
         what = (
-            f"{len(tasks)} of {numbers.format_count_with_noun(len(record.manifest['datasets']), 'task')} have "
+            f"{len(tasks)} of {numbers.format_noun_count(len(record.manifest['datasets']), 'task')} have "
             "warnings, the first:"
         )
         yield RunNote(
@@ -133,9 +133,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
         system.name for system in record.systems if record.value(OVERALL, system.name, OVERALL) is None
     ]
     if missing and len(missing) < len(record.systems):
-        what = (
-            f"{len(missing)} of {numbers.format_count_with_noun(len(record.systems), 'system')} lack a task."
-        )
+        what = f"{len(missing)} of {numbers.format_noun_count(len(record.systems), 'system')} lack a task."
         yield RunNote("partial", what, "They have no mean over all tasks and come last.")
     for warning in record.manifest.get("warnings", ()):
         yield RunNote("warning", str(warning))
@@ -167,7 +165,7 @@ def _failed_cell_notes(record: RunRecord) -> Iterator[RunNote]:
         where = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
         yield RunNote(
             "failed",
-            f"{len(cells)} of {numbers.format_count_with_noun(len(record.cells), 'cell')} failed: "
+            f"{len(cells)} of {numbers.format_noun_count(len(record.cells), 'cell')} failed: "
             f"{label.get(system, system)}, {where} ({reason or 'no reason was recorded'}).",
             "The system is not ranked where a value is missing.",
             "Repeat the command to try again.",
@@ -185,7 +183,7 @@ def _missing_suite_notes(record: RunRecord) -> Iterator[RunNote]:
 def _unwritten_question_notes(record: RunRecord) -> Iterator[RunNote]:
     """Noisy questions that a rewriter of a probe made nothing of."""
     for name, failed in (record.manifest.get("rewriting_failures") or {}).items():
-        what = numbers.format_count_with_noun(failed["texts"], "noisy question")
+        what = numbers.format_noun_count(failed["texts"], "noisy question")
         yield RunNote(
             "lost",
             f"{what} could not be rewritten by {name} ({failed['first']}).",
@@ -199,7 +197,7 @@ def _waiting_cell_notes(record: RunRecord) -> Iterator[RunNote]:
     if waiting:
         yield RunNote(
             "not run",
-            f"{waiting} of {numbers.format_count_with_noun(len(record.cells), 'cell')} "
+            f"{waiting} of {numbers.format_noun_count(len(record.cells), 'cell')} "
             + ("has" if waiting == 1 else "have")
             + " not run yet.",
             "Scores over all datasets are missing wherever a cell is missing.",
@@ -281,7 +279,7 @@ def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
         row.n for row in rows if row is not None and row.value is not None and ONE_SET not in row.method
     }
     if counts and max(counts) < FEW:
-        what = f"Clustering intervals come from {numbers.format_count_with_noun(max(counts), 'set')}."
+        what = f"Clustering intervals come from {numbers.format_noun_count(max(counts), 'set')}."
         yield RunNote("small n", what, "They and the ranks are rough.", "More sets help, not more texts.")
 
 
@@ -301,12 +299,12 @@ def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
     for (task_name, dataset, reason), count in lost.items():
         yield RunNote(
             "skipped",
-            f"{numbers.format_count_with_noun(count, 'item')} of {dataset} left out of {task_name}: {reason}.",
+            f"{numbers.format_noun_count(count, 'item')} of {dataset} left out of {task_name}: {reason}.",
         )
     label = shorten_names_to_labels([system.name for system in record.systems])
     for (task_name, dataset, reason), counts in of_systems.items():
         for system, count in counts.items() if (task_name, dataset, reason) not in lost else ():
-            what = f"{numbers.format_count_with_noun(count, 'item')} of {dataset} left out of {task_name}"
+            what = f"{numbers.format_noun_count(count, 'item')} of {dataset} left out of {task_name}"
             yield RunNote("skipped", f"{what} for {label[system]} alone: {reason}.")
 
 

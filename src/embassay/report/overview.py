@@ -198,8 +198,8 @@ def build_external_tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield PageFactsLine.of(
         "",
         run.title,
-        numbers.format_count_with_noun(tasks, "task"),
-        numbers.format_count_with_noun(systems, "system"),
+        numbers.format_noun_count(tasks, "task"),
+        numbers.format_noun_count(systems, "system"),
     )
     yield board_verdict(record, board)
     if panes := tuple(_score_tables_by_dataset(record, board)):
@@ -375,19 +375,15 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     datasets = list(
         dict.fromkeys(data["name"] for record in records for data in record.manifest.get("datasets", ()))
     )
-    named = (
-        ", ".join(datasets)
-        if len(datasets) <= 3
-        else numbers.format_count_with_noun(len(datasets), "dataset")
-    )
+    named = ", ".join(datasets) if len(datasets) <= 3 else numbers.format_noun_count(len(datasets), "dataset")
     suites = [suite["said"].rstrip(".") for run in records for suite in run.manifest.get("suites") or ()]
     named = ", ".join((*dict.fromkeys(suites), named))
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None
     scored = sum(len(record.systems) for record in records if record.kind == "score")
     facts = (
-        numbers.format_count_with_noun(len(systems), "system") if systems else "",
-        numbers.format_count_with_noun(scored, "retrieval run") if scored else "",
+        numbers.format_noun_count(len(systems), "system") if systems else "",
+        numbers.format_noun_count(scored, "retrieval run") if scored else "",
         join_sentence_text(join_names([run.title for run in runs])) if len(runs) > 1 else "",
         named,
         numbers.format_date(max(record.manifest.get("updated", "") for record in records)),
@@ -430,7 +426,7 @@ def _page_footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     if seconds:
         parts.append(
             numbers.format_duration(seconds)
-            + (f" on {numbers.format_count_with_noun(cores, 'core')}" if cores else "")
+            + (f" on {numbers.format_noun_count(cores, 'core')}" if cores else "")
         )
     return tuple(parts)
 
@@ -530,7 +526,7 @@ def _count_measured_items(record: RunRecord, task: str) -> int:
 
 def _make_too_few_verdict(record: RunRecord, board: SystemBoard, items: int) -> Verdict:
     """The ranks stay in the table; no system is said to beat another, as in the answers of several runs."""
-    said = numbers.format_count_with_noun(items, "item")
+    said = numbers.format_noun_count(items, "item")
     heading = f"{said} {'is' if items == 1 else 'are'} too few to show which is first{_say_where_ranked(record, board)}"
     rest = tuple(row.system.name for row in board.ranked[2:])
     claims = [
@@ -630,7 +626,7 @@ def _unranked_verdict(board: SystemBoard, scope: ComparisonScope) -> Verdict:
 
 def _unfinished_verdict(record: RunRecord) -> Verdict:
     claim = claim_count("finished", sum(cell.status == "done" for cell in record.cells), len(record.cells))
-    cells = f"{numbers.format_count(claim.n)} of {numbers.format_count_with_noun(claim.of, 'cell')}"
+    cells = f"{numbers.format_count(claim.n)} of {numbers.format_noun_count(claim.of, 'cell')}"
     command = CommandText(record.manifest.get("command", ""))
     if not claim.n:
         lede = (f"{cells}. Run ", command, " again: this page fills as cells finish.")

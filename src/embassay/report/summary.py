@@ -140,17 +140,17 @@ def summarise_runs(runs: Sequence[ReportRun]) -> Summary:
     manifest = runs[0].record.manifest
     names = dict.fromkeys(run.record.manifest.get("name", "") for run in runs)
     updated = max(run.record.manifest.get("updated", "") for run in runs)
-    title = next(iter(names)) if len(names) == 1 else numbers.format_count_with_noun(len(runs), "run")
+    title = next(iter(names)) if len(names) == 1 else numbers.format_noun_count(len(runs), "run")
     systems = {system.name for run in runs for system in run.record.ranked_systems}
     notes = len(gather_run_notes(runs))
     return Summary(
         head=f"{title} · {numbers.format_date(updated)}",
         systems=(
-            f"{numbers.format_count_with_noun(len(systems), 'system')} · "
+            f"{numbers.format_noun_count(len(systems), 'system')} · "
             f"{join_sentence_text(join_names([run.title for run in runs]))}"
         ),
         foot=f"Embassay {manifest.get('embassay', '')}"
-        + (f" · {numbers.format_count_with_noun(notes, 'note')} in the full report" if notes else ""),
+        + (f" · {numbers.format_noun_count(notes, 'note')} in the full report" if notes else ""),
         answers=answers,
         use=recommend_systems(answers) if answers else _find_lone_run_finding(runs),
         first=tuple(_first_page_blocks(runs, answers)),
@@ -271,7 +271,7 @@ def _time_quality_figure(runs: Sequence[ReportRun], traded: Sequence[EncoderTrad
     words = "; ".join(
         f"{row.system.name}: {numbers.format_score(row.quality)}, {row.system.value:.3g} ms" for row in traded
     )
-    n = numbers.format_count_with_noun(findings.parts[0].queries, "query")
+    n = numbers.format_noun_count(findings.parts[0].queries, "query")
     small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
     drawing = _draw_time_quality_chart(traded, f"ms a query at p{asked.percentile:g} (log scale)")
     return Figure(title, Markup(drawing), words, small)
@@ -452,7 +452,7 @@ def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer])
         yield f"your texts are shorter than {numbers.format_count(limit)} tokens: {name} cuts longer ones"
     if answers and answers[-1].level != "not run":
         hardware = runs[0].record.manifest.get("hardware", {})
-        cores = numbers.format_count_with_noun(hardware.get("cores") or 1, "core")
+        cores = numbers.format_noun_count(hardware.get("cores") or 1, "core")
         machine = f"{cores}, {hardware.get('cpu', 'processor unknown')}"
         yield f"you run on a machine like this one ({machine}); elsewhere, measure again"
 
@@ -498,7 +498,7 @@ def _tested_items_table(runs: Sequence[ReportRun], answers: Sequence[ReportAnswe
         if answer.level != "not run":
             noun = "stack" if answer.question.name == "price" else answer.question.noun
             items, source = (
-                numbers.format_count_with_noun(answer.n, noun),
+                numbers.format_noun_count(answer.n, noun),
                 _describe_dataset_source(by_slug[answer.slug]),
             )
             lines.append(TableLine(answer.question.asks, (TableCell(items), TableCell(source))))
@@ -521,7 +521,7 @@ def _describe_items_by_task(run: ReportRun) -> str:
         for task, facts in (dataset.get("tasks") or {}).items():
             counts[task] = counts.get(task, 0) + facts.get("n", 0)
     if len(counts) == 1:
-        return numbers.format_count_with_noun(next(iter(counts.values())), "item")
+        return numbers.format_noun_count(next(iter(counts.values())), "item")
     return ", ".join(f"{task} {numbers.format_count(n)}" for task, n in counts.items())
 
 
@@ -532,7 +532,7 @@ def _describe_dataset_source(run: ReportRun) -> str:
     """Its dataset with whose it is, or its licence; several are counted."""
     datasets: Sequence[Mapping[str, Any]] = run.record.manifest.get("datasets", ())
     if len(datasets) != 1:
-        return numbers.format_count_with_noun(len(datasets), "dataset")
+        return numbers.format_noun_count(len(datasets), "dataset")
     licence = find_licence(datasets[0].get("source", ""))
     return f"{datasets[0]['name']}, {WHOSE.get(licence, licence)}"
 
@@ -563,13 +563,13 @@ def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> I
         session.get("seconds") or 0 for manifest in manifests for session in manifest.get("sessions", ())
     )
     spent = [(manifest.get("spent") or {}).get("usd", 0.0) for manifest in manifests]
-    cores = numbers.format_count_with_noun((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
+    cores = numbers.format_noun_count((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
     money = "price unknown" if None in spent else format_dollars(sum(spent))
     time = f"{numbers.format_duration(seconds)} on {cores}" if seconds else "time not recorded"
     yield TableLine("This evaluation", (TableCell(f"{time}; {money}"),))
     for answer in answers:
         if answer.level != "sure" and answer.more:
-            more = f"about {numbers.format_count_with_noun(answer.more, f'more {answer.question.noun}')}"
+            more = f"about {numbers.format_noun_count(answer.more, f'more {answer.question.noun}')}"
             words = f"{more}, if the difference stays as measured"
             yield TableLine(f"To decide: {answer.question.short.lower()}", (TableCell(words),))
     if answers and answers[-1].level != "not run":

@@ -202,11 +202,11 @@ def _describe_asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
     """How many systems were asked, and on which data, behind the heading of the answers."""
     systems = {system.name for run in runs for system in run.record.ranked_systems}
     datasets = {dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ())}
-    told = [numbers.format_count_with_noun(len(systems), "system")] if systems else []
+    told = [numbers.format_noun_count(len(systems), "system")] if systems else []
     told += (
         [*datasets]
         if len(datasets) == 1
-        else [numbers.format_count_with_noun(len(datasets), "dataset")]
+        else [numbers.format_noun_count(len(datasets), "dataset")]
         if datasets
         else []
     )
@@ -222,9 +222,7 @@ def gravest_notes_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Blo
     notes, _ = put_decisive_notes_first(gather_run_notes(runs), asked)
     if notes:
         yield Verdict(
-            (
-                f"Read with care ({min(most, len(notes))} of {numbers.format_count_with_noun(len(notes), 'note')})",
-            )
+            (f"Read with care ({min(most, len(notes))} of {numbers.format_noun_count(len(notes), 'note')})",)
         )
         yield Bullets(tuple(note.plain for note in notes[:most]))
 

@@ -77,7 +77,7 @@ def test_dates_that_are_none_stay_as_they_are() -> None:
 def test_counts_have_separators_and_their_noun_its_number() -> None:
     """12,480 texts, 1 query, 2 queries."""
     assert numbers.format_count(12480) == "12,480"
-    assert (numbers.format_count_with_noun(1, "query"), numbers.format_count_with_noun(2, "query")) == (
+    assert (numbers.format_noun_count(1, "query"), numbers.format_noun_count(2, "query")) == (
         "1 query",
         "2 queries",
     )

@@ -18,10 +18,10 @@ from embassay.protocols.kernel.tables import (
     check_table_name,
     format_csv,
     interval_fields,
-    make_number_column,
-    make_points_column,
-    make_whole_number_column,
+    number_column,
+    points_column,
     text,
+    whole_column,
     write_tables,
 )
 
@@ -42,9 +42,9 @@ def test_a_field_finds_its_value_in_the_item_of_a_row():
     ]
     figure = [field.within(lambda item: {"of": item["at.k"]}) for field in interval_fields("of", "xyz")]
     table = ColumnTable.of(
-        "found", "Found", items, text("name"), make_number_column("k", ("at.k", "value")),
-        make_whole_number_column("sure"),
-        make_points_column("percent", ("at.k", "high")), text("other", lambda item: item["name"] * 2), *figure,
+        "found", "Found", items, text("name"), number_column("k", ("at.k", "value")),
+        whole_column("sure"),
+        points_column("percent", ("at.k", "high")), text("other", lambda item: item["name"] * 2), *figure,
         note="All."
     )  # fmt: skip
     assert table.rows == (

@@ -382,10 +382,10 @@ def annotate(study: Study, request: AnnotateRequest, running: ModelAnnotationOpt
     outcome = _run_annotation_session(study, request, replace=replace, max_usd=running.max_cost)
     _show_session_outcome(outcome, json=json, wide=wide)
     if outcome.failed:
-        from embassay.protocols.kernel.tables import format_count_with_noun
+        from embassay.protocols.kernel.tables import format_noun_count
 
         raise ModelError(
-            f"{format_count_with_noun(outcome.failed, 'call')} failed, so that many items have no answer.",
+            f"{format_noun_count(outcome.failed, 'call')} failed, so that many items have no answer.",
             mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
         )
 

@@ -174,11 +174,7 @@ class HubTable:
         digest = hashlib.sha256(self.address.encode())
         # One split can skip files unread; over several the rows must be counted.
         alone = len(self._opened_splits) == 1
-        rows = (
-            self._opened_splits[0].skip(skip)
-            if alone
-            else islice(chain(*self._opened_splits), skip, None)
-        )
+        rows = self._opened_splits[0].skip(skip) if alone else islice(chain(*self._opened_splits), skip, None)
         for row in self._translate_hub_errors(rows):
             cells = {name: row.get(name) for name in names}
             digest.update(json.dumps(list(cells.values()), default=str).encode())

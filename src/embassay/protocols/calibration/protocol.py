@@ -50,9 +50,9 @@ from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
     RunTable,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.tasks.task import make_task_outcome, measure_pair_similarity
 from embassay.randomness import make_generator
@@ -435,9 +435,9 @@ def make_thresholds_table(rows: Sequence[Result]) -> ColumnTable:
         "calibration_thresholds", "Thresholds with a guarantee", cells.values(), text("system", "threshold.system"),
         text("dataset", "threshold.dataset"),
         text("promise", lambda cell: cell["threshold"].method.partition(",")[0]),
-        make_number_column("accept from", "threshold.value", 3),
-        make_number_column("precision seen", "sample_precision.value", 3),
-        make_number_column("recall seen", "sample_recall.value", 3), text("why not", "threshold.reason"),
+        number_column("accept from", "threshold.value", 3),
+        number_column("precision seen", "sample_precision.value", 3),
+        number_column("recall seen", "sample_recall.value", 3), text("why not", "threshold.reason"),
         note=("The guarantee holds for pairs like these; the observed values are from the sample used to choose the "
             "threshold.")
     )  # fmt: skip
@@ -454,11 +454,11 @@ def make_costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
         yield ColumnTable.of(
             "calibration_costs", "Where mistakes cost least", cells.values(), text("system", "cost.system"),
             text("dataset", "cost.dataset"), text("costs", lambda cell: cell["cost"].method.partition("; ")[2]),
-            make_number_column("accept from", "threshold.value", 3), make_number_column("cost", "cost.value", 3),
-            make_number_column("at most", "cost.ci_high", 3),
-            make_number_column("accepting all", "accept all.value", 3),
-            make_number_column("accepting nothing", "accept nothing.value", 3),
-            make_whole_number_column("labels", "cost.n"),
+            number_column("accept from", "threshold.value", 3), number_column("cost", "cost.value", 3),
+            number_column("at most", "cost.ci_high", 3),
+            number_column("accepting all", "accept all.value", 3),
+            number_column("accepting nothing", "accept nothing.value", 3),
+            whole_column("labels", "cost.n"),
             text("why not", "threshold.reason"),
             note="The threshold is chosen on half of the labels; costs are per label in the other half."
         )  # fmt: skip
@@ -472,9 +472,9 @@ def make_more_labels_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     if chances:
         yield ColumnTable.of(
             "calibration_next_labels", "What more labels would achieve", chances, text("system"), text("dataset"),
-            text("promise", "variant"), make_whole_number_column("labels", "n"),
-            make_number_column("chance of a threshold", "value", 3),
-            make_number_column("half of the interval", lambda row: halves[place(row)], 3),
+            text("promise", "variant"), whole_column("labels", "n"),
+            number_column("chance of a threshold", "value", 3),
+            number_column("half of the interval", lambda row: halves[place(row)], 3),
             note="Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over "
             "pairs."
         )  # fmt: skip

@@ -30,7 +30,7 @@ from embassay.protocols.choose.questions import (
     compute_passage_ndcg,
     compute_rank_nearness,
 )
-from embassay.protocols.kernel.tables import ColumnTable, format_percent, make_number_column, text
+from embassay.protocols.kernel.tables import ColumnTable, format_percent, number_column, text
 from embassay.records import Result
 
 T = TypeVar("T")
@@ -333,21 +333,21 @@ def make_choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
     system = text("system", one.systems.__getitem__)
     ahead = belief.mean - belief.mean[belief.least_regret_system]
     yield ColumnTable.of(
-        "choice", "Which system, and how sure", order, system, make_number_column("P(best)", belief.best.item),
-        make_number_column(f"P(within {one.tolerance:g})", near.item),
-        make_number_column("expected regret", belief.expected_regrets.item, 3),
-        make_number_column("against the pick", ahead.item, 3, "signed"),
+        "choice", "Which system, and how sure", order, system, number_column("P(best)", belief.best.item),
+        number_column(f"P(within {one.tolerance:g})", near.item),
+        number_column("expected regret", belief.expected_regrets.item, 3),
+        number_column("against the pick", ahead.item, 3, "signed"),
         note="Regret is the expected distance below the best nDCG@10. "
         f"Judged questions: {len(one.judged)}."
     )  # fmt: skip
     others = (one.evidence.agreement.sum(axis=0) - 1) / (len(one.systems) - 1)
     signals = [
-        make_number_column(name, values.item, 3)
+        number_column(name, values.item, 3)
         for name, values in zip(FAMILIES, one.evidence.values.T, strict=True)
     ]
-    signals.append(make_number_column("agreement", others.item, 3))
+    signals.append(number_column("agreement", others.item, 3))
     if len(one.written):
-        signals.append(make_number_column("model's questions", one.written.mean(axis=0).item, 3))
+        signals.append(number_column("model's questions", one.written.mean(axis=0).item, 3))
     yield ColumnTable.of(
         "choice_signals", "Signals from the documents alone", order, system, *signals,
         note=("How high each question's passage ranks, from 0 to 1; the share of the first ten that other systems "

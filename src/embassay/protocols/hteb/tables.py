@@ -14,16 +14,16 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     Style,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.wordings.scores import OVERALL, SystemLevel
 from embassay.protocols.wordings.tables import (
     POINTS,
     make_points_field,
     make_sequence_fields,
-    make_signed_points_field,
+    signed_points_column,
 )
 
 MACRO = "mean over datasets"
@@ -199,25 +199,25 @@ def _make_part_level_table(profiles: TransformationProfiles, shares: Shares) -> 
         text("part", lambda row: format_part_title(row.part)), make_points_field("original", "level.original.value"),
         make_points_field("score", "level.score.value"),
         *make_sequence_fields(score_ends, attrgetter("score_ends"), factor=POINTS),
-        make_signed_points_field("change", "level.delta.value"),
+        signed_points_column("change", "level.delta.value"),
         *make_sequence_fields(change_ends, attrgetter("change_ends"), "signed", POINTS),
         make_points_field("sd", "level.sd"),
-        make_points_field("change_sd", "level.delta_sd"), make_whole_number_column("n", "level.score.n"),
+        make_points_field("change_sd", "level.delta_sd"), whole_column("n", "level.score.n"),
         *make_sequence_fields(("unchanged %", "failed %"), attrgetter("shares"), factor=POINTS),
         text("method", "level.delta.method"), text("reason", "level.score.reason"),
     )  # fmt: skip
 
 
 _PART = text("part", lambda row: format_part_title(row["part"]))
-_ENDS = (make_signed_points_field("low", "ci_low"), make_signed_points_field("high", "ci_high"))
+_ENDS = (signed_points_column("low", "ci_low"), signed_points_column("high", "ci_high"))
 
 
 def _make_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_tests", "HTEB: changes over datasets", tests, _PART, text("system"),
-        make_signed_points_field("shift"), *_ENDS,
-        make_number_column("p", style="p"), make_number_column("p_holm", style="p"),
-        make_whole_number_column("datasets", "n"), text("method"), text("reason"),
+        signed_points_column("shift"), *_ENDS,
+        number_column("p", style="p"), number_column("p_holm", style="p"),
+        whole_column("datasets", "n"), text("method"), text("reason"),
         note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon's signed-rank test, "
         "Holm over systems within a part. We could not read the paper's own choice of tests: this one is ours.",
     )  # fmt: skip
@@ -234,8 +234,8 @@ def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
             )
     return ColumnTable.of(
         "hteb_profiles", "HTEB: the profile of every system", rows, text("system"), text("axis"),
-        make_signed_points_field("change"), *_ENDS, make_signed_points_field("relative"),
-        make_whole_number_column("rank"),
+        signed_points_column("change"), *_ENDS, signed_points_column("relative"),
+        whole_column("rank"),
         note="Relative: minus the system's mean over its axes. Rank 1 loses least on the axis; it is not a test.",
     )  # fmt: skip
 
@@ -243,8 +243,8 @@ def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
 def _make_axis_coupling_table(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_axes", "HTEB: how strongly the axes are correlated", pairs, text("axis", lambda pair: AXES[pair["a"]]),
-        text("other", lambda pair: AXES[pair["b"]]), make_number_column("spearman", "rho"),
-        make_whole_number_column("systems", "n"),
+        text("other", lambda pair: AXES[pair["b"]]), number_column("spearman", "rho"),
+        whole_column("systems", "n"),
         note=("Spearman correlation, over systems, between the changes on two axes; a low value means that the axes "
             "differ."),
     )  # fmt: skip
@@ -260,9 +260,9 @@ def _make_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
         rows.append({**shift, "system": "largest minus smallest", "change": family["shift"]})
     return ColumnTable.of(
         "hteb_families", "HTEB: does the gap shrink with size?", rows, text("family"), text("system"),
-        make_number_column("billions", decimals=3), make_points_field("total"), make_signed_points_field("change"),
-        *(make_signed_points_field(AXES[axis].lower(), f"axes.{axis}") for axis in axes), *_ENDS,
-        make_signed_points_field("per doubling", "slope"),
+        number_column("billions", decimals=3), make_points_field("total"), signed_points_column("change"),
+        *(signed_points_column(AXES[axis].lower(), f"axes.{axis}") for axis in axes), *_ENDS,
+        signed_points_column("per doubling", "slope"),
         note="Above 0, the largest member loses less. Hodges-Lehmann shift over datasets with its bootstrap interval.",
     )  # fmt: skip
 
@@ -270,27 +270,27 @@ def _make_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
 def _make_language_groups_table(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_groups", "HTEB: English and multilingual datasets", groups, text("group"), _PART,
-        make_whole_number_column("datasets"),
-        make_signed_points_field("change"), *_ENDS,
+        whole_column("datasets"),
+        signed_points_column("change"), *_ENDS,
         note="Mean over systems of each dataset's change; this compares two groups of datasets and is not a paired "
             "test.",
     )  # fmt: skip
 
 
-_TEXTS = (text("transformation"), text("dataset"), make_whole_number_column("seed"))
+_TEXTS = (text("transformation"), text("dataset"), whole_column("seed"))
 
 
 def _make_texts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
     kinds = dict.fromkeys(kind for row in texts for kind in row.outcomes if kind not in ("ok", "copied"))
     return ColumnTable.of(
-        "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, make_whole_number_column("texts"),
-        make_number_column("unchanged %", lambda row: _compute_share_or_none(row.unchanged, row.texts)),
-        make_number_column("failed %", lambda row: _compute_share_or_none(row.texts - row.usable, row.texts)),
-        make_number_column("retried %", lambda row: _compute_share_or_none(row.retried, row.texts)),
-        make_number_column("length ratio", "ratio"),
-        make_number_column("wrong way %", _share_in_wrong_direction),
-        make_number_column("questions lost %", lambda row: _compute_share_or_none(row.no_question, row.questions)),
-        make_number_column("edit distance", "distance"),
+        "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, whole_column("texts"),
+        number_column("unchanged %", lambda row: _compute_share_or_none(row.unchanged, row.texts)),
+        number_column("failed %", lambda row: _compute_share_or_none(row.texts - row.usable, row.texts)),
+        number_column("retried %", lambda row: _compute_share_or_none(row.retried, row.texts)),
+        number_column("length ratio", "ratio"),
+        number_column("wrong way %", _share_in_wrong_direction),
+        number_column("questions lost %", lambda row: _compute_share_or_none(row.no_question, row.questions)),
+        number_column("edit distance", "distance"),
         *(_make_count_field(kind, attrgetter("outcomes")) for kind in kinds),
         note="Of distinct texts. Length ratio: the median. Wrong way: not longer or not shorter, against the "
             "intention.",
@@ -310,7 +310,7 @@ def _share_in_wrong_direction(row: TransformedTextCounts) -> float | None:
 
 
 def _make_count_field(name: str, find: Callable[[Any], Mapping[str, int]]) -> ComputedColumn:
-    return make_whole_number_column(name, lambda row: find(row).get(name, 0))
+    return whole_column(name, lambda row: find(row).get(name, 0))
 
 
 def _make_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:

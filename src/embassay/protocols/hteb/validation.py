@@ -26,9 +26,9 @@ from embassay.measures.agreement import percent_agreement
 from embassay.protocols.hteb.options import TRANSFORMATIONS
 from embassay.protocols.kernel.tables import (
     ColumnTable,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
     write_tables,
 )
 from embassay.protocols.wordings.pairs import (
@@ -390,24 +390,24 @@ def make_tables(scored: ValidationResult) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
     yield ColumnTable.of(
         "hteb_ratings", "HTEB: people's ratings of the texts", scored.outcomes, text("transformation"),
-        text("criterion"), make_whole_number_column("pairs"), make_whole_number_column("ratings"),
-        text("rejected", lambda outcome: f"{outcome.rejected} of {outcome.raters}"), make_number_column("mean"),
+        text("criterion"), whole_column("pairs"), whole_column("ratings"),
+        text("rejected", lambda outcome: f"{outcome.rejected} of {outcome.raters}"), number_column("mean"),
         *make_sequence_fields(("mean_low", "mean_high"), attrgetter("mean_ends")),
-        make_number_column("median", decimals=1),
-        make_number_column("share_3_or_more", "share"),
+        number_column("median", decimals=1),
+        number_column("share_3_or_more", "share"),
         *make_sequence_fields(("share_low", "share_high"), attrgetter("share_ends")),
-        make_number_column("ac2_quadratic", "quadratic"),
+        number_column("ac2_quadratic", "quadratic"),
         *make_sequence_fields(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")),
-        make_number_column("ac2_linear", "linear"),
-        make_number_column("equal"),
+        number_column("ac2_linear", "linear"),
+        number_column("equal"),
         note="Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal "
         "ratings.",
     )  # fmt: skip
     if scored.drift:
         yield ColumnTable.of(
             "hteb_drift", "HTEB: does a drop come from bad texts?", scored.drift, text("system"),
-            text("transformation", lambda drift: drift.transformation or "all"), make_number_column("rho"),
-            make_whole_number_column("pairs"),
+            text("transformation", lambda drift: drift.transformation or "all"), number_column("rho"),
+            whole_column("pairs"),
             note="Spearman of similarity and adequacy. A strong correlation would suggest that drops come from bad "
                 "texts.",
         )  # fmt: skip

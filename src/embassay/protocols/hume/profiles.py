@@ -23,7 +23,7 @@ from embassay.protocols.hume.resource import language_name
 from embassay.protocols.hume.store import has_store, open_store
 from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_jsonl_rows
 from embassay.protocols.hume.tables import OF_PAIR
-from embassay.protocols.kernel.tables import ColumnTable, interval_fields, make_whole_number_column, text
+from embassay.protocols.kernel.tables import ColumnTable, interval_fields, text, whole_column
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats import Estimate
 from embassay.stats.intervals import t_quantile
@@ -185,8 +185,8 @@ def profile_table(
     ]
     return ColumnTable.of(
         "hume_profiles", "HUME: annotators by what they said about themselves", groups, *OF_PAIR, text("question"),
-        text("group", "answer"), make_whole_number_column("annotators", lambda group: len(group.people)),
-        make_whole_number_column("answers", lambda group: sum(annotator.items for annotator in group.people)),
+        text("group", "answer"), whole_column("annotators", lambda group: len(group.people)),
+        whole_column("answers", lambda group: sum(annotator.items for annotator in group.people)),
         *interval_fields("score", ("score", "low", "high")), text("reason", "score.reason"),
         note="Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
         f"Groups of fewer than {smallest} people are withheld together.",

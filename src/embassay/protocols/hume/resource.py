@@ -22,10 +22,10 @@ from embassay.protocols.hume.record import Summary
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     interval_fields,
-    make_number_column,
-    make_points_column,
-    make_whole_number_column,
+    number_column,
+    points_column,
     text,
+    whole_column,
 )
 from embassay.stats import Estimate, bootstrap_ci
 
@@ -103,11 +103,11 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     models = [model for model in compare_people_with_models(summary) if model.pair.human.value is not None]
     return ColumnTable.of(
         "hume_resources", "HUME: people and models by language resources", _level_rows(models, seed),
-        text("level"), text("class", "resource_class"), text("languages"), make_whole_number_column("pairs"),
-        *interval_fields("human", ("human", "human_low", "human_high")), make_points_column("best"),
-        make_points_column("median"),
-        make_number_column("best_percent_of_human", "percent", 1),
-        *interval_fields("gap", ("gap", "gap_low", "gap_high"), "signed"), make_whole_number_column("wins"),
+        text("level"), text("class", "resource_class"), text("languages"), whole_column("pairs"),
+        *interval_fields("human", ("human", "human_low", "human_high")), points_column("best"),
+        points_column("median"),
+        number_column("best_percent_of_human", "percent", 1),
+        *interval_fields("gap", ("gap", "gap_low", "gap_high"), "signed"), whole_column("wins"),
         text("reason", "why_no_interval"),
         note=("Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median refer to a "
             "pair's ranked models; gap is people minus best, and wins are the pairs where people beat the best."),

@@ -28,10 +28,10 @@ from embassay.protocols.kernel.tables import (
     ComputedColumn,
     Find,
     interval_fields,
-    make_number_column,
-    make_points_column,
-    make_whole_number_column,
+    number_column,
+    points_column,
     text,
+    whole_column,
 )
 
 PAIR = tuple(text(name) for name in ("family", "dataset", "lang"))
@@ -66,11 +66,11 @@ def agreement_table(summary: Summary) -> ColumnTable:
         "HUME: how well annotators agree",
         summary.pairs,
         *PAIR,
-        make_whole_number_column("annotators", _count_annotators),
-        make_whole_number_column("items", _count_items),
-        make_whole_number_column("annotations", "agreement.annotations"),
+        whole_column("annotators", _count_annotators),
+        whole_column("items", _count_items),
+        whole_column("annotations", "agreement.annotations"),
         text("coefficient", "agreement.coefficient"),
-        *(make_number_column(name, f"agreement.value.{name}", 3) for name in ("value", "low", "high")),
+        *(number_column(name, f"agreement.value.{name}", 3) for name in ("value", "low", "high")),
         text("band", "agreement.band"),
         text("trust"),
         *_coefficient_fields(every),
@@ -99,9 +99,9 @@ def _coefficient_fields(every: Sequence[Agreement]) -> Iterator[ComputedColumn]:
     sure = {name for agreement in every for name, bar in agreement.intervals.items() if bar.low is not None}
     for name in _order_names((name for agreement in every for name in agreement.extras), _EXTRAS):
         decimals = 0 if name in _WHOLE else 3
-        yield make_number_column(name, partial(_find_extra_coefficient, name), decimals)
+        yield number_column(name, partial(_find_extra_coefficient, name), decimals)
         for end in ("low", "high") if name in sure else ():
-            yield make_number_column(f"{name}_{end}", partial(_find_extra_interval_end, name, end), decimals)
+            yield number_column(f"{name}_{end}", partial(_find_extra_interval_end, name, end), decimals)
 
 
 def _find_extra_coefficient(name: str, pair: PairRecord) -> float | None:
@@ -121,12 +121,12 @@ def annotators_table(summary: Summary) -> ColumnTable:
         "annotators", "HUME: annotators and conventions", rows, *OF_PAIR,
         text("measure", "pair.measure"), text("annotator", "annotator.id"),
         text("answered_by", lambda row: name_annotator_kind([row.annotator])),
-        make_whole_number_column("items", "annotator.items"),
-        make_points_column("score", "annotator.score"), make_points_column("human", "pair.human.value"),
-        *(make_points_column(f"by_{name}", f"pair.conventions.{name}") for name in names),
-        make_number_column("seconds_per_item", "annotator.seconds", 1),
-        make_whole_number_column("flagged", "annotator.flagged"),
-        make_whole_number_column("counts", lambda row: row.annotator in row.pair.annotators),
+        whole_column("items", "annotator.items"),
+        points_column("score", "annotator.score"), points_column("human", "pair.human.value"),
+        *(points_column(f"by_{name}", f"pair.conventions.{name}") for name in names),
+        number_column("seconds_per_item", "annotator.seconds", 1),
+        whole_column("flagged", "annotator.flagged"),
+        whole_column("counts", lambda row: row.annotator in row.pair.annotators),
         note=("Score is the annotator's own; human is the pair's score, by the paper's rule unless the run "
             "chose another. by_pooled scores the pooled answers, by_mean averages the annotators' "
             "scores. An annotator with too few items does not count (0)."),
@@ -159,7 +159,7 @@ def people_table(pairs: Sequence[PairRecord], ranked: Collection[str]) -> Column
         "result: the model's own uncertainty is ignored. For that, see hume_systems."
     )
     answered = text("answered_by", lambda row: name_annotator_kind(row.pair.annotators))
-    return _make_table_8(pairs, ranked, *_people_fields(make_points_column), answered, note=note)
+    return _make_table_8(pairs, ranked, *_people_fields(points_column), answered, note=note)
 
 
 def printed_people_table(
@@ -193,20 +193,20 @@ def _people_fields(show: Callable[[str, str], ComputedColumn]) -> tuple[Computed
     """The columns of table 8; `show` makes those that are in points."""
     return (
         text("category", "pair.family"), text("task", "pair.dataset"), text("lang", "pair.lang"),
-        make_whole_number_column("n_samples", lambda row: row.pair.human.n or row.pair.n),
-        make_whole_number_column("n_annotators", lambda row: len(row.pair.annotators)),
-        make_whole_number_column("total_annotations", lambda row: sum(who.items for who in row.pair.annotators)),
+        whole_column("n_samples", lambda row: row.pair.human.n or row.pair.n),
+        whole_column("n_annotators", lambda row: len(row.pair.annotators)),
+        whole_column("total_annotations", lambda row: sum(who.items for who in row.pair.annotators)),
         show("human", "pair.human.value"), show("ci_low", "pair.human.low"), show("ci_high", "pair.human.high"),
         text("ci_method", lambda row: row.pair.human.method or row.pair.human.reason),
-        text("iaa_metric", lambda row: agreement_metric(row.pair)), make_number_column("iaa", "pair.agreement_value"),
+        text("iaa_metric", lambda row: agreement_metric(row.pair)), number_column("iaa", "pair.agreement_value"),
         text("best_model", "best.system"), show("best_model_score", "best.score.value"),
-        make_whole_number_column("outside_interval", "best.outside"),
+        whole_column("outside_interval", "best.outside"),
     )  # fmt: skip
 
 
 def _printed_points(name: str, find: Find) -> ComputedColumn:
     """A fraction in points, rounded as the paper does."""
-    exact = make_number_column(name, find, 1)
+    exact = number_column(name, find, 1)
     return replace(exact, find=lambda row: _round_percent(exact.find(row)))
 
 
@@ -217,7 +217,7 @@ def _round_percent(value: Any) -> float | None:
 def _list_own_system_columns(own: OwnScores) -> Iterator[ComputedColumn]:
     for name, scores in own.items():
         yield _printed_points(name, partial(_find_own_score, scores))
-        yield make_whole_number_column(f"{name} outside", partial(_is_own_outside_people, scores))
+        yield whole_column(f"{name} outside", partial(_is_own_outside_people, scores))
 
 
 def _find_own_score(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> float | None:
@@ -232,8 +232,8 @@ def quality_table(pairs: Sequence[PairRecord]) -> ColumnTable:
     """Table `quality_flags` (15): agreement in words, models above people who disagree, other marks, what to do."""
     return ColumnTable.of(
         "quality_flags", "HUME: how far scores can be trusted", pairs, *PAIR, text("iaa_metric", agreement_metric),
-        make_number_column("iaa", "agreement_value"), text("agreement", "trust"),
-        make_whole_number_column("superhuman_on_noise"), text("advice"),
+        number_column("iaa", "agreement_value"), text("agreement", "trust"),
+        whole_column("superhuman_on_noise"), text("advice"),
         text("flags", lambda pair: "; ".join(pair.flags)),
         note="Agreement needs two annotators; with one, it is empty.",
     )  # fmt: skip
@@ -382,10 +382,10 @@ def overall_figure(summary: Summary) -> ColumnTable:
     """F1: means over pairs, best first."""
     return _make_figure(
         1, "overall", sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0)),
-        make_whole_number_column("rank"), text("system"), text("kind"),
+        whole_column("rank"), text("system"), text("kind"),
         *interval_fields("mean", ("mean", "low", "high")),
-        make_whole_number_column("pairs", "mean.n"), make_number_column("parameters_millions", decimals=1),
-        make_whole_number_column("human", lambda place: place.kind == "human"),
+        whole_column("pairs", "mean.n"), number_column("parameters_millions", decimals=1),
+        whole_column("human", lambda place: place.kind == "human"),
         note="Mean over all pairs.",
     )  # fmt: skip
 
@@ -395,10 +395,10 @@ def spread_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     family, dataset, lang = OF_PAIR
     return _make_figure(
         2, "people among the models, by pair", sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.human)),
-        lang, family, dataset, make_whole_number_column("models", "n_models"),
-        make_points_column("min", "worst"), make_points_column("median"),
-        make_points_column("max", "best"), *interval_fields("pair.human", ("human", "human_low", "human_high")),
-        make_number_column("position"), make_whole_number_column("human_rank", "rank"),
+        lang, family, dataset, whole_column("models", "n_models"),
+        points_column("min", "worst"), points_column("median"),
+        points_column("max", "best"), *interval_fields("pair.human", ("human", "human_low", "human_high")),
+        number_column("position"), whole_column("human_rank", "rank"),
         note="Position is 0 at the lowest model and 1 at the best.",
     )  # fmt: skip
 
@@ -409,9 +409,9 @@ def wins_figure(summary: Summary) -> ColumnTable:
         3, "pairs that people win", [wins for by in PANELS for wins in summary.wins if wins.by == by],
         text("panel", lambda wins: PANELS[wins.by]),
         text("group", lambda wins: wins.reference if wins.by == "all" else wins.group), text("against", "reference"),
-        make_whole_number_column("wins"), make_whole_number_column("pairs"),
-        make_points_column("win_rate", "rate_interval.value"),
-        make_points_column("low", "rate_interval.low"), make_points_column("high", "rate_interval.high"),
+        whole_column("wins"), whole_column("pairs"),
+        points_column("win_rate", "rate_interval.value"),
+        points_column("low", "rate_interval.low"), points_column("high", "rate_interval.high"),
         note="A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share "
         "datasets and annotators, so they are too narrow.",
     )  # fmt: skip
@@ -421,9 +421,9 @@ def best_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F4: people minus the best model, from their largest lead to their largest deficit."""
     return _make_figure(
         4, "gap to the best model", sorted(ranks, key=lambda rank: -rank.gap()), *OF_PAIR,
-        make_points_column("gap", PeopleRank.gap, "signed"), make_points_column("human"),
-        make_points_column("best"), text("best_model"),
-        make_whole_number_column("outside_interval", lambda rank: rank.pair.find_score(rank.best_model).outside),
+        points_column("gap", PeopleRank.gap, "signed"), points_column("human"),
+        points_column("best"), text("best_model"),
+        whole_column("outside_interval", lambda rank: rank.pair.find_score(rank.best_model).outside),
         text("agreement", "pair.trust"),
         note="Human minus best model: above 0, people are better.",
     )  # fmt: skip
@@ -434,8 +434,8 @@ def median_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     return _make_figure(
         5, "gap to the median model, by language",
         sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.gap("median"))), *OF_PAIR,
-        make_points_column("gap", lambda rank: rank.gap("median"), "signed"), make_points_column("human"),
-        make_points_column("median"),
+        points_column("gap", lambda rank: rank.gap("median"), "signed"), points_column("human"),
+        points_column("median"),
         note="Human minus median model: above 0, people are better.",
     )  # fmt: skip
 
@@ -454,8 +454,8 @@ def range_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F7: best minus lowest model, from the least consistent pair on."""
     return _make_figure(
         7, "range of the models", sorted(ranks, key=lambda rank: -rank.spread), *OF_PAIR,
-        make_points_column("range", "spread"), make_points_column("best"),
-        make_points_column("lowest", "worst"), make_points_column("sd"), make_whole_number_column("models", "n_models"),
+        points_column("range", "spread"), points_column("best"),
+        points_column("lowest", "worst"), points_column("sd"), whole_column("models", "n_models"),
         note="Best minus lowest model: the higher, the less consistent the models are.",
     )  # fmt: skip
 
@@ -470,8 +470,8 @@ def agreement_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     return _make_figure(
         8, "agreement of people and lead of the best model",
         [rank for rank in ranks if rank.agreement is not None], *OF_PAIR,
-        text("coefficient", "pair.agreement.coefficient"), make_number_column("agreement"),
+        text("coefficient", "pair.agreement.coefficient"), number_column("agreement"),
         # The models' lead, not people's, so that the correlation falls where agreement is low.
-        make_points_column("best_minus_human", lambda rank: -rank.gap(), "signed"), text("band", "pair.agreement.band"),
+        points_column("best_minus_human", lambda rank: -rank.gap(), "signed"), text("band", "pair.agreement.band"),
         text("trust", "pair.trust"), note=note,
     )  # fmt: skip

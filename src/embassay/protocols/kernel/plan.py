@@ -25,7 +25,7 @@ from embassay.data.shapes import TASKS
 from embassay.data.sources import prefer_own_path, split_tasks_from_spec
 from embassay.errors import AbsentData, DataError, ModelError, UsageError
 from embassay.protocols.kernel.inputs import charge_calls, open_uncached_system
-from embassay.protocols.kernel.tables import First, PrintedTable, RunTable, format_count_with_noun
+from embassay.protocols.kernel.tables import First, PrintedTable, RunTable, format_noun_count
 from embassay.records import LoadedDataset, SkippedItems
 from embassay.registry import Registry
 from embassay.runs.folder import RunCell
@@ -511,7 +511,7 @@ def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str,
         if not lacking:
             continue
         first = "; ".join(f"{gap['dataset']} ({gap['reason']})" for gap in lacking[:3])
-        more = f" and {format_count_with_noun(len(lacking) - 3, 'other')}" if len(lacking) > 3 else ""
+        more = f" and {format_noun_count(len(lacking) - 3, 'other')}" if len(lacking) > 3 else ""
         what = f"{told['said']} Missing: {first}{more}."
         yield (
             what,

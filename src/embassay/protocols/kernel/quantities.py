@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.tables import ColumnTable, make_number_column, make_whole_number_column, text
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column
 from embassay.stats import Estimate
 from embassay.stats.few_labels import (
     FEWEST,
@@ -175,12 +175,12 @@ def quantities_table(name: str, title: str, rows: Iterable[tuple[str, JudgeAssis
     """`rows` are whose quantity it is, such as a judge's name, and the quantity."""
     return ColumnTable.of(
         name, title, [{"of": of, "row": row} for of, row in rows], text("of"), text("what", "row.name"),
-        make_number_column("corrected", "row.value", 3), make_number_column("low", "row.low", 3),
-        make_number_column("high", "row.high", 3),
-        make_number_column("people", "row.alone", 3), make_number_column("people_low", "row.alone_low", 3),
-        make_number_column("people_high", "row.alone_high", 3), make_number_column("judge", "row.judge", 3),
-        make_whole_number_column("labels", "row.n"),
-        make_whole_number_column("units", "row.total"), make_whole_number_column("worth", "row.worth"),
+        number_column("corrected", "row.value", 3), number_column("low", "row.low", 3),
+        number_column("high", "row.high", 3),
+        number_column("people", "row.alone", 3), number_column("people_low", "row.alone_low", 3),
+        number_column("people_high", "row.alone_high", 3), number_column("judge", "row.judge", 3),
+        whole_column("labels", "row.n"),
+        whole_column("units", "row.total"), whole_column("worth", "row.worth"),
         text("use", "row.use"),
         note=("People's estimated labels for all units, from theirs and the judge's "
             "(docs/corrected_judges.md). This is valid if the units that people labelled are a random sample.")
@@ -191,8 +191,8 @@ def biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTabl
     """How far the judge lies above people, by what it says."""
     return ColumnTable.of(
         name, "Where the judge is wrong", [{"judge": judge, "row": row} for judge, row in rows], text("judge"),
-        text("judge_says", "row.said"), make_whole_number_column("units", "row.n"),
-        make_number_column("judge_minus_people", "row.mean", style="signed"),
-        make_number_column("low", "row.low", style="signed"),
-        make_number_column("high", "row.high", style="signed")
+        text("judge_says", "row.said"), whole_column("units", "row.n"),
+        number_column("judge_minus_people", "row.mean", style="signed"),
+        number_column("low", "row.low", style="signed"),
+        number_column("high", "row.high", style="signed")
     )  # fmt: skip

@@ -111,10 +111,10 @@ def format_count(n: int) -> str:
     return f"{n:,}"
 
 
-def format_count_with_noun(n: int, noun: str) -> str:
+def format_noun_count(n: int, noun: str) -> str:
     """A count and its noun in the right number.
 
-    >>> format_count_with_noun(1, "document"), format_count_with_noun(3000, "query")
+    >>> format_noun_count(1, "document"), format_noun_count(3000, "query")
     ('1 document', '3,000 queries')
     """
     if n == 1:
@@ -413,8 +413,8 @@ class ColumnTable(RunTable):
         for number, row in enumerate(self.rows, 1):
             if len(row) != len(self.columns):
                 raise ValueError(
-                    f"row {number} of the table {self.name} has {format_count_with_noun(len(row), 'value')} for "
-                    f"{format_count_with_noun(len(self.columns), 'column')}"
+                    f"row {number} of the table {self.name} has {format_noun_count(len(row), 'value')} for "
+                    f"{format_noun_count(len(self.columns), 'column')}"
                 )
 
     @classmethod
@@ -423,7 +423,7 @@ class ColumnTable(RunTable):
     ) -> ColumnTable:
         """A row for each item, a column for each field.
 
-        >>> ColumnTable.of("t", "T", ["ab", "c"], text("Word", str), make_whole_number_column("Letters", len)).as_csv()
+        >>> ColumnTable.of("t", "T", ["ab", "c"], text("Word", str), whole_column("Letters", len)).as_csv()
         'Word,Letters\\nab,2\\nc,1\\n'
         """
         rows = tuple(tuple(field.find(item) for field in fields) for item in items)
@@ -461,7 +461,7 @@ class ComputedColumn:
         return ComputedColumn(self.column, lambda item: self.find(step(item)))
 
 
-def make_number_column(
+def number_column(
     name: str, find: Find = "", decimals: int = 2, style: Style = "number", factor: int = 1
 ) -> ComputedColumn:
     """A number times `factor`; by default the attribute that is called like the column. None where there is none."""
@@ -474,17 +474,17 @@ def make_number_column(
 
 def text(name: str, find: Find = "") -> ComputedColumn:
     """Words."""
-    return make_number_column(name, find, style="text")
+    return number_column(name, find, style="text")
 
 
-def make_whole_number_column(name: str, find: Find = "") -> ComputedColumn:
+def whole_column(name: str, find: Find = "") -> ComputedColumn:
     """A count, a rank, or whether something is so (0 or 1)."""
-    return make_number_column(name, find, 0)
+    return number_column(name, find, 0)
 
 
-def make_points_column(name: str, find: Find = "", style: Style = "number") -> ComputedColumn:
+def points_column(name: str, find: Find = "", style: Style = "number") -> ComputedColumn:
     """A fraction in points of 100."""
-    return make_number_column(name, find, 1, style, 100)
+    return number_column(name, find, 1, style, 100)
 
 
 def interval_fields(
@@ -492,7 +492,7 @@ def interval_fields(
 ) -> tuple[ComputedColumn, ...]:
     """A fraction and its interval, in points of 100 unless said otherwise: columns of these three `names`."""
     ends = zip(names, ("value", "low", "high"), strict=True)
-    return tuple(make_number_column(name, f"{find}.{end}", decimals, style, factor) for name, end in ends)
+    return tuple(number_column(name, f"{find}.{end}", decimals, style, factor) for name, end in ends)
 
 
 def _follow_path(path: Sequence[str], item: Any) -> Any:

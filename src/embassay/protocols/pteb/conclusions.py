@@ -22,7 +22,7 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.protocols.kernel.estimates import bootstrap_interval
 from embassay.protocols.kernel.session import Conclusion, system_kinds
-from embassay.protocols.kernel.tables import ColumnTable, make_whole_number_column, text
+from embassay.protocols.kernel.tables import ColumnTable, text, whole_column
 from embassay.protocols.pteb.drops import (
     SCORES,
     LengthBin,
@@ -409,7 +409,7 @@ def conclude_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclus
         "scores", "Scores on the original texts, x 100, with 95% intervals", rows, text("task"),
         text("dataset", lambda row: row.dataset or "all"), text("kind", lambda row: kind[row.system]), text("system"),
         make_points_field("orig", "value"), make_points_field("low", "ci_low"),
-        make_points_field("high", "ci_high"), make_whole_number_column("n"),
+        make_points_field("high", "ci_high"), whole_column("n"),
         text("method"), text("reason"),
     )  # fmt: skip
     return Conclusion(rows, comparisons, (table,), tuple(standing))

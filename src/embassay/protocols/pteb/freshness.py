@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.measures import edit_distances
-from embassay.protocols.kernel.tables import ColumnTable, make_whole_number_column, text
+from embassay.protocols.kernel.tables import ColumnTable, text, whole_column
 from embassay.protocols.pteb.conclusions import (
     VALUES,
     find_items_of_place,
@@ -38,7 +38,7 @@ from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedWordedDataset, Seeds
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import make_signed_points_field
+from embassay.protocols.wordings.tables import signed_points_column
 from embassay.protocols.wordings.work import find_task as task_named
 from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import CellRecord, RunFolder
@@ -264,11 +264,11 @@ def make_freshness_tables(
     lines = list(_list_freshness_rows(plan, folder, sources, seeds, records, names))
     yield ColumnTable.of(
         "pteb_fresh", "Loss in points on old and fresh texts at equal edit distance", lines, text("task"),
-        text("system"), text("edit distance", "distance"), make_whole_number_column("old"),
-        make_whole_number_column("fresh"),
-        make_signed_points_field("old_loss"), make_signed_points_field("fresh_loss"),
-        *(make_signed_points_field(name, f"excess.{end}") for name, end in EXCESS),
-        *(make_signed_points_field(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
+        text("system"), text("edit distance", "distance"), whole_column("old"),
+        whole_column("fresh"),
+        signed_points_column("old_loss"), signed_points_column("fresh_loss"),
+        *(signed_points_column(name, f"excess.{end}") for name, end in EXCESS),
+        *(signed_points_column(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
         note="Loss: original minus paraphrased. Excess: the loss on old minus the loss on fresh texts. Beyond: an "
         f"embedding model's excess minus the mean excess of the run's untrained metrics. {LIMITS}",
     )  # fmt: skip

@@ -53,9 +53,9 @@ from embassay.protocols.kernel.session import Conclusion, SilentListener
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
 from embassay.protocols.pteb.paraphrasing import Prompt, load_judge_prompt
@@ -539,7 +539,7 @@ def _make_table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table3", "PTEB table 3: judges by size, mean Spearman correlation x 100",
         sorted(sizes, key=lambda judge: (sizes[judge], judge)), text("Judge", str),
-        make_number_column("Parameters (billions)", sizes.get),
+        number_column("Parameters (billions)", sizes.get),
         make_points_field("Score", lambda judge: look.value(judge, "", HEADLINE)),
     )  # fmt: skip
 
@@ -569,11 +569,9 @@ def _make_bin_fields(
     factor = 100 if measure == HEADLINE else 1
     # The variant of all pairs is the empty one.
     for label, name in {**bins, "": "all"}.items():
-        yield make_number_column(
-            name, partial(_read_bin_value, look.value, measure, label, find), factor=factor
-        )
+        yield number_column(name, partial(_read_bin_value, look.value, measure, label, find), factor=factor)
     for label, name in bins.items():
-        yield make_whole_number_column(f"n {name}", partial(_read_bin_value, look.n, measure, label, find))
+        yield whole_column(f"n {name}", partial(_read_bin_value, look.n, measure, label, find))
 
 
 def _read_bin_value(

@@ -19,9 +19,9 @@ from embassay.protocols.kernel.tables import (
     RunTable,
     Value,
     format_csv,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.pteb.drops import (
     BOTH,
@@ -39,7 +39,7 @@ from embassay.protocols.pteb.drops import (
     parse_variant_source,
 )
 from embassay.protocols.wordings.scores import CONTROLS, OVERALL
-from embassay.protocols.wordings.tables import convert_to_points, make_points_field, make_signed_points_field
+from embassay.protocols.wordings.tables import convert_to_points, make_points_field, signed_points_column
 from embassay.records import Result
 
 ORIGINAL = "original"
@@ -281,8 +281,8 @@ def _make_word_count_table(given: PtebRunRows) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table1", "PTEB table 1: words per text",
         [*given.words, {"dataset": AVERAGE, "mean": average_word_count(given.words)}], text("dataset"),
-        make_number_column("word_count", "mean", 1), make_number_column("median", decimals=1),
-        make_whole_number_column("most"), make_whole_number_column("texts"),
+        number_column("word_count", "mean", 1), number_column("median", decimals=1),
+        whole_column("most"), whole_column("texts"),
     )  # fmt: skip
 
 
@@ -291,12 +291,12 @@ def _make_resources_table(given: PtebRunRows) -> ColumnTable:
     measure = find_task_measure("sts")
     return ColumnTable.of(
         "pteb_table8", "PTEB table 8: score and time", given.systems(), text("kind"), text("system"),
-        make_number_column("orig_sts", lambda row: given.points("sts", "", row.system, measure, ORIGINAL)),
-        make_number_column("pteb_sts", lambda row: given.points("sts", "", row.system, measure)),
-        make_number_column("runtime_s", lambda row: given.seconds.get(row.system), 1),
-        make_number_column("peak_rss_gib", partial(_find_peak_gib, given)),
+        number_column("orig_sts", lambda row: given.points("sts", "", row.system, measure, ORIGINAL)),
+        number_column("pteb_sts", lambda row: given.points("sts", "", row.system, measure)),
+        number_column("runtime_s", lambda row: given.seconds.get(row.system), 1),
+        number_column("peak_rss_gib", partial(_find_peak_gib, given)),
         # The paper has it; nothing here measures it.
-        make_number_column("vram_gib", lambda _: None),
+        number_column("vram_gib", lambda _: None),
         note=("Seconds for one run of the STS datasets, without texts that were already encoded. Memory is the "
             "process's maximum, including everything loaded before; GPU memory is not measured."),
     )  # fmt: skip
@@ -333,11 +333,11 @@ def _make_quality_table(given: PtebRunRows) -> ColumnTable:
             key = result.system, result.variant, result.dataset, result.lang
             rows.setdefault(key, ParaphraseQualityRow(*key, {})).results[result.measure] = result
             find = partial(_find_quality_value, result.measure)
-            measures[result.measure] = make_number_column(result.measure, find, 3)
+            measures[result.measure] = number_column(result.measure, find, 3)
     return ColumnTable.of(
         "paraphrase_quality", "Texts by outcome", rows.values(), text("paraphraser"), text("run"),
         text("dataset"), text("lang"),
-        make_whole_number_column("texts", lambda row: max(result.n for result in row.results.values())),
+        whole_column("texts", lambda row: max(result.n for result in row.results.values())),
         *measures.values(),
     )  # fmt: skip
 
@@ -513,12 +513,12 @@ def _make_dataset_score_table(given: PtebRunRows) -> ColumnTable:
     return ColumnTable.of(
         "scores_by_dataset", "Every dataset, x 100, with 95% intervals", rows,
         text("task", "used.task"), text("dataset", "used.dataset"), text("kind"), text("system"),
-        make_number_column("orig", "values.orig"), make_number_column("pteb", "values.pteb"),
+        number_column("orig", "values.orig"), number_column("pteb", "values.pteb"),
         make_points_field("pteb_low", "score.ci_low"),
-        make_points_field("pteb_high", "score.ci_high"), make_number_column("delta", "values.delta", style="signed"),
-        make_signed_points_field("delta_low", "drop.ci_low"), make_signed_points_field("delta_high", "drop.ci_high"),
-        make_number_column("sd", "values.sd"), make_number_column("delta_sd", "values.delta_sd"),
-        make_number_column("orig_all", "values.orig_all"),
+        make_points_field("pteb_high", "score.ci_high"), number_column("delta", "values.delta", style="signed"),
+        signed_points_column("delta_low", "drop.ci_low"), signed_points_column("delta_high", "drop.ci_high"),
+        number_column("sd", "values.sd"), number_column("delta_sd", "values.delta_sd"),
+        number_column("orig_all", "values.orig_all"),
         text("method", "score.method"), text("reason", "score.reason"),
     )  # fmt: skip
 
@@ -549,9 +549,9 @@ def _make_source_table(given: PtebRunRows) -> ColumnTable:
     return ColumnTable.of(
         "scores_by_source", "By paraphraser and prompt, x 100", rows,
         text("source", lambda row: row.label or "all but controls"), text("task"), text("kind"), text("system"),
-        make_number_column("pteb", lambda row: find_source_value(row, row.measure)),
-        make_number_column("delta", lambda row: find_source_value(row, "delta"), style="signed"),
-        make_number_column("sd", lambda row: find_source_value(row, "sd")),
+        number_column("pteb", lambda row: find_source_value(row, row.measure)),
+        number_column("delta", lambda row: find_source_value(row, "delta"), style="signed"),
+        number_column("sd", lambda row: find_source_value(row, "sd")),
     )  # fmt: skip
 
 
@@ -582,7 +582,7 @@ def _make_prompts_table(given: PtebRunRows) -> ColumnTable:
         rows.append(PromptScore("range", kind, system, _compute_value_range(list(scores.values()))))
     return ColumnTable.of(
         "pteb_table12", "PTEB table 12: prompts, STS score x 100", rows, text("prompt"), text("kind"), text("system"),
-        make_number_column("pteb_sts_score", "score"), make_number_column("edit_distance"),
+        number_column("pteb_sts_score", "score"), number_column("edit_distance"),
     )  # fmt: skip
 
 

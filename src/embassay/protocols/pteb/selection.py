@@ -43,9 +43,9 @@ from embassay.protocols.kernel.session import CellSession, Conclusion, SilentLis
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.pteb.candidates import (
     HEADLINE,
@@ -248,7 +248,7 @@ class CandidateScope(NamedTuple):
 
 def _make_criteria_fields(results: Found) -> Iterator[ComputedColumn]:
     for measure, (heading, decimals) in _SHOWN.items():
-        yield make_number_column(heading, partial(_find_criterion, results, measure, "value"), decimals)
+        yield number_column(heading, partial(_find_criterion, results, measure, "value"), decimals)
 
 
 def _find_criterion(results: Found, measure: str, field: str, candidate: CandidateScope) -> Any:
@@ -290,10 +290,10 @@ def _make_table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
                 rows.append(CrossRating(name, judge, mean, shift))
     return ColumnTable.of(
         "pteb_table5", "PTEB table 5: the selected paraphraser, as rated by every judge", rows,
-        text("Paraphraser", "name"), text("Judge", "judge"), make_number_column("Average", "mean.value"),
-        make_number_column("HL", "shift.value"), make_number_column("CI low", "shift.ci_low"),
-        make_number_column("CI high", "shift.ci_high"),
-        make_whole_number_column("Datasets", "shift.n"),
+        text("Paraphraser", "name"), text("Judge", "judge"), number_column("Average", "mean.value"),
+        number_column("HL", "shift.value"), number_column("CI low", "shift.ci_low"),
+        number_column("CI high", "shift.ci_high"),
+        whole_column("Datasets", "shift.n"),
         note="HL: Hodges-Lehmann estimate over the dataset means, with its 95% bootstrap interval.",
     )  # fmt: skip
 
@@ -310,7 +310,7 @@ def _make_dataset_table(results: Found, candidates: Sequence[str]) -> ColumnTabl
         "paraphrasers_by_dataset", "Paraphrasers on every dataset",
         [CandidateScope(name, dataset) for name in candidates for dataset in datasets],
         text("Paraphraser", "name"), text("Dataset", "dataset"), *_make_criteria_fields(results),
-        make_whole_number_column("Texts", partial(_find_criterion, results, "failed", "n")),
+        whole_column("Texts", partial(_find_criterion, results, "failed", "n")),
     )  # fmt: skip
 
 

@@ -15,9 +15,9 @@ from embassay.contracts import Kind
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.pteb.drops import (
     DropContrast,
@@ -36,7 +36,7 @@ from embassay.protocols.pteb.scores import (
     make_score_tables,
 )
 from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
-from embassay.protocols.wordings.tables import make_points_field, make_signed_points_field
+from embassay.protocols.wordings.tables import make_points_field, signed_points_column
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -73,10 +73,10 @@ def _make_shift_table(
     caution = "; optimistic" if note else ""
     return ColumnTable.of(
         name, title, _list_shifts(baseline, analysis, caution), text("scope"), text("baseline"), text("system"),
-        make_signed_points_field("hl_shift", "shift"), make_signed_points_field("ci_low"),
-        make_signed_points_field("ci_high"),
-        make_number_column("p_holm", style="p"), make_number_column("p", style="p"),
-        make_number_column("statistic", decimals=1), make_whole_number_column("n"),
+        signed_points_column("hl_shift", "shift"), signed_points_column("ci_low"),
+        signed_points_column("ci_high"),
+        number_column("p_holm", style="p"), number_column("p", style="p"),
+        number_column("statistic", decimals=1), whole_column("n"),
         text("method"), note=note,
     )  # fmt: skip
 
@@ -106,8 +106,8 @@ def _make_rank_stability_table(stability: Mapping[str, Any]) -> ColumnTable:
     return ColumnTable.of(
         "rank_stability", "Kendall's tau-b between orders of the systems",
         [{**ranks, "scope": scope} for scope, ranks in stability.items()],
-        text("scope"), make_whole_number_column("systems", lambda ranks: len(ranks["systems"])),
-        *map(make_number_column, keys), text("reason"),
+        text("scope"), whole_column("systems", lambda ranks: len(ranks["systems"])),
+        *map(number_column, keys), text("reason"),
     )  # fmt: skip
 
 
@@ -131,9 +131,9 @@ def _make_rank_intervals_table(stability: Mapping[str, Any]) -> ColumnTable:
         text("scope"), text("system", partial(_read_rank_value, "systems")),
         make_points_field("orig", partial(_read_rank_value, "original")),
         make_points_field("pteb", partial(_read_rank_value, "pteb")),
-        *(make_whole_number_column(key, partial(_read_rank_value, key)) for key in ("original_rank", "rank",
+        *(whole_column(key, partial(_read_rank_value, key)) for key in ("original_rank", "rank",
             "rank_low", "rank_high")),
-        make_number_column("p_above_next", _find_chance_above_next),
+        number_column("p_above_next", _find_chance_above_next),
     )  # fmt: skip
 
 
@@ -166,10 +166,10 @@ def _make_mixed_effects_table(given: PtebRunRows) -> ColumnTable:
     ]
     return ColumnTable.of(
         "drop_mixed", "Drop in points, with datasets and runs as random effects", rows,
-        text("task"), text("kind"), text("system"), make_signed_points_field("delta", "drop.value"),
-        make_signed_points_field("ci_low", "drop.ci_low"), make_signed_points_field("ci_high", "drop.ci_high"),
-        *(make_number_column(f"sd_{name}", partial(_find_spread, given, name)) for name in SPREADS),
-        make_whole_number_column("n", "drop.n"),
+        text("task"), text("kind"), text("system"), signed_points_column("delta", "drop.value"),
+        signed_points_column("ci_low", "drop.ci_low"), signed_points_column("ci_high", "drop.ci_high"),
+        *(number_column(f"sd_{name}", partial(_find_spread, given, name)) for name in SPREADS),
+        whole_column("n", "drop.n"),
         text("method", lambda row: row.drop.method or row.drop.reason),
     )  # fmt: skip
 
@@ -181,13 +181,13 @@ def _find_spread(given: PtebRunRows, name: str, row: MixedDrop) -> float | None:
 def _make_delta_fields(*ends: str) -> Iterator[ComputedColumn]:
     """A change and its interval in points, which stand at these three places."""
     for name, find in zip(("delta", "ci_low", "ci_high"), ends, strict=True):
-        yield make_signed_points_field(name, find)
+        yield signed_points_column(name, find)
 
 
 _GROUPED = (
     text("group", "name"), *_make_delta_fields("delta.value", "delta.low", "delta.high"),
-    make_whole_number_column("cells", "delta.n"),
-    make_whole_number_column("datasets")
+    whole_column("cells", "delta.n"),
+    whole_column("datasets")
 )  # fmt: skip
 
 
@@ -217,7 +217,7 @@ def make_drop_analysis_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
     if (distances := compare_drops_with_distance(every)).points:
         yield ColumnTable.of(
             "drop_by_edit_distance", "Drop in points and edit distance", distances.points,
-            text("source"), text("task"), text("dataset"), text("system"), make_number_column("edit_distance"),
+            text("source"), text("task"), text("dataset"), text("system"), number_column("edit_distance"),
             *_make_delta_fields("delta", "ci_low", "ci_high"),
         )  # fmt: skip
     if given.lengths:
@@ -248,10 +248,10 @@ def _make_lengths_table(given: PtebRunRows) -> ColumnTable:
     return ColumnTable.of(
         "drop_by_length", "Drop in points by length in words", rows,
         text("task"), text("dataset"), text("system"), text("words", "bin.label"),
-        make_whole_number_column("n", "bin.n"),
+        whole_column("n", "bin.n"),
         make_points_field("orig", "bin.original"), make_points_field("pteb", "bin.paraphrased"),
         *_make_delta_fields("bin.delta.value", "bin.delta.low", "bin.delta.high"),
-        make_whole_number_column("lost", "bin.lost"), text("reason", "bin.reason"),
+        whole_column("lost", "bin.lost"), text("reason", "bin.reason"),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from embassay.limits import WHOLE, parse_record_json, read_bounded_file
 from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
-from embassay.protocols.kernel.tables import ColumnTable, make_whole_number_column, text
+from embassay.protocols.kernel.tables import ColumnTable, text, whole_column
 from embassay.protocols.questions import NEAR, QuestionsOptions
 from embassay.protocols.questions.checks import (
     CHECKS,
@@ -105,7 +105,7 @@ def make_outcomes_table(
 ) -> ColumnTable:
     """How many questions of each kind came to each of the `outcomes`, and what these mean."""
     rows = [{"Kind": kind, **dict.fromkeys(outcomes, 0), **of_kind} for kind, of_kind in counts.items()]
-    fields = (make_whole_number_column(outcome.capitalize(), (outcome,)) for outcome in outcomes)
+    fields = (whole_column(outcome.capitalize(), (outcome,)) for outcome in outcomes)
     meanings = [
         f"{outcome}: {OUTCOMES[outcome]}" for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT
     ]

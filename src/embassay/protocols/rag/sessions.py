@@ -26,9 +26,9 @@ from embassay.protocols.kernel.request import DATA, option, redeclare_option
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import (
     ColumnTable,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
     write_tables,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
@@ -397,37 +397,37 @@ class ScoredSessions:
             cells.setdefault(row.system, {})[row.measure] = row
         replayed = any(stack.is_replay for stack in self.stacks)
         bounds = (
-            make_number_column("at least", "evidence_low.value", 3),
-            make_number_column("at most", "evidence_high.value", 3),
+            number_column("at least", "evidence_low.value", 3),
+            number_column("at most", "evidence_high.value", 3),
         )
         yield ColumnTable.of(
             "sessions", "Evidence surfaced by sessions", cells.values(), text("stack", f"{ALL}.system"),
-            *(make_number_column(f"call {place}", f"evidence@call{place}.value", 3) for place in CALLS),
-            make_number_column("all calls", f"{ALL}.value", 3), make_number_column("low", f"{ALL}.ci_low", 3),
-            make_number_column("high", f"{ALL}.ci_high", 3), *(bounds if replayed else ()),
-            make_number_column("full", "full.value", 3),
-            make_number_column("recovered", "recovered.value", 3), make_whole_number_column("sessions", f"{ALL}.n"),
+            *(number_column(f"call {place}", f"evidence@call{place}.value", 3) for place in CALLS),
+            number_column("all calls", f"{ALL}.value", 3), number_column("low", f"{ALL}.ci_low", 3),
+            number_column("high", f"{ALL}.ci_high", 3), *(bounds if replayed else ()),
+            number_column("full", "full.value", 3),
+            number_column("recovered", "recovered.value", 3), whole_column("sessions", f"{ALL}.n"),
             note="Share of the evidence (grade 4 or 5) that the first calls found together; full: sessions that "
                 "found all of it; recovered: among sessions whose first call found none, those that found some later."
         )  # fmt: skip
         yield ColumnTable.of(
             "sessions_effort", "What it took to find all the evidence, and repeats", cells.values(), text(
                 "stack", f"{ALL}.system"),
-            make_number_column("calls", "calls.value", 2),
-            make_number_column("calls to full", "calls_to_full.value", 2),
-            make_number_column("seconds to full", "seconds_to_full.value", 2),
-            make_number_column("USD to full", "usd_to_full.value", 4),
-            make_number_column("repeated documents", "repeated_documents.value", 3),
-            make_number_column("repeated queries", "repeated_queries.value", 3),
+            number_column("calls", "calls.value", 2),
+            number_column("calls to full", "calls_to_full.value", 2),
+            number_column("seconds to full", "seconds_to_full.value", 2),
+            number_column("USD to full", "usd_to_full.value", 4),
+            number_column("repeated documents", "repeated_documents.value", 3),
+            number_column("repeated queries", "repeated_queries.value", 3),
             note="Means over the sessions that found all the evidence; repeats are shares of later calls."
         )  # fmt: skip
         if self.pairs:
             yield ColumnTable.of(
                 "sessions_pairs", "Stacks compared, by evidence after all calls", self.pairs, text("first"),
-                text("second"), make_number_column("first minus second", "difference", 3),
-                make_number_column("low", "low", 3),
-                make_number_column("high", "high", 3), make_number_column("p (Holm)", "p", 3),
-                make_whole_number_column("sessions", "n"),
+                text("second"), number_column("first minus second", "difference", 3),
+                number_column("low", "low", 3),
+                number_column("high", "high", 3), number_column("p (Holm)", "p", 3),
+                whole_column("sessions", "n"),
                 note="Paired bootstrap over the questions for which both have sessions."
             )  # fmt: skip
 

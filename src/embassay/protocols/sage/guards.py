@@ -20,7 +20,7 @@ from embassay.contracts import RankedCandidates, Similarity
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, make_undefined_score
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap, find_item_groups
-from embassay.protocols.kernel.tables import ColumnTable, make_number_column, text
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text
 from embassay.protocols.sage.retrieval import K, list_ideal_gains, list_query_gains, ndcg
 from embassay.protocols.sage.tasks import SageContext, apply_run_options, parse_edit_list
 from embassay.randomness import draw_random_bytes, make_generator
@@ -339,9 +339,9 @@ def make_guard_table(
         return
     yield ColumnTable.of(
         "sage_guards", f"Guards that keep {keep:.0%} of the clean nDCG@{K}", lines, text("dataset"), text("system"),
-        text("damage"), text("guard"), make_number_column(HEADLINE, "kept.value", 3),
-        make_number_column("low", "kept.ci_low", 3),
-        make_number_column("high", "kept.ci_high", 3), make_number_column("ms per question", "milliseconds", 3),
+        text("damage"), text("guard"), number_column(HEADLINE, "kept.value", 3),
+        number_column("low", "kept.ci_low", 3),
+        number_column("high", "kept.ci_high", 3), number_column("ms per question", "milliseconds", 3),
         text("cheapest"),
         note=("kept: share of the unguarded system's clean nDCG. cheapest: the fastest guard that answers every "
             "question and keeps enough, or otherwise a threshold that does; sure if the whole interval is high enough.")

@@ -19,7 +19,7 @@ from embassay.protocols.kernel.tables import (
     RunTable,
     Style,
     format_csv,
-    make_number_column,
+    number_column,
     text,
 )
 from embassay.protocols.sage.attack import BY_CHANCE, FLIPPED
@@ -313,7 +313,7 @@ def make_group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> I
 
 def _make_group_fields(name: str, group: int, style: Style = "number") -> Iterator[ComputedColumn]:
     for place, end in enumerate(("", " low", " high")):
-        yield make_number_column(name + end, partial(_read_group_value, group, place), 3, style)
+        yield number_column(name + end, partial(_read_group_value, group, place), 3, style)
 
 
 def _read_group_value(group: int, place: int, row: TaskGroupValues) -> float | None:
@@ -348,11 +348,11 @@ def make_best_systems_table(standings: Sequence[Standing], kinds: dict[str, Kind
     if rows:
         yield ColumnTable.of(
             "sage_best", "The best embedding model and the best classical metric", rows, text("task"),
-            text("embedding", "embedding.system"), make_number_column("value", "embedding.value", 3),
-            text("classical", "classical.system"), make_number_column("classical value", "classical.value", 3),
-            make_number_column("times"),
-            make_number_column("times low", "low"), make_number_column("times high", "high"),
-            make_number_column("percent higher", _compute_percent_higher, 1, "signed"),
+            text("embedding", "embedding.system"), number_column("value", "embedding.value", 3),
+            text("classical", "classical.system"), number_column("classical value", "classical.value", 3),
+            number_column("times"),
+            number_column("times low", "low"), number_column("times high", "high"),
+            number_column("percent higher", _compute_percent_higher, 1, "signed"),
             note="Times: the first divided by the second, with the 95% interval from paired draws. Both were chosen "
                 "as the best on these items, so each is slightly too high.",
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from embassay.protocols.kernel.tables import ComputedColumn, Find, Style, make_number_column
+from embassay.protocols.kernel.tables import ComputedColumn, Find, Style, number_column
 
 POINTS = 100
 """Scores are shown in points: 0.7543 is 75.43."""
@@ -18,10 +18,10 @@ def convert_to_points(value: float | None) -> float | None:
 
 def make_points_field(name: str, find: Find = "", style: Style = "number") -> ComputedColumn:
     """A fraction in points, with two decimals."""
-    return make_number_column(name, find, style=style, factor=POINTS)
+    return number_column(name, find, style=style, factor=POINTS)
 
 
-def make_signed_points_field(name: str, find: Find = "") -> ComputedColumn:
+def signed_points_column(name: str, find: Find = "") -> ComputedColumn:
     """A change in points, with its sign."""
     return make_points_field(name, find, "signed")
 
@@ -38,4 +38,4 @@ def _make_place_field(
     name: str, find: Callable[[Any], Sequence[Any]], place: int, style: Style, factor: int
 ) -> ComputedColumn:
     # A function of its own: in a loop the lambda would see the last place alone.
-    return make_number_column(name, lambda item: find(item)[place], style=style, factor=factor)
+    return number_column(name, lambda item: find(item)[place], style=style, factor=factor)

@@ -305,8 +305,8 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, board = run.record, run.board
     datasets, words = record.datasets(find_calibrated_task(record)), _pick_task_wording(record)
     yield PageFactsLine.of(
-        "", "Calibration", numbers.format_count_with_noun(len(record.ranked_systems), "system"),
-        numbers.format_count_with_noun(len(datasets), "dataset"),
+        "", "Calibration", numbers.format_noun_count(len(record.ranked_systems), "system"),
+        numbers.format_noun_count(len(datasets), "dataset"),
         numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield calibration_verdict(record, board)
@@ -580,7 +580,7 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
         if not likeness.is_alike
         else "These pairs look like the calibration pairs"
     )
-    sentences = [(f"{of}; {numbers.format_count_with_noun(likeness.n, 'new pair')}.",)]
+    sentences = [(f"{of}; {numbers.format_noun_count(likeness.n, 'new pair')}.",)]
     sentences += [(_describe_promise_outcome(promise),) for promise in broken or checked.kept]
     yield Verdict((heading,), tuple(sentences))
     heads: list[str | Column] = [
@@ -603,9 +603,7 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
     )
     notes = [f"New pairs accepted at the threshold of each guarantee: {shares}."] if shares else []
     if checked.left_out:
-        notes.append(
-            f"{numbers.format_count_with_noun(checked.left_out, 'pair')} with an empty text left out."
-        )
+        notes.append(f"{numbers.format_noun_count(checked.left_out, 'pair')} with an empty text left out.")
     if not likeness.is_alike:
         notes.append("Label some of the new pairs and calibrate on them.")
     elif not checked.kept:

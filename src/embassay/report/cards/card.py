@@ -399,7 +399,7 @@ def _find_failed_and_cut_texts(run: ReportRun, row: BoardRow) -> Iterator[System
     failed = [cell for cell in cells if cell.status == "failed"]
     if failed:
         first = failed[0]
-        what = f"failed {len(failed)} of {numbers.format_count_with_noun(len(cells), 'cell')}"
+        what = f"failed {len(failed)} of {numbers.format_noun_count(len(cells), 'cell')}"
         why = f"{first.task} on {first.dataset}: {first.reason or 'no reason was recorded'}"
         yield make_finding(run, f"{what} ({why})", weight=9)
     cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)

@@ -294,9 +294,7 @@ def _choice_evidence(run: ReportRun) -> QuestionEvidence | None:
     ordered = tuple(sorted(contenders, key=lambda row: (row.name != told["pick"], -row.point, row.name)))
     if len(ordered) < 2:
         return None
-    judged = (
-        tables.format_count_with_noun(told["judged"], "judged question") if told["judged"] else "no labels"
-    )
+    judged = tables.format_noun_count(told["judged"], "judged question") if told["judged"] else "no labels"
     chance, near = tables.format_percent(told["p_best"]), tables.format_percent(told["p_near"])
     return QuestionEvidence(
         run, ordered, np.empty((len(ordered), 0)), told["judged"] or told["questions"], SCORE,
@@ -317,9 +315,7 @@ def _study_evidence(run: ReportRun) -> QuestionEvidence | None:
     if name_answerers(summary) == "people":
         human = next((place.mean for place in summary.places if place.kind == "human"), None)
         won = next((wins for wins in summary.wins if (wins.by, wins.reference) == ("all", "best")), None)
-        beside = (
-            f"people lead on {won.wins} of {tables.format_count_with_noun(won.pairs, 'task')}" if won else ""
-        )
+        beside = f"people lead on {won.wins} of {tables.format_noun_count(won.pairs, 'task')}" if won else ""
         if human is None or human.value is None:
             return replace(evidence, beside=beside)
         people = Contender(human.value, human.low, human.high, name="people", kind="human")

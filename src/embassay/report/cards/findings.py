@@ -165,7 +165,7 @@ def describe_overall_rank(run: ReportRun, row: BoardRow) -> str:
     if ranges is None:
         return ""
     where = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
-    of = numbers.format_count_with_noun(len(scope.systems), _name_field_kind(run.board, scope, row))
+    of = numbers.format_noun_count(len(scope.systems), _name_field_kind(run.board, scope, row))
     return f"rank {numbers.format_rank(*ranges)} of {of} {where}"
 
 

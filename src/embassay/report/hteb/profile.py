@@ -268,10 +268,10 @@ def _describe_hteb_run(record: RunRecord, board: SystemBoard) -> PageFactsLine:
     return PageFactsLine.of(
         "hteb",
         "HTEB",
-        numbers.format_count_with_noun(len(board.tasks), "task"),
-        numbers.format_count_with_noun(len(record.ranked_systems), "system"),
-        numbers.format_count_with_noun(len(sources), "transformation"),
-        f"{numbers.format_count_with_noun(runs, 'run')}{by}",
+        numbers.format_noun_count(len(board.tasks), "task"),
+        numbers.format_noun_count(len(record.ranked_systems), "system"),
+        numbers.format_noun_count(len(sources), "transformation"),
+        f"{numbers.format_noun_count(runs, 'run')}{by}",
         *sample,
     )
 

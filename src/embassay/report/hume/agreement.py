@@ -133,7 +133,7 @@ def _agreement_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> Agre
         why=bar.reason,
         word=agreement.band,
         trust=pair.trust or "",
-        annotators=f"{agreement.annotators}, {numbers.format_count_with_noun(agreement.items, 'item')}",
+        annotators=f"{agreement.annotators}, {numbers.format_noun_count(agreement.items, 'item')}",
         extras=", ".join(
             _describe_coefficient(name, value)
             for name, value in agreement.extras.items()
@@ -186,7 +186,7 @@ def judge_difficulty(pairs: Sequence[PairRecord]) -> FamilyDifficulties:
     return FamilyDifficulties(
         rows,
         scale,
-        f"{_count_difficulties(pairs).capitalize()} of {numbers.format_count_with_noun(len(pairs), 'pair')}.{ends}",
+        f"{_count_difficulties(pairs).capitalize()} of {numbers.format_noun_count(len(pairs), 'pair')}.{ends}",
     )
 
 

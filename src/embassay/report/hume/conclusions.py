@@ -151,7 +151,7 @@ def _gold_only_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
                     f" has {format_score_with_interval(best.score)}{behind}.",
                 )
             )
-    how_many = numbers.format_count_with_noun(len(summary.pairs), "pair")
+    how_many = numbers.format_noun_count(len(summary.pairs), "pair")
     return Verdict((f"Nobody annotated: {how_many} scored against gold only",), tuple(sentences[:4]))
 
 
@@ -160,7 +160,7 @@ def _people_only_verdict(summary: Summary, who: str) -> Verdict:
     if not pairs:
         return Verdict(("Nothing is scored yet",), (("The run has no pair of dataset and language.",),))
     first = f"{who.capitalize()} score {format_score_with_interval(pairs[0].human)} on {pairs[0].name}."
-    how_many = numbers.format_count_with_noun(len(pairs), "pair")
+    how_many = numbers.format_noun_count(len(pairs), "pair")
     return Verdict(
         (f"{who.capitalize()} are scored on {how_many}, without a model to compare with",),
         ((first,), ("Add models to the command to see them on the same items.",)),
@@ -337,7 +337,7 @@ def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
     for system, count in lost.items():
         yield (
             "partial",
-            f"{numbers.format_count_with_noun(count, 'answer')} of {label[system]} could not be read or are missing.",
+            f"{numbers.format_noun_count(count, 'answer')} of {label[system]} could not be read or are missing.",
             "A missing label counts as wrong; a missing rating or ranking is left out.",
             "Repeat the annotate command to request them again.",
         )
@@ -380,7 +380,7 @@ def _noise_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 def _single_annotator_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     alone = [pair for pair in pairs if len(pair.annotators) == 1]
     if alone:
-        of = f"{len(alone)} of {numbers.format_count_with_noun(len(pairs), 'pair')}"
+        of = f"{len(alone)} of {numbers.format_noun_count(len(pairs), 'pair')}"
         named = f" ({list_pair_names(alone)})" if len(alone) <= 4 else ""
         shares = any(
             record.family in ("clustering", "reranking") and record.human.low is not None for record in alone
@@ -411,7 +411,7 @@ def _flag_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     count = sum(annotator.flagged for pair in pairs for annotator in pair.annotators)
     if count:
         yield (
-            "flagged", f"Annotators flagged {numbers.format_count_with_noun(count, 'answer')} as broken or "
+            "flagged", f"Annotators flagged {numbers.format_noun_count(count, 'answer')} as broken or "
             ""
             "impossible to judge.",
             "They are in the study’s annotations, with reasons.", "Check them before you trust the gold."
@@ -419,7 +419,7 @@ def _flag_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 
 
 def _format_pair_count(pairs: Sequence[PairRecord]) -> str:
-    return numbers.format_count_with_noun(len(pairs), "pair")
+    return numbers.format_noun_count(len(pairs), "pair")
 
 
 _LEADERS = 5
@@ -478,7 +478,7 @@ def divided_items_view(tasks: Sequence[DividedTask]) -> Iterator[Block]:
     saved, every = sum(task.counts.get("agreed", 0) for task in tasks), sum(task.items for task in tasks)
     waiting = sum(task.open for task in tasks)
     yield TextBlock(
-        f"{numbers.format_count(saved)} of {numbers.format_count_with_noun(every, 'item')} need no person; "
+        f"{numbers.format_count(saved)} of {numbers.format_noun_count(every, 'item')} need no person; "
         f"{numbers.format_count(waiting)} "
         f"{'waits' if waiting == 1 else 'wait'} for one."
     )
@@ -515,7 +515,7 @@ def task_owners_view(tasks: Sequence[TaskOwnership]) -> Iterator[Block]:
     ]
     yield Table.of("owners", heads, rows)
     theirs = sum(task.owner == "people" for task in tasks)
-    yield TextBlock(f"People keep {theirs} of {numbers.format_count_with_noun(len(tasks), 'task')}.")
+    yield TextBlock(f"People keep {theirs} of {numbers.format_noun_count(len(tasks), 'task')}.")
     if unsure := [task.task for task in tasks if task.agreement is not None and not task.is_sure]:
         named = join_sentence_text(join_names(unsure))
         crosses = "its interval crosses" if len(unsure) == 1 else "their intervals cross"
@@ -597,7 +597,7 @@ def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     beside = "" if people is None else f"; {name_answerers(summary)} on the same pairs {POINTS.text(people)}"
     yield (
         "Language models as annotators, mean over "
-        f"{numbers.format_count_with_noun(means.pairs, 'pair')}: {scores}{beside}."
+        f"{numbers.format_noun_count(means.pairs, 'pair')}: {scores}{beside}."
     )
 
 

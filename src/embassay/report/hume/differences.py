@@ -512,4 +512,4 @@ def _format_items_needed(needed: int | None, have: int, noun: str) -> str:
     if needed is None:
         return "n/a"
     more = f" ({numbers.format_count(needed - have)} more)" if needed > have else ", which is enough"
-    return numbers.format_count_with_noun(needed, noun) + more
+    return numbers.format_noun_count(needed, noun) + more

@@ -521,7 +521,7 @@ def llms_table(summary: Summary) -> LlmMeansTable | None:
     counts = [mean.pairs for mean in means.people.means]
     heads = [*(TITLES[family] for family in means.families), "All"]
     columns = tuple(
-        f"{head}, {numbers.format_count_with_noun(n, 'pair')}" for head, n in zip(heads, counts, strict=True)
+        f"{head}, {numbers.format_noun_count(n, 'pair')}" for head, n in zip(heads, counts, strict=True)
     )
     hard = _correlate_llms_with_people(summary, means) if means.pairs >= FEWEST else {}
     columns += ("Same pairs are hard, ρ",) if hard else ()
@@ -589,7 +589,7 @@ def _mean_cell(mean: FamilyMean, people: FamilyMean, kind: str, label: dict[str,
     if kind == "best":
         return POINTS.text(mean.value), label.get(mean.of, mean.of), exact
     if kind == "human" or people.value is None or mean.pairs != people.pairs:
-        few = f"{numbers.format_count_with_noun(mean.pairs, 'pair')}" if mean.pairs != people.pairs else ""
+        few = f"{numbers.format_noun_count(mean.pairs, 'pair')}" if mean.pairs != people.pairs else ""
         return POINTS.text(mean.value), few, exact
     return POINTS.text(mean.value), POINTS.change(mean.value - people.value), exact
 

@@ -179,12 +179,12 @@ def _study_facts(summary: Summary) -> tuple[str, ...]:
     simulated = name_answerers(summary) == "simulated annotators"
     facts = (
         summary.title if summary.title.startswith("HUME") else f"HUME, {summary.title}",
-        numbers.format_count_with_noun(len(summary.pairs), "pair"),
+        numbers.format_noun_count(len(summary.pairs), "pair"),
         ""
         if summary.source == "published"
-        else numbers.format_count_with_noun(len(people), "simulated annotator" if simulated else "annotator"),
-        numbers.format_count_with_noun(len(models), "model"),
-        numbers.format_count_with_noun(len(judges), "language model") if judges else "",
+        else numbers.format_noun_count(len(people), "simulated annotator" if simulated else "annotator"),
+        numbers.format_noun_count(len(models), "model"),
+        numbers.format_noun_count(len(judges), "language model") if judges else "",
         f"seed {summary.seed}",
     )
     return tuple(fact for fact in facts if fact)
@@ -263,7 +263,7 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
     if not pairs:
         return
     pair, score = max(pairs, key=lambda side: abs(_gap_to_people(*side)))
-    where, of = "above" if above else "below", numbers.format_count_with_noun(len(sides), "pair")
+    where, of = "above" if above else "below", numbers.format_noun_count(len(sides), "pair")
     agreeing = " on which they agree" if above else ""
     clause = f"is {where} the interval of {name_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
     clause += f", most on {pair.name}: {format_points(score.score)} against {format_score_with_interval(pair.human)}"
@@ -289,7 +289,7 @@ def _say_overall_place(summary: Summary, system: str, who: str) -> Iterator[str]
     human = next((place for place in summary.places if place.kind == "human"), None)
     if own is None or own.mean.value is None or human is None or human.mean.value is None:
         return
-    pairs = numbers.format_count_with_noun(len(summary.pairs), "pair")
+    pairs = numbers.format_noun_count(len(summary.pairs), "pair")
     if own.rank is None or human.rank is None:
         reason = own.mean.reason or "a pair is missing"
         yield f"Mean over its pairs {format_points(own.mean)}; it has no rank ({reason})."
@@ -305,7 +305,7 @@ def _say_pairs_by_side(facts: Found, who: str) -> Iterator[str]:
     judged = [(pair, score) for pair, score in facts if score.outside is not None]
     above = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) > 0]
     below = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) < 0]
-    of = numbers.format_count_with_noun(len(judged), "pair")
+    of = numbers.format_noun_count(len(judged), "pair")
     if not judged:
         yield f"No interval for {who}: it cannot be compared with them."
         return

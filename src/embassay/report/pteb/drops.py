@@ -145,12 +145,12 @@ def _describe_pteb_run(record: RunRecord, board: SystemBoard) -> tuple[str, ...]
     )
     return (
         "PTEB",
-        numbers.format_count_with_noun(len(board.tasks), "task"),
-        numbers.format_count_with_noun(len(datasets), "dataset")
+        numbers.format_noun_count(len(board.tasks), "task"),
+        numbers.format_noun_count(len(datasets), "dataset")
         if len(datasets) > 1
         else next(iter(datasets), ""),
-        numbers.format_count_with_noun(len(record.ranked_systems), "system"),
-        f"{numbers.format_count_with_noun(len(runs), 'run')}{by}",
+        numbers.format_noun_count(len(record.ranked_systems), "system"),
+        f"{numbers.format_noun_count(len(runs), 'run')}{by}",
     )
 
 

@@ -55,8 +55,8 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     del alone
     record, judges = run.record, sort_systems_by_score(run.record, run.board)
     yield PageFactsLine.of(
-        "judge", "PTEB, step 1", numbers.format_count_with_noun(len(judges), "judge"),
-        numbers.format_count_with_noun(len(record.datasets(JUDGING)), "dataset")
+        "judge", "PTEB, step 1", numbers.format_noun_count(len(judges), "judge"),
+        numbers.format_noun_count(len(record.datasets(JUDGING)), "dataset")
     )  # fmt: skip
     yield judge_verdict(record, run.board)
     yield Heading("Who agrees with gold scores")
@@ -310,8 +310,8 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     _, rule = _select_candidates(record)
     placed = [row for row in board.rows if None not in _locate_candidate(record, row)]
     yield PageFactsLine.of(
-        "paraphrasers", "PTEB, step 2", numbers.format_count_with_noun(len(board.rows), "candidate"),
-        numbers.format_count_with_noun(len(record.datasets(CHOICE)), "dataset")
+        "paraphrasers", "PTEB, step 2", numbers.format_noun_count(len(board.rows), "candidate"),
+        numbers.format_noun_count(len(record.datasets(CHOICE)), "dataset")
     )  # fmt: skip
     yield selection_verdict(record, board)
     yield Heading("Meaning kept against words changed")
@@ -485,8 +485,8 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         return
     yield PageFactsLine.of(
         "validation", "PTEB, human validation",
-        numbers.format_count_with_noun(len([lang for lang in langs if lang]), "language"),
-        numbers.format_count_with_noun(len(record.manifest.get("raters", ())), "rater")
+        numbers.format_noun_count(len([lang for lang in langs if lang]), "language"),
+        numbers.format_noun_count(len(record.manifest.get("raters", ())), "rater")
     )  # fmt: skip
     yield validation_verdict(record, run.board)
     yield Heading("Ratings by language")
@@ -523,7 +523,9 @@ def validation_verdict(record: RunRecord, _: SystemBoard) -> Verdict:
     refused = [lang for lang, row in verdicts.items() if row is not None and row.value == 0]
     open_ = [lang for lang in langs if lang not in accepted and lang not in refused]
     accept = claim_count("accepted", len(accepted), len(langs))
-    heading = f"People accept the paraphrases in {accept.n} of {numbers.format_count_with_noun(accept.of, 'language')}"
+    heading = (
+        f"People accept the paraphrases in {accept.n} of {numbers.format_noun_count(accept.of, 'language')}"
+    )
     rating = _state_mean_rating(record)
     lede = [_say_mean_rating(claim) for claim in rating]
     if refused:

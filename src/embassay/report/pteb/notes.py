@@ -57,7 +57,7 @@ def _unscored_cell_notes(record: RunRecord) -> Iterator[Found]:
         if headline and ranked and not subset and row.value is None and row.reason:
             missing.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
     for (where, reason), systems in missing.items():
-        who = numbers.format_count_with_noun(len(systems), "system")
+        who = numbers.format_noun_count(len(systems), "system")
         yield "no score", f"No score for {who} on {where}: {reason}.", "", ""
 
 

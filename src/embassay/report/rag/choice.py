@@ -183,7 +183,7 @@ def _write_choice_lede(
     p_best, p_near = numbers.format_percent(best.value or 0.0), numbers.format_percent(near.value or 0.0)
     regret, lot = SCORE.text(loss.value or 0.0), SCORE.text(random.value or 0.0)
     if not told.get("enough", True):
-        asked = numbers.format_count_with_noun(told["questions"], "passage")
+        asked = numbers.format_noun_count(told["questions"], "passage")
         few = f"Only {asked} could be asked about, which is too few."
         lost = "Almost no passage is found by its own sentence, so no choice can be made."
         yield (f"{few if told['questions'] < FEW else lost} What they suggest:",)
@@ -203,7 +203,7 @@ def _write_choice_lede(
     if told.get("written"):
         yield (_say_questions_by_model(record, told),)
     if told["judged"]:
-        yield (f"{numbers.format_count_with_noun(told['judged'], 'judged question')} of yours count in it.",)
+        yield (f"{numbers.format_noun_count(told['judged'], 'judged question')} of yours count in it.",)
     else:
         yield ("No label was used.",)
     for claim in labels_needed:
@@ -219,7 +219,7 @@ def _say_questions_by_model(record: RunRecord, choice: Mapping[str, Any]) -> str
     asker = record.manifest.get("questions") or {}
     spent = (record.manifest.get("spent") or {}).get("usd")
     cost = f" (${spent:.2f})" if spent else ""
-    asked, by = numbers.format_count_with_noun(choice["written"], "question"), asker.get("by", "a model")
+    asked, by = numbers.format_noun_count(choice["written"], "question"), asker.get("by", "a model")
     # Two of a real model moved P(best) from 45% to 56%.
     few = (
         ": so few may mislead; have more written (--written-per-kind)" if choice["written"] < TRUSTED else ""
@@ -253,7 +253,7 @@ def find_choice_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding
     for dataset, choice in _read_choices(run.record).items():
         if choice["pick"] == system:
             basis = (
-                numbers.format_count_with_noun(choice["judged"], "judged question")
+                numbers.format_noun_count(choice["judged"], "judged question")
                 if choice["judged"]
                 else "without labels"
             )
@@ -267,7 +267,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, board = run.record, run.board
     choices = _read_choices(record)
     yield PageFactsLine.of(
-        "", "Choice", numbers.format_count_with_noun(len(record.ranked_systems), "system"),
+        "", "Choice", numbers.format_noun_count(len(record.ranked_systems), "system"),
         numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield choice_verdict(record, board)
@@ -326,8 +326,8 @@ def _say_amount_to_judge(run: Path) -> str:
     ]
     passages = sum(len(row["passages"]) for row in rows)
     asked, graded = (
-        numbers.format_count_with_noun(len(rows), "question"),
-        numbers.format_count_with_noun(passages, "passage"),
+        numbers.format_noun_count(len(rows), "question"),
+        numbers.format_noun_count(passages, "passage"),
     )
     return f"{asked}, {graded}"
 
@@ -338,7 +338,7 @@ def _model_question_notes(record: RunRecord) -> Iterator[str]:
     if failed := said.get("failed"):
         reason = next(iter(failed.values()))
         yield (
-            f"{numbers.format_count_with_noun(len(failed), 'question')} could not be obtained from {said['by']} "
+            f"{numbers.format_noun_count(len(failed), 'question')} could not be obtained from {said['by']} "
             f"({reason}). Repeat the command to try again."
         )
     elif said and not sum(said["kept"].values()):

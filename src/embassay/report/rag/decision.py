@@ -237,7 +237,7 @@ def make_bias_table(off: Sequence[GradeBias]) -> Table:
 def _say_agreement(corrections: Corrections) -> str:
     kappa = "" if corrections.kappa is None else f", weighted kappa {corrections.kappa:.2f}"
     return (
-        f"{corrections.passages:,} passages of {numbers.format_count_with_noun(corrections.queries, 'query')} have "
+        f"{corrections.passages:,} passages of {numbers.format_noun_count(corrections.queries, 'query')} have "
         f"both grades: {numbers.format_percent(corrections.exact)} equal{kappa}. {corrections.use}"
     )
 

@@ -183,9 +183,9 @@ def _format_reached_share(stack: StackSummary, measure: str) -> str:
 def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
     part = findings.parts[0]
     if hidden:
-        yield f"{numbers.format_count_with_noun(hidden, 'faster stack')} on the frontier: --wide shows them."
+        yield f"{numbers.format_noun_count(hidden, 'faster stack')} on the frontier: --wide shows them."
     if equal:
-        more = numbers.format_count_with_noun(equal, "more stack")
+        more = numbers.format_noun_count(equal, "more stack")
         yield f"{more} on the frontier, with the same price, time and quality as one of these."
     yield from (alternative.text for alternative in part.recommendation.alternatives if alternative.text)
     for other in findings.parts[1:]:
@@ -220,7 +220,7 @@ def say_recommendations_held(part: SweepPart) -> str:
     """How many of the paper's recommendations hold here."""
     counts = {state: sum(advice.status == state for advice in part.guidance) for state in STATES}
     words = [f"{n} {STATES[state][n > 1]}" for state, n in counts.items() if n]
-    return f"Of the paper's {numbers.format_count_with_noun(len(part.guidance), 'recommendation')}, {', '.join(words)}."
+    return f"Of the paper's {numbers.format_noun_count(len(part.guidance), 'recommendation')}, {', '.join(words)}."
 
 
 HEIGHT, TOP = 280, 20
@@ -426,8 +426,8 @@ def _summarize_frontier_plot(part: SweepPart, asked: SweepConditions) -> str:
     first, last = on[0], on[-1]
     dominated = len(part.stacks) - len(on)
     return (
-        f"{numbers.format_count_with_noun(len(on), 'stack')} on the frontier, from {format_ms(first.latency)} "
+        f"{numbers.format_noun_count(len(on), 'stack')} on the frontier, from {format_ms(first.latency)} "
         f"with {asked.measure} {numbers.format_score(_stack_quality(first, asked))} to {format_ms(last.latency)} with "
         f"{numbers.format_score(_stack_quality(last, asked))}; "
-        f"{numbers.format_count_with_noun(dominated, 'stack')} dominated."
+        f"{numbers.format_noun_count(dominated, 'stack')} dominated."
     )

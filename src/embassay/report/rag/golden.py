@@ -74,7 +74,7 @@ def say_why_judging_stopped(golden: GoldenRecord) -> str:
     if ranking is None or not ranking.stopped or ranking.engine == "grades":
         return ""
     parts = [
-        f"{STOPPED.get(word, word)} ({numbers.format_count_with_noun(n, 'question')})"
+        f"{STOPPED.get(word, word)} ({numbers.format_noun_count(n, 'question')})"
         for word, n in ranking.stopped.items()
     ]
     return f"It stopped because: {', '.join(parts)}."
@@ -87,7 +87,7 @@ def say_judge_doubts(golden: GoldenRecord) -> str:
         return ""
     [claim] = claims
     reasons = "; ".join(DOUBTS.get(word, word) for word in golden.ranking.doubts)
-    head = f"Nothing is claimed about the order of {claim.n} of {numbers.format_count_with_noun(claim.of, 'question')}"
+    head = f"Nothing is claimed about the order of {claim.n} of {numbers.format_noun_count(claim.of, 'question')}"
     return (
         f"{head}, and none of them was stopped early, because the judge's answers do not allow it: {reasons}."
     )
@@ -209,8 +209,8 @@ def _human_check_blocks(golden: GoldenRecord) -> Iterator[Block]:
     for check in golden.human:
         blind = "; the judge’s answers were not shown" if check.blind else ""
         passages, questions = (
-            numbers.format_count_with_noun(check.items, "passage"),
-            numbers.format_count_with_noun(check.queries, "question"),
+            numbers.format_noun_count(check.items, "passage"),
+            numbers.format_noun_count(check.queries, "question"),
         )
         yield TextBlock(
             f"{check.file}: {passages} of {questions}, {check.moved} moved, {check.changed} graded differently{blind}."
@@ -254,9 +254,7 @@ def _passage_line(passage: ListedPassage) -> Sentence:
 
 def _questions_block(golden: GoldenRecord, alone: bool, most: int = 300) -> Block:
     """The table one click away; of a large set, or in a report of several runs, where it is."""
-    counted = (
-        f"{numbers.format_count_with_noun(len(golden.queries), 'question')} with counts of grades and calls"
-    )
+    counted = f"{numbers.format_noun_count(len(golden.queries), 'question')} with counts of grades and calls"
     if alone and len(golden.queries) <= most:
         return Details(counted, (_queries_table(golden.queries),))
     elsewhere = ", and in the report of this run alone" if len(golden.queries) <= most else ""
@@ -289,7 +287,7 @@ def describe_golden_verdict(golden: GoldenRecord) -> Verdict:
     claims = claim_golden_set([query.status for query in golden.queries], golden.labels)
     done, failed = claims["done"], claims["failed"]
     have = "has" if done.of == 1 else "have"
-    heading = f"{done.n} of {numbers.format_count_with_noun(done.of, 'question')} {have} graded"
+    heading = f"{done.n} of {numbers.format_noun_count(done.of, 'question')} {have} graded"
     # The first thing that is read of a set that may be worth nothing.
     heading += (
         " passages, but the judge may be at chance" if may_judge_at_random(golden) else ", ordered passages"
@@ -340,9 +338,7 @@ def _judge_cost(golden: GoldenRecord) -> str:
     counts = {answer.kind: answer.calls for answer in judge.answers}
     calls = golden.ranking.calls_per_query if golden.ranking else None
     per = f" ({calls:.1f} per question)" if calls else ""
-    grades, orders = (
-        numbers.format_count_with_noun(counts.get(kind, 0), kind) for kind in ("grade", "order")
-    )
+    grades, orders = (numbers.format_noun_count(counts.get(kind, 0), kind) for kind in ("grade", "order"))
     if judge.usd is None:
         return f"The judge gave {grades} and {orders}{per}; its price is unknown."
     return f"The judge gave {grades} and {orders}{per} for {format_dollars(judge.usd)}."
@@ -360,14 +356,14 @@ def _say_order_certainty(golden: GoldenRecord, claims: Sequence[Claim]) -> str:
         )
     if (chance := expected.get("set_errors_at_most_1")) is not None:
         parts.append(f"at most one of them does not with probability {chance:.2f}")
-    over = f"over {about.n} of {numbers.format_count_with_noun(about.of, 'question')}"
+    over = f"over {about.n} of {numbers.format_noun_count(about.of, 'question')}"
     return f"{claims[1].subject} expects of the judge's own order, on average {over}: {'; '.join(parts)}."
 
 
 def _golden_facts(golden: GoldenRecord, record: RunRecord) -> PageFactsLine:
     datasets = [dataset["name"] for dataset in record.manifest.get("datasets", ())]
     return PageFactsLine.of(
-        "golden", "RAG, golden set", *datasets, numbers.format_count_with_noun(len(golden.queries), "question"),
+        "golden", "RAG, golden set", *datasets, numbers.format_noun_count(len(golden.queries), "question"),
         f"judged by {shorten_judge_name(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
         *([f"profile {golden.settings.profile}"] if golden.settings.profile else [])
     )  # fmt: skip
@@ -541,7 +537,7 @@ def _repeatability_rows(golden: GoldenRecord) -> Iterator[list[str]]:
 
 def _golden_notes(golden: GoldenRecord) -> Iterator[str]:
     if golden.failed:
-        total = numbers.format_count_with_noun(len(golden.queries), "question")
+        total = numbers.format_noun_count(len(golden.queries), "question")
         yield f"{len(golden.failed)} of {total} failed: {list_failed_questions(golden.failed)}."
     yield from judge_warnings(golden)
     if note := say_why_judging_stopped(golden):

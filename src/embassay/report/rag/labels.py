@@ -118,7 +118,7 @@ def draw_grade_strips(golden: GoldenRecord) -> tuple[Figure, int] | None:
     )
     shares = [_share_of_good_grades(query) for query in graded]
     summary = (
-        f"Grades of the pools of {numbers.format_count_with_noun(len(graded), 'question')}: the share of grade 4 "
+        f"Grades of the pools of {numbers.format_noun_count(len(graded), 'question')}: the share of grade 4 "
         "or 5 goes from "
         f"{numbers.format_percent(min(shares))} to {numbers.format_percent(max(shares))}."
     )
@@ -200,7 +200,7 @@ def judge_answers_table(judge: JudgeFacts | None) -> Table | None:
     if not kinds:
         return None
     most = max(len(kind.attempts) for kind in kinds)
-    attempts = (numbers.format_count_with_noun(n, "attempt") for n in range(1, most + 1))
+    attempts = (numbers.format_noun_count(n, "attempt") for n in range(1, most + 1))
     columns = ("Answers", *attempts, "Questions failed", "Rejected answers")
     rows = tuple(_judge_answers_line(kind, most) for kind in kinds)
     return Table(
@@ -279,13 +279,13 @@ def say_repeated_judgements(repeated: JudgeRepeatability | None) -> str:
     if repeated.reason:
         return f"Judged again: {repeated.reason}."
     passages, questions = (
-        numbers.format_count_with_noun(repeated.items, "passage"),
-        numbers.format_count_with_noun(repeated.queries, "question"),
+        numbers.format_noun_count(repeated.items, "passage"),
+        numbers.format_noun_count(repeated.queries, "question"),
     )
     failed = f" {repeated.failed} repeats gave no answer." if repeated.failed else ""
     return (
         f"{passages} of {questions} were graded a second time, "
-        f"{numbers.format_count_with_noun(repeated.calls, 'call')} ordered a "
+        f"{numbers.format_noun_count(repeated.calls, 'call')} ordered a "
         f"second time.{_say_grade_shift(repeated.shift)}{failed}"
     )
 

@@ -238,7 +238,7 @@ def base_margins_table(where: ProbeRecord) -> Table:
         cells.append(
             TableCell(
                 f"{spread.value:.4f}",
-                f"{numbers.format_count_with_noun(spread.n, 'run')}",
+                f"{numbers.format_noun_count(spread.n, 'run')}",
                 f"{spread.value:.6g}",
             )
             if has_sd and spread is not None and spread.value is not None
@@ -310,13 +310,13 @@ def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iter
 def _names_facts(where: ProbeRecord) -> PageFactsLine:
     arguments = where.record.arguments
     queries = min(arguments.get("queries", 0), arguments.get("limit") or arguments.get("queries", 0))
-    runs = numbers.format_count_with_noun(arguments.get("runs", 0), "run")
+    runs = numbers.format_noun_count(arguments.get("runs", 0), "run")
     return PageFactsLine.of(
         "names",
         "RAG, name probe",
-        numbers.format_count_with_noun(len(where.systems), "system"),
+        numbers.format_noun_count(len(where.systems), "system"),
         ", ".join(dict.fromkeys(named for _, named, _ in where.iterate_measured_systems())),
-        f"{numbers.format_count_with_noun(queries, 'query')} × {runs}",
+        f"{numbers.format_noun_count(queries, 'query')} × {runs}",
     )
 
 

@@ -543,13 +543,13 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
 def _noise_facts(where: ProbeRecord) -> PageFactsLine:
     counts = {row.dataset: row.n for key, row in where.record.rows.items() if key[5] == LOSS and not key[3]}
     queries = ", ".join(
-        f"{where.name_dataset(dataset, lang)} {numbers.format_count_with_noun(counts.get(dataset, 0), 'query')}"
+        f"{where.name_dataset(dataset, lang)} {numbers.format_noun_count(counts.get(dataset, 0), 'query')}"
         for dataset, lang in where.datasets
     )
     runs = where.record.arguments.get("runs", 0)
     return PageFactsLine.of(
-        "noise", "RAG, noise probe", numbers.format_count_with_noun(len(where.systems), "system"), queries,
-        f"{numbers.format_count_with_noun(runs, 'draw')} of small talk"
+        "noise", "RAG, noise probe", numbers.format_noun_count(len(where.systems), "system"), queries,
+        f"{numbers.format_noun_count(runs, 'draw')} of small talk"
     )  # fmt: skip
 
 

@@ -116,7 +116,7 @@ def answers_verdict(record: RunRecord, _: SystemBoard | None = None) -> Verdict:
         [(name, value)] = values.items()
         row = scored[name]
         claim = claim_value(name, ACCURACY, value, row.ci_low, row.ci_high)
-        share = f"{numbers.format_percent(value, 1)} of {numbers.format_count_with_noun(row.n, 'question')}"
+        share = f"{numbers.format_percent(value, 1)} of {numbers.format_noun_count(row.n, 'question')}"
         return Verdict(
             (f"{name} leads to right answers on {share}",), tuple(_say_share_interval(row)), (claim,)
         )
@@ -156,13 +156,13 @@ def _answer_notes(record: RunRecord) -> Iterator[str]:
         rate = (
             f", then {timed['tokens_per_second']:,} tokens per second" if "tokens_per_second" in timed else ""
         )
-        alone = numbers.format_count_with_noun(timed["timed"], "question")
+        alone = numbers.format_noun_count(timed["timed"], "question")
         yield f"First token after {timed['first_token_ms']:,} ms{rate} (medians of {alone} asked one at a time)."
     for cell in record.cells[:1]:
         for left in cell.skipped:
             examples = ", ".join(map(str, left["examples"]))
             yield (
-                f"{numbers.format_count_with_noun(left['count'], 'question')} left out: "
+                f"{numbers.format_noun_count(left['count'], 'question')} left out: "
                 f"{left['reason']} ({examples})."
             )
 
@@ -197,7 +197,7 @@ def describe_questions_verdict(asked: Sequence[Mapping[str, Any]], statuses: Map
         lede.append((f"Of these {', '.join(map(_say_source_share, sources))}.",))
     if unfinished:
         lede.append(("Not finished: " + ", ".join(unfinished) + ".",))
-    heading = (f"{numbers.format_count_with_noun(total.n, 'question')} about these documents",)
+    heading = (f"{numbers.format_noun_count(total.n, 'question')} about these documents",)
     claims = (total, *sources, claim_count("unfinished", len(unfinished), len(statuses)))
     return Verdict(heading, tuple(lede), claims)
 

@@ -140,9 +140,9 @@ def _score_facts(score: ScoringRecord) -> PageFactsLine:
     return PageFactsLine.of(
         "score",
         "RAG, runs scored",
-        numbers.format_count_with_noun(len(score.runs), "run"),
+        numbers.format_noun_count(len(score.runs), "run"),
         judged.name,
-        numbers.format_count_with_noun(judged.queries, "query"),
+        numbers.format_noun_count(judged.queries, "query"),
         f"{numbers.format_count(sum(judged.grades))} judgements, grades by {judged.grade_map}",
     )
 
@@ -520,7 +520,7 @@ def find_scoring_strengths(run: ReportRun, system: str) -> Iterator[SystemFindin
     if high == 1:
         yield make_finding(run, f"beats every other retrieval run by {measure}", weight=3, place="score-runs")
     elif low == 1:
-        clause = f"may be first of {numbers.format_count_with_noun(of, 'retrieval run')} by {measure}"
+        clause = f"may be first of {numbers.format_noun_count(of, 'retrieval run')} by {measure}"
         yield make_finding(run, clause, weight=2, place="score-runs")
 
 

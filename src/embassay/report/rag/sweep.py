@@ -649,10 +649,10 @@ def _sweep_facts(findings: Findings) -> tuple[str, ...]:
     prices = ", ".join(f"{name} {format_usd(price)}" for name, price in sorted(asked.prices.items()) if price)
     facts = (
         "RAG sweep",
-        numbers.format_count_with_noun(len(part.stacks), "stack"),
+        numbers.format_noun_count(len(part.stacks), "stack"),
         " and ".join(part.datasets),
-        numbers.format_count_with_noun(part.queries, "query"),
-        f"{part.timed} timed, {numbers.format_count_with_noun(part.sessions, 'session')}",
+        numbers.format_noun_count(part.queries, "query"),
+        f"{part.timed} timed, {numbers.format_noun_count(part.sessions, 'session')}",
         f"prices of {numbers.format_date(asked.priced_on)}"
         + (f" per million tokens: {prices}" if prices else ""),
         f"seed {asked.seed}",
@@ -677,5 +677,5 @@ def _format_noun_count(n: int, noun: str) -> str:
     return (
         f"{numbers.format_count(n)} indexes"
         if noun == "index" and n != 1
-        else numbers.format_count_with_noun(n, noun)
+        else numbers.format_noun_count(n, noun)
     )

@@ -117,7 +117,7 @@ def _sweep_notes(findings: Findings) -> Iterator[NoteParts]:
     if failed:
         yield (
             "failed",
-            f"{numbers.format_count_with_noun(len(failed), 'combination')} failed: {failed[0].configuration} on "
+            f"{numbers.format_noun_count(len(failed), 'combination')} failed: {failed[0].configuration} on "
             f"{failed[0].dataset} "
             f"({failed[0].reason}){', and others' if len(failed) > 1 else ''}.",
             "They are not on any frontier.",
@@ -133,7 +133,7 @@ def _golden_notes(record: RunRecord) -> Iterator[NoteParts]:
     if failed:
         yield (
             "failed",
-            f"{len(failed)} of {numbers.format_count_with_noun(total, 'question')} failed: "
+            f"{len(failed)} of {numbers.format_noun_count(total, 'question')} failed: "
             f"{list_failed_questions(failed)}.",
             "They are not in the golden set.",
             "Repeat the command to retry them.",
@@ -142,7 +142,7 @@ def _golden_notes(record: RunRecord) -> Iterator[NoteParts]:
     if waiting:
         yield (
             "not run",
-            f"{len(waiting)} of {numbers.format_count_with_noun(total, 'question')} "
+            f"{len(waiting)} of {numbers.format_noun_count(total, 'question')} "
             f"{'is' if len(waiting) == 1 else 'are'} not finished.",
             "They are not in the golden set.",
             "Repeat the command to continue.",
@@ -304,7 +304,7 @@ def _score_remarks(score: ScoringRecord, wide: bool) -> Iterator[str]:
         if not (pairs.index(pair) == 0 and score.lede):
             yield _say_pair_difference(score, pair)
     if len(pairs) > _PAIRS and not wide:
-        yield f"{numbers.format_count_with_noun(len(pairs) - _PAIRS, 'more pair')}: --wide shows them."
+        yield f"{numbers.format_noun_count(len(pairs) - _PAIRS, 'more pair')}: --wide shows them."
     yield from _say_run_overlap(score, wide)
     yield from _guidance_sentences(score)
     yield from (note.text for note in score.notes)

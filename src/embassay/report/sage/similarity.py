@@ -288,11 +288,11 @@ def _sage_facts(record: RunRecord, board: SystemBoard) -> PageFactsLine:
     return PageFactsLine(
         (
             "SAGE",
-            numbers.format_count_with_noun(len(board.tasks), "task"),
-            numbers.format_count_with_noun(len(datasets), "dataset")
+            numbers.format_noun_count(len(board.tasks), "task"),
+            numbers.format_noun_count(len(datasets), "dataset")
             if len(datasets) > 1
             else next(iter(datasets), ""),
-            numbers.format_count_with_noun(len(record.ranked_systems), "system"),
+            numbers.format_noun_count(len(record.ranked_systems), "system"),
         ),
         (Link("the paper’s tables", "sage-paper"), Link("how to read this", "reading-sage")),
     )

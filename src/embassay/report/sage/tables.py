@@ -218,9 +218,7 @@ def _write_noise_heading(claim: Claim) -> Sentence:
     keep, what = "keeps" if claim.n == 1 else "keep", "noise above changed meaning on most documents"
     if not claim.n:
         return (f"No system keeps {what}",)
-    return (
-        f"{claim.n} of {numbers.format_count_with_noun(claim.of, 'system')} {keep} {what}{claim.subject}",
-    )
+    return (f"{claim.n} of {numbers.format_noun_count(claim.of, 'system')} {keep} {what}{claim.subject}",)
 
 
 def _state_single_leader(record: RunRecord, board: SystemBoard) -> Claim:
@@ -234,7 +232,7 @@ def _state_single_leader(record: RunRecord, board: SystemBoard) -> Claim:
 
 def _leader_heading(board: SystemBoard, claim: Claim) -> Sentence:
     if claim.relation == "counts":
-        return (f"SAGE: {numbers.format_count_with_noun(claim.of, 'task')}, no task with a single leader",)
+        return (f"SAGE: {numbers.format_noun_count(claim.of, 'task')}, no task with a single leader",)
     return (board.name_system(claim.subject), f" {BY_NAME[claim.measure].superlative}")
 
 
@@ -563,7 +561,7 @@ def _task_panel(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRo
 def _panel_subtitle(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]) -> str:
     """What the value is, on which data, and how many items stand behind it."""
     datasets = record.datasets(task.name)
-    where = numbers.format_count_with_noun(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
+    where = numbers.format_noun_count(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
     counts = {count_task_items(record, task, row.system.name) for row, _ in rows}
     n = f", {numbers.format_count(counts.pop())} {task.items}" if len(counts) == 1 else ""
     return f"{task.unit}; {where}{n}"

@@ -198,7 +198,7 @@ def _name_several_first(first: Sequence[Claim], labels: Mapping[str, str], on: s
 def _unfinished_verdict(board: VersionRuns) -> blocks.Verdict:
     work = [work for run in board.runs for work in run.work]
     claim = claim_count("finished", sum(cell.status == "done" for cell in work), len(work))
-    cells = f"{numbers.format_count(claim.n)} of {numbers.format_count_with_noun(claim.of, 'cell')}"
+    cells = f"{numbers.format_count(claim.n)} of {numbers.format_noun_count(claim.of, 'cell')}"
     if not claim.n:
         lede = f"{cells}. This page fills as cells end."
         return blocks.Verdict(("Nothing finished yet",), ((lede,),), (claim,))
@@ -218,7 +218,7 @@ def _write_board_warnings(
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
         more = f" and {numbers.format_count(len(failed) - 1)} more" if len(failed) > 1 else ""
-        yield f"{numbers.format_count_with_noun(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
+        yield f"{numbers.format_noun_count(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
     waiting = [member for member in members if not member.complete and member.group != "reference"]
     if waiting and not failed:
         what = "system is" if len(waiting) == 1 else "systems are"
@@ -230,7 +230,7 @@ def _write_board_warnings(
     if twice:
         who = "is" if len(twice) == 1 else "are"
         yield (
-            f"{numbers.format_count_with_noun(len(twice), 'system')} {who} in several runs of this version: the "
+            f"{numbers.format_noun_count(len(twice), 'system')} {who} in several runs of this version: the "
             "newest finished one "
             "counts."
         )
@@ -250,7 +250,7 @@ def _write_board_warnings(
         )
     if broken:
         yield (
-            f"{numbers.format_count_with_noun(broken, 'folder')} cannot be read and {'is' if broken == 1 else 'are'} "
+            f"{numbers.format_noun_count(broken, 'folder')} cannot be read and {'is' if broken == 1 else 'are'} "
             "left out."
         )
 
@@ -426,9 +426,9 @@ def _unranked_note(joined: VersionRuns, member: BoardMember) -> str:
     if lead is not None and lead.state == "undefined":
         return lead.reason
     if mean is None or mean[0] is None or joined.lead is None:
-        return f"{done} of {numbers.format_count_with_noun(len(tasks), 'column')} finished"
+        return f"{done} of {numbers.format_noun_count(len(tasks), 'column')} finished"
     value = numbers.format_score(mean[0] * joined.lead.factor, joined.lead.decimals)
-    return f"mean of the {numbers.format_count_with_noun(mean[3], 'finished task')} {value}"
+    return f"mean of the {numbers.format_noun_count(mean[3], 'finished task')} {value}"
 
 
 _DIGITS = 8

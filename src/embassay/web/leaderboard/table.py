@@ -315,7 +315,7 @@ def _mean_cell(entrant: BoardEntrant, column: BoardColumn) -> BoardCell:
     pairs = [(score[0], score[3]) for score in scores if score is not None and score[0] is not None]
     if len(pairs) < len(scores):
         state: State = "running" if entrant.run.is_running else "partial" if pairs else "none"
-        return _empty_cell(state, f"{len(pairs)} of {numbers.format_count_with_noun(len(scores), 'dataset')}")
+        return _empty_cell(state, f"{len(pairs)} of {numbers.format_noun_count(len(scores), 'dataset')}")
     return BoardCell(
         sum(value for value, _ in pairs) / len(pairs), None, None, sum(n for _, n in pairs), "done", ""
     )
@@ -357,7 +357,7 @@ def _missing_cell(entrant: BoardEntrant, work: Sequence[FolderCell], place: Plac
     if waiting:
         done = (
             f"{numbers.format_count(len(work) - len(waiting))} of "
-            f"{numbers.format_count_with_noun(len(work), 'cell')}"
+            f"{numbers.format_noun_count(len(work), 'cell')}"
         )
         if entrant.run.is_running:
             return _empty_cell("running", done)

@@ -53,10 +53,10 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     Value,
-    make_number_column,
-    make_points_column,
-    make_whole_number_column,
+    number_column,
+    points_column,
     text,
+    whole_column,
 )
 
 AVERAGE = "Average"
@@ -171,9 +171,9 @@ def difficulty_table(llms: ScoreMatrix, own: Sequence[str] = ()) -> ColumnTable:
     """Table 13."""
     return ColumnTable.of(
         "hume_table13", "HUME table 13: are the same pairs hard?", correlate_llm_difficulty(llms, own), text("llm"),
-        make_number_column("spearman_rho", "correlation.rho"),
-        make_number_column("p_value", "correlation.p", style="p"),
-        make_whole_number_column("pairs", "correlation.n"),
+        number_column("spearman_rho", "correlation.rho"),
+        number_column("p_value", "correlation.p", style="p"),
+        whole_column("pairs", "correlation.n"),
     )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def _score_fields(llms: ScoreMatrix) -> Iterator[ComputedColumn]:
 
 
 def _score_field(heading: str, system: str) -> ComputedColumn:
-    return make_points_column(heading, lambda row: row.scores.get(system))
+    return points_column(heading, lambda row: row.scores.get(system))
 
 
 def family_table(llms: ScoreMatrix, matrix: ScoreMatrix | None = None) -> ColumnTable:
@@ -212,7 +212,7 @@ def family_table(llms: ScoreMatrix, matrix: ScoreMatrix | None = None) -> Column
     return ColumnTable.of(
         "hume_table2", "HUME table 2: people and LLMs", [*rows, ScoreRow(AVERAGE, llms.means())],
         text("category", "name"), *_score_fields(llms),
-        make_number_column("best_embedding_score", lambda row: row.best[0], 1),
+        number_column("best_embedding_score", lambda row: row.best[0], 1),
         text("best_embedding_model", lambda row: row.best[1]),
         note="The average is the mean over all pairs, not over families. People marked documents, LLMs ranked them.",
     )  # fmt: skip
@@ -268,7 +268,7 @@ def main_table(matrix: ScoreMatrix, *, rounded: bool = True) -> ColumnTable:
     note += " Fractions were rounded to four decimals first." if rounded else ""
     return ColumnTable.of(
         "hume_table1", "HUME table 1: people and models", [COUNTS, *matrix.models, HUMAN], text("model", str),
-        *(make_number_column(name, column.get, 1) for name, column in columns.items()), note=note,
+        *(number_column(name, column.get, 1) for name, column in columns.items()), note=note,
     )  # fmt: skip
 
 
@@ -328,7 +328,7 @@ def dataset_table(
     title = f"HUME table {table}: {family}" + ("" if every_subset else ", only the languages of the study")
     return ColumnTable.of(
         name, title, systems.items(), text("model", lambda row: row[0]),
-        *(make_number_column(dataset.name, partial(_dataset_mean, dataset, every_subset, own),
+        *(number_column(dataset.name, partial(_dataset_mean, dataset, every_subset, own),
             1) for dataset in datasets),
         note=_DIFFERS if every_subset else "",
     )  # fmt: skip
@@ -375,7 +375,7 @@ def models_table(study: PublishedStudy | None = None) -> ColumnTable:
     """Table 9: models and their size."""
     return ColumnTable.of(
         "hume_table9", "HUME table 9: models", (study or paper_study()).models, text("model", "name"),
-        make_number_column("parameters_millions", decimals=1),
+        number_column("parameters_millions", decimals=1),
         note=("The paper's table leaves out stella_en_1.5B_v5, although it is in all its results; its size is not "
             "stated."),
     )  # fmt: skip
@@ -456,10 +456,10 @@ def overall_table(matrix: ScoreMatrix) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
     by_dataset = {place.system: place for place in rank_by_mean_score(matrix, "datasets")}
     return ColumnTable.of(
-        "hume_overall", "HUME: overall", rank_by_mean_score(matrix), make_whole_number_column("rank"),
-        text("system"), make_points_column("overall"),
-        make_whole_number_column("rank_by_dataset", lambda place: by_dataset[place.system].rank),
-        make_points_column("overall_by_dataset", lambda place: by_dataset[place.system].overall),
+        "hume_overall", "HUME: overall", rank_by_mean_score(matrix), whole_column("rank"),
+        text("system"), points_column("overall"),
+        whole_column("rank_by_dataset", lambda place: by_dataset[place.system].rank),
+        points_column("overall_by_dataset", lambda place: by_dataset[place.system].overall),
         note=f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset has the same weight "
             "instead.",
     )  # fmt: skip
@@ -469,11 +469,11 @@ def pair_standing_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """Per pair, in points: gaps, rank, position, difficulty, the models' range (figures 2, 4-7)."""
     return ColumnTable.of(
         "hume_pairs", "HUME: people among the models, by pair", ranks, *OF_PAIR,
-        *map(make_points_column, ("human", "best", "median", "mean", "worst")), text("best_model"),
-        *(make_points_column(f"gap_{name}", methodcaller("gap", name), "signed") for name in REFERENCES),
-        make_whole_number_column("human_rank", "rank"), make_number_column("position"),
-        make_number_column("best_percent_of_human", decimals=1),
-        make_points_column("model_range", "spread"), make_points_column("model_sd", "sd"), text("difficulty"),
+        *map(points_column, ("human", "best", "median", "mean", "worst")), text("best_model"),
+        *(points_column(f"gap_{name}", methodcaller("gap", name), "signed") for name in REFERENCES),
+        whole_column("human_rank", "rank"), number_column("position"),
+        number_column("best_percent_of_human", decimals=1),
+        points_column("model_range", "spread"), points_column("model_sd", "sd"), text("difficulty"),
         note="Gaps are Human minus models. Position is 0 at the worst model and 1 at the best.",
     )  # fmt: skip
 
@@ -486,6 +486,6 @@ def win_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     return ColumnTable.of(
         "hume_win_rates", "HUME: pairs that people win", [wins for by in _KINDS for wins in win_rates(ranks, by)],
         text("by", lambda wins: _KINDS[wins.by]), text("group"), text("against", "reference"),
-        make_whole_number_column("wins"),
-        make_whole_number_column("pairs"), make_points_column("win_rate", "rate"), note="A tie is not a win.",
+        whole_column("wins"),
+        whole_column("pairs"), points_column("win_rate", "rate"), note="A tie is not a win.",
     )  # fmt: skip

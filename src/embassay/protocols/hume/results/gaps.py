@@ -15,10 +15,10 @@ from embassay.protocols.hume.resource import resource_class
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
-    format_count_with_noun,
-    make_points_column,
-    make_whole_number_column,
+    format_noun_count,
+    points_column,
     text,
+    whole_column,
 )
 from embassay.stats import Estimate
 from embassay.stats.regression import robust_slopes
@@ -74,7 +74,7 @@ def gap_table(summary: Summary) -> ColumnTable:
     )
     return ColumnTable.of(
         "hume_gaps", "HUME: what is associated with people minus the median model", _list_slopes(models),
-        text("property", "of.name"), text("per", "of.step"), make_whole_number_column("pairs"),
+        text("property", "of.name"), text("per", "of.step"), whole_column("pairs"),
         *_slope_fields("alone", ""), *_slope_fields("joint", "joint_"), text("reason"),
         note="Points per step, with HC3 intervals over pairs; joint controls for the other properties. A property "
             f"associated with a gap need not cause it.{warning}",
@@ -83,7 +83,7 @@ def gap_table(summary: Summary) -> ColumnTable:
 
 def _slope_fields(find: str, prefix: str) -> Iterator[ComputedColumn]:
     for name, end in (("slope", "value"), ("low", "low"), ("high", "high")):
-        yield make_points_column(f"{prefix}{name}", f"{find}.{end}", "signed")
+        yield points_column(f"{prefix}{name}", f"{find}.{end}", "signed")
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]
     rows = [i for i in range(len(gaps)) if all(column[i] is not None for column in columns)]
     if not columns or len(rows) < PER_SLOPE * len(columns):
         return GapSlopes(
-            reason=f"{len(rows)} pairs are too few for {format_count_with_noun(len(columns), 'slope')}"
+            reason=f"{len(rows)} pairs are too few for {format_noun_count(len(columns), 'slope')}"
         )
     x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
     try:

@@ -128,19 +128,15 @@ def _advice_lines(summary: Summary) -> Iterator[str]:
 def _describe_separation_need(pair: PairRecord, need: SeparationNeed) -> str:
     if need.items is not None and need.items <= pair.n:
         return (
-            f"{numbers.format_count_with_noun(pair.n, 'item')} are enough to distinguish {need.system} from "
+            f"{numbers.format_noun_count(pair.n, 'item')} are enough to distinguish {need.system} from "
             f"{name_answerers(pair)}."
         )
     ways = []
     if need.items is not None:
-        ways.append(
-            f"{numbers.format_count_with_noun(need.items, 'item')} ({pair.n} now) with these annotators"
-        )
+        ways.append(f"{numbers.format_noun_count(need.items, 'item')} ({pair.n} now) with these annotators")
     if need.annotators:
         now = len(pair.annotators)
-        ways.append(
-            f"{numbers.format_count_with_noun(need.annotators, 'annotator')} ({now} now) with these items"
-        )
+        ways.append(f"{numbers.format_noun_count(need.annotators, 'annotator')} ({now} now) with these items")
     sentence = f"separating {need.system} takes about {', or '.join(ways)}." if ways else ""
     least = (
         f"This study could detect a difference of {POINTS.format_value_in_text(need.smallest)}."
@@ -195,7 +191,7 @@ def _overall_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
     people = claim_value(human.system, "mean", human.mean.value)
     leader = Claim(best.system, "most", "mean", others, best.mean.value)
     yield PeopleFinding(
-        f"Over {numbers.format_count_with_noun(human.mean.n or len(summary.pairs), 'pair')} {who} score "
+        f"Over {numbers.format_noun_count(human.mean.n or len(summary.pairs), 'pair')} {who} score "
         f"{POINTS.format_value_in_text(human.mean.value)}, rank {place.n} of {place.of}; the best model, "
         f"{leader.subject}, has {POINTS.format_value_in_text(leader.value or 0.0)}.",
         (place, people, leader),
@@ -213,7 +209,7 @@ def _list_models_beyond_people(every: Sequence[PairStanding], who: str) -> Itera
     under = claim_count("below", len(below), len(bounded))
     yield PeopleFinding(
         f"The best model is above the interval of {who} on {over.n} of "
-        f"{numbers.format_count_with_noun(over.of, 'pair')}, below it on {under.n}. "
+        f"{numbers.format_noun_count(over.of, 'pair')}, below it on {under.n}. "
         "Lying outside an interval is not a test.",
         (over, under),
     )
@@ -242,13 +238,13 @@ def _agreement_findings(pairs: Sequence[PairRecord]) -> Iterator[PeopleFinding]:
         high, medium, low = (claim.n for claim in levels)
         yield PeopleFinding(
             f"Agreement is high on {high}, medium on {medium} and low on {low} of "
-            f"{numbers.format_count_with_noun(len(trusted), 'pair')}: trust comparisons on the high ones first.",
+            f"{numbers.format_noun_count(len(trusted), 'pair')}: trust comparisons on the high ones first.",
             levels,
         )
     if alone:
         unknown = claim_count("unknown agreement", alone, len(pairs))
         yield PeopleFinding(
-            f"Agreement is unknown on {numbers.format_count_with_noun(unknown.n, 'pair')}.", (unknown,)
+            f"Agreement is unknown on {numbers.format_noun_count(unknown.n, 'pair')}.", (unknown,)
         )
 
 

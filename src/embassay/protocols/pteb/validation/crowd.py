@@ -28,7 +28,7 @@ from typing import Any, Literal
 from embassay.data.rows import LIKE, Row, escape_formula, find_nearest_name, unescape_formula
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json
-from embassay.protocols.kernel.tables import format_count_with_noun, format_csv_sheet
+from embassay.protocols.kernel.tables import format_csv_sheet, format_noun_count
 from embassay.protocols.pteb.options import BatchOptions, SubmissionFilters
 from embassay.protocols.pteb.validation.raters import read_rating
 from embassay.protocols.pteb.validation.study import RATERS, Study
@@ -211,7 +211,7 @@ def write_kept_ratings(path: Path, kept: CrowdRatings) -> None:
     if not kept.rows:
         raise DataError(
             "No rating is left", expected="ratings that count",
-            found=", ".join(f"{format_count_with_noun(n, 'row')}: {reason}" for reason,
+            found=", ".join(f"{format_noun_count(n, 'row')}: {reason}" for reason,
                 n in kept.left_out.items()) or "none",
             mend="Relax the filters, or give the files of this study. Nothing was written."
         )  # fmt: skip

@@ -25,10 +25,10 @@ from embassay.protocols.kernel.quantities import (
 )
 from embassay.protocols.kernel.tables import (
     ColumnTable,
-    format_count_with_noun,
-    make_number_column,
-    make_whole_number_column,
+    format_noun_count,
+    number_column,
     text,
+    whole_column,
     write_tables,
 )
 from embassay.protocols.pteb.judging import forecast_ratings
@@ -230,14 +230,14 @@ class RatingClassCounts(NamedTuple):
 
 def _make_table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
     return ColumnTable.of(
-        "pteb_table11", "PTEB table 11: human validation", results, _LANG, make_whole_number_column("n_pairs", "rated"),
-        make_whole_number_column("n_incomplete", "incomplete"),
-        make_whole_number_column("n_ratings", "ratings"), make_whole_number_column("raters"),
-        make_whole_number_column("raters_rejected", "rejected"), make_number_column("mean_similarity", "mean.value"),
-        make_number_column("ci_low", "mean.low"), make_number_column("ci_high", "mean.high"),
-        make_number_column("median_similarity", "median"), make_number_column("share_at_threshold", "share.value"),
-        make_number_column("alpha", "alpha.value"), make_number_column("alpha_low", "alpha.low"),
-        make_number_column("alpha_high", "alpha.high"),
+        "pteb_table11", "PTEB table 11: human validation", results, _LANG, whole_column("n_pairs", "rated"),
+        whole_column("n_incomplete", "incomplete"),
+        whole_column("n_ratings", "ratings"), whole_column("raters"),
+        whole_column("raters_rejected", "rejected"), number_column("mean_similarity", "mean.value"),
+        number_column("ci_low", "mean.low"), number_column("ci_high", "mean.high"),
+        number_column("median_similarity", "median"), number_column("share_at_threshold", "share.value"),
+        number_column("alpha", "alpha.value"), number_column("alpha_low", "alpha.low"),
+        number_column("alpha_high", "alpha.high"),
         text("verdict", lambda result: describe_verdict(result, results)),
         text("reason"),
         note=f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean "
@@ -253,7 +253,7 @@ def _make_distribution_table(results: Sequence[LanguageResult]) -> ColumnTable:
     ]
     return ColumnTable.of(
         "rating_distribution", "PTEB figure 6: ratings", rows, _LANG, text("of"),
-        *(make_whole_number_column(str(rating), partial(_read_class_count, place)) for place,
+        *(whole_column(str(rating), partial(_read_class_count, place)) for place,
             rating in enumerate(CLASSES)),
         note="Counted at the nearest whole number, halves rounded up; a pair's rating is the mean of its ratings.",
     )  # fmt: skip
@@ -267,8 +267,8 @@ def _make_raters_table(raters: Sequence[RaterVerdict]) -> ColumnTable:
     counts = ("ratings", "missing", "dummies_passed", "dummies_failed", "dummies_missing", "flagged")
     return ColumnTable.of(
         "raters", "Raters, and why any was rejected", raters, text("rater_id"),
-        text("lang", lambda rater: "; ".join(rater.langs)), *map(make_whole_number_column, counts),
-        make_whole_number_column("far", lambda rater: len(rater.far)), text("fate"), text("reason"),
+        text("lang", lambda rater: "; ".join(rater.langs)), *map(whole_column, counts),
+        whole_column("far", lambda rater: len(rater.far)), text("fate"), text("reason"),
     )  # fmt: skip
 
 
@@ -404,7 +404,7 @@ def _list_study_warnings(
         told.append(f"{len(checked.not_inspected)} flagged pairs are not inspected yet; see {FILE}.")
     blank = sum(rater.missing for rater in checked.raters)
     if blank:
-        told.append(f"Of the pairs given to raters, {format_count_with_noun(blank, 'rating')} left blank.")
+        told.append(f"Of the pairs given to raters, {format_noun_count(blank, 'rating')} left blank.")
     short = [
         lang
         for lang, facts in study.facts["languages"].items()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from embassay.protocols.kernel.tables import ColumnTable, make_number_column, make_whole_number_column, text
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column
 from embassay.protocols.pteb.conclusions import VALUES, read_item_values
 from embassay.protocols.pteb.drops import SCORES, Score
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
@@ -22,7 +22,7 @@ from embassay.protocols.pteb.validity.change import (
 )
 from embassay.protocols.pteb.validity.sheet import Drawn, RatingGroup, RatingUnit, SheetRatings
 from embassay.protocols.wordings.scores import ORIGINAL
-from embassay.protocols.wordings.tables import make_signed_points_field
+from embassay.protocols.wordings.tables import signed_points_column
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.stats import Estimate
@@ -223,15 +223,15 @@ def make_valid_change_table(lines: Sequence[ValidChangeRow]) -> ColumnTable:
     return ColumnTable.of(
         "pteb_valid", "Change on valid paraphrases only, x 100, with 95% intervals", lines,
         text("task", "group.task"), text("dataset", "group.dataset"), text("language", "group.lang"),
-        text("paraphraser", "group.source"), text("system"), make_signed_points_field("change"),
-        *(make_signed_points_field(name, f"valid.valid.{end}") for name, end in VALID_ENDS),
-        *(make_signed_points_field(name, f"valid.invalid.{end}") for name, end in INVALID_ENDS),
-        make_number_column("share_valid", "valid.share.value", 3),
-        make_number_column("share_low", "valid.share.low", 3),
-        make_number_column("share_high", "valid.share.high", 3),
-        make_whole_number_column("rated", "valid.rated"), make_whole_number_column("in_doubt", "valid.refused"),
-        make_whole_number_column("left_blank", "ratings.skipped"),
-        make_whole_number_column("items", "valid.units"), text("notes", _join_notes),
+        text("paraphraser", "group.source"), text("system"), signed_points_column("change"),
+        *(signed_points_column(name, f"valid.valid.{end}") for name, end in VALID_ENDS),
+        *(signed_points_column(name, f"valid.invalid.{end}") for name, end in INVALID_ENDS),
+        number_column("share_valid", "valid.share.value", 3),
+        number_column("share_low", "valid.share.low", 3),
+        number_column("share_high", "valid.share.high", 3),
+        whole_column("rated", "valid.rated"), whole_column("in_doubt", "valid.refused"),
+        whole_column("left_blank", "ratings.skipped"),
+        whole_column("items", "valid.units"), text("notes", _join_notes),
         note="Change: the run's change, on all paraphrases. Added: what invalid paraphrases add to it (the change "
             "minus the change on valid ones). The columns rated, in doubt and items count an item once per run. In "
             "doubt: nobody could say, or the item was left blank before others; the intervals cover both extremes, "

@@ -36,9 +36,9 @@ from embassay.protocols.kernel.session import Conclusion, SilentListener, make_u
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     format_csv,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.rag.answers.answerer import (
     Answerer,
@@ -504,9 +504,9 @@ def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Ite
     """`rag_answers`: every figure of every run, and how fast the generator was."""
     yield ColumnTable.of(
         "rag_answers", "Answers from the passages of each run", rows, text("Run", "system"), text("Measure", "measure"),
-        text("Prompt", _describe_prompt_variant), make_number_column("Value", "value", 3),
-        make_number_column("95% low", "ci_low", 3), make_number_column("95% high", "ci_high", 3),
-        make_whole_number_column("n"),
+        text("Prompt", _describe_prompt_variant), number_column("Value", "value", 3),
+        number_column("95% low", "ci_low", 3), number_column("95% high", "ci_high", 3),
+        whole_column("n"),
         note="An abstention counts as wrong. Acc|Hit is accuracy on questions where all useful passages were shown. "
         + _describe_generation_timing(records)
     )  # fmt: skip

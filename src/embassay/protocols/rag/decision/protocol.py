@@ -30,7 +30,7 @@ from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.claims import Claim, claim_count
 from embassay.protocols.kernel.outcome import current_time
-from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.kernel.tables import format_noun_count
 from embassay.protocols.rag.decision.course import (
     DecisionSettings,
     LabellingCourse,
@@ -241,7 +241,7 @@ def _price_more_labels(row: MoreLabelsOutlook, price: float | None) -> float | N
 
 
 def _decision_verdict(decision: DecisionRecord) -> str:
-    used = format_count_with_noun(decision.used, "label")
+    used = format_noun_count(decision.used, "label")
     labels = f"after {used} of {decision.needed:,}"
     if decision.why == "open":
         return f"Not decided {labels}"
@@ -261,19 +261,19 @@ def _phrase_decision_lede(decision: DecisionRecord) -> list[str]:
     sure = f"{1 - decision.alpha:.0%}"
     reasons = {
         "open": (
-            f"{format_count_with_noun(decision.waiting, 'passage')} can be graded now. Check as often as you like: at "
+            f"{format_noun_count(decision.waiting, 'passage')} can be graded now. Check as often as you like: at "
             f"most {decision.alpha:.0%} of studies decide wrongly."
         ),
         "decided": (
             f"This is {sure} sure, whenever you stop. It applies to these "
-            f"{format_count_with_noun(decision.queries, 'query')}."
+            f"{format_noun_count(decision.queries, 'query')}."
         ),
         "certain": "This is certain: no missing grade could change it.",
         "equal": "Every grade that could matter is there.",
     }
     lines = [reasons[decision.why]]
     if aside := decision.unused_label_count:
-        text = f"{format_count_with_noun(aside, 'label')} {'is' if aside == 1 else 'are'}"
+        text = f"{format_noun_count(aside, 'label')} {'is' if aside == 1 else 'are'}"
         lines.append(
             f"{text} set aside because they were not drawn, or were drawn after the decision: only drawn labels are "
             "unbiased."

@@ -15,10 +15,10 @@ from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
     ComputedColumn,
-    format_count_with_noun,
-    make_number_column,
-    make_whole_number_column,
+    format_noun_count,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_rewrite
@@ -374,7 +374,7 @@ def describe_verdict(queries: Sequence[QueryProgress], labels: Mapping[str, floa
         return "No question has passed all stages yet."
     failed = f" {claims['failed'].n} failed." if claims["failed"].n else ""
     have = "has" if done.of == 1 else "have"
-    said = f"{done.n:,} of {format_count_with_noun(done.of, 'question')} {have} graded and ordered passages"
+    said = f"{done.n:,} of {format_noun_count(done.of, 'question')} {have} graded and ordered passages"
     if "good" not in claims:
         return f"{said}.{failed}"
     none = claims["without good"].n
@@ -444,40 +444,38 @@ def _labels_table(labels: Mapping[str, float | None]) -> ColumnTable:
         "Labels of the golden set",
         labels,
         text("quantity", str),
-        make_number_column("value", labels.get),
+        number_column("value", labels.get),
     )
 
 
 def _stages_table(golden: GoldenRecord) -> ColumnTable:
     return ColumnTable.of(
         "stages", "Stages", golden.stages, text("stage", "name"), text("does", "title"),
-        make_whole_number_column("done"), make_whole_number_column("kept"),
-        make_whole_number_column("failed"), make_number_column("seconds", decimals=1),
+        whole_column("done"), whole_column("kept"),
+        whole_column("failed"), number_column("seconds", decimals=1),
         text("counts", lambda stage: _phrase_counts(stage.counts))
     )  # fmt: skip
 
 
 def _queries_table(golden: GoldenRecord) -> ColumnTable:
     return ColumnTable.of(
-        "queries", "Questions", golden.queries, text("query_id"), text("status"), make_whole_number_column("pool"),
-        *map(_make_grade_count_field, (5, 4, 3, 2, 1)), make_whole_number_column("kept"),
-        make_whole_number_column("calls"), text("stopped"), text("reason")
+        "queries", "Questions", golden.queries, text("query_id"), text("status"), whole_column("pool"),
+        *map(_make_grade_count_field, (5, 4, 3, 2, 1)), whole_column("kept"),
+        whole_column("calls"), text("stopped"), text("reason")
     )  # fmt: skip
 
 
 def _make_grade_count_field(grade: int) -> ComputedColumn:
     """How many passages of a question have the grade; None where none is graded."""
-    return make_whole_number_column(
-        f"grade {grade}", lambda query: query.grades[grade - 1] if query.grades else None
-    )
+    return whole_column(f"grade {grade}", lambda query: query.grades[grade - 1] if query.grades else None)
 
 
 def _tokens_table(golden: GoldenRecord) -> ColumnTable:
     return ColumnTable.of(
         "rag_table14", "Tokens per candidate, question and passage together", [golden.tokens], text("tokenizer"),
-        make_whole_number_column("candidates", "n"), make_number_column("mean", decimals=1),
-        make_number_column("sd", decimals=1), make_whole_number_column("median"),
-        make_whole_number_column("largest")
+        whole_column("candidates", "n"), number_column("mean", decimals=1),
+        number_column("sd", decimals=1), whole_column("median"),
+        whole_column("largest")
     )  # fmt: skip
 
 

@@ -24,9 +24,9 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     interval_fields,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
     write_tables,
 )
 from embassay.protocols.rag.golden.checks import count_grade_transitions, grade_agreement
@@ -269,13 +269,13 @@ def panel_tables(panel: JudgePanel) -> Iterator[ColumnTable]:
     teams = [{"judge": team, "kind": "panel"} for team in panel.panels]
     yield ColumnTable.of(
         "rag_judges", "Judges and panels", [*judges, *teams], text("Judge", "judge.name"), text("Kind", "kind"),
-        make_whole_number_column("Grades", "judge.items"), make_number_column("Mean grade", "judge.mean"), *figures,
-        make_number_column("Right, by the model", "right", 3), make_number_column("USD", "judge.usd", 4),
-        make_number_column("USD per 1,000", "judge.per_thousand", 4), note=note
+        whole_column("Grades", "judge.items"), number_column("Mean grade", "judge.mean"), *figures,
+        number_column("Right, by the model", "right", 3), number_column("USD", "judge.usd", 4),
+        number_column("USD per 1,000", "judge.per_thousand", 4), note=note
     )  # fmt: skip
     yield ColumnTable.of(
         "rag_judge_pairs", "Judges compared", panel.pairs, text("Judge", "first"),
-        text("Other judge", "second"), make_whole_number_column("Both graded", "items"),
+        text("Other judge", "second"), whole_column("Both graded", "items"),
         *_list_agreement_fields("figures")
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.kernel.tables import format_noun_count
 from embassay.protocols.rag.golden.summary import GoldenRecord
 from embassay.randomness import make_generator
 from embassay.stats import Estimate
@@ -75,7 +75,7 @@ def note_passages_addressing_judge(queries: Sequence[QueryProgress]) -> Iterator
     passages = dict.fromkeys(obeyed)
     names = ", ".join([*passages][:NAMED]) + (", ..." if len(passages) > NAMED else "")
     yield (
-        f"{format_count_with_noun(len(passages), 'passage')} of grade 4 or 5 "
+        f"{format_noun_count(len(passages), 'passage')} of grade 4 or 5 "
         f"mention{'s' if len(passages) == 1 else ''} grades or give{'s' if len(passages) == 1 else ''} instructions "
         f"({names}): the judge may have obeyed. Read them before you trust their grades."
     )

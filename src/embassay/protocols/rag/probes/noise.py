@@ -23,9 +23,9 @@ from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_un
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.options import NoiseRequest
@@ -544,7 +544,7 @@ def _level_field(level: int) -> ComputedColumn:
         variant = level_name(level, _parse_variant_rewriter(line.variant))
         return line.rows.find(line.dataset, line.system, variant, COSINE)
 
-    return make_number_column(f"level {level}", "value", 3).within(find_cosine_at_level)
+    return number_column(f"level {level}", "value", 3).within(find_cosine_at_level)
 
 
 def _drops_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
@@ -568,7 +568,7 @@ def _make_end_to_end_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTab
     )
     return ColumnTable.of(
         "noise_retrieval", "Retrieval with noisy questions", [line for line in lines if line.find(RECALL) is not None],
-        SYSTEM, DATASET, LANG, make_whole_number_column("level", _parse_line_level), WORDING,
+        SYSTEM, DATASET, LANG, whole_column("level", _parse_line_level), WORDING,
         *chain.from_iterable(changes),
         measure_field(OVERLAP, OVERLAP), measure_field(TAU, TAU),
         note="Change is relative to the clean question, with p from the paired bootstrap; overlap and tau compare "

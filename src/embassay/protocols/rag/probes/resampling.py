@@ -27,9 +27,9 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     Style,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.randomness import make_generator
 from embassay.records import Result, RetrievalSet, Score
@@ -252,7 +252,7 @@ class ProbeContext(EvaluationContext):
         variant: str,
         n: int,
     ) -> list[Score]:
-        """Both correlations of `n` points, from the queries that are `make_whole_number_column`."""
+        """Both correlations of `n` points, from the queries that are `whole_column`."""
         scores = []
         for name, correlation in CORRELATIONS.items():
             measure = _name_correlation(name, names)
@@ -271,7 +271,7 @@ class ProbeContext(EvaluationContext):
         return scores
 
     def _draw_resampled_rows(self, whole: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
-        """Of the `make_whole_number_column` queries those of each resample, in blocks that keep memory small; groups
+        """Of the `whole_column` queries those of each resample, in blocks that keep memory small; groups
         are drawn with all of theirs, a resample at a time, since they are of several sizes."""
         draws, stream = min(self.draws, LINK_DRAWS), self.stream("links")
         if self.together is None:
@@ -347,7 +347,7 @@ def measure_field(
     name: str, measure: str, end: str = "value", decimals: int = 3, style: Style = "number"
 ) -> ComputedColumn:
     """The value of a measure, or an `end` of its interval."""
-    return make_number_column(name, end, decimals, style).within(lambda line: line.find(measure))
+    return number_column(name, end, decimals, style).within(lambda line: line.find(measure))
 
 
 def make_interval_fields(
@@ -377,8 +377,8 @@ def build_correlation_table(
         name, title, chain.from_iterable(links), SYSTEM, DATASET, text("over", describe_resampled_unit),
         text("of", lambda row: row.measure.partition("(")[2].removesuffix(")")),
         text("correlation", lambda row: row.measure.partition("(")[0]),
-        make_number_column("value", style="signed"), make_number_column("low", "ci_low", style="signed"),
-        make_number_column("high", "ci_high", style="signed"), make_whole_number_column("n"),
+        number_column("value", style="signed"), number_column("low", "ci_low", style="signed"),
+        number_column("high", "ci_high", style="signed"), whole_column("n"),
         text("why none", "reason"),
         note=f"{INTERVALS} n counts queries, or {across}."
     )  # fmt: skip

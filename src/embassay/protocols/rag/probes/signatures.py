@@ -19,7 +19,7 @@ from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_unique_dataset_names
-from embassay.protocols.kernel.tables import ColumnTable, make_number_column
+from embassay.protocols.kernel.tables import ColumnTable, number_column
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.bundles import (
     CONDITIONS,
@@ -382,7 +382,7 @@ def signature_tables(rows: ProbeRows, probed: ProbeRows, systems: Sequence[str])
     yield ColumnTable.of(
         "name_losses", "What damaged names cost in a collection",
         [line for line in lines if line.find(RECALL) is not None], DATASET, SYSTEM, CONDITION,
-        make_number_column("margin %", "value", 1, "signed").within(find_bundle_margin_change),
+        number_column("margin %", "value", 1, "signed").within(find_bundle_margin_change),
         *chain.from_iterable(map(change_fields, MEASURES)),
         note=("Passages get authors, and questions ask for an author. Change is relative to the base; margin % is "
             f"the ablation's change in the probe's name margin. {INTERVALS}")

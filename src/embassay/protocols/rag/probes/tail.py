@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import rank_passages_by_question, read_run
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.request import DATA, RunRequest, option, redeclare_option
-from embassay.protocols.kernel.tables import ColumnTable, make_number_column, make_whole_number_column, text
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column
 from embassay.stats import bootstrap_ci, wilson
 
 WORST = 5
@@ -104,10 +104,10 @@ class IndexTails:
         """A line for each index and group."""
         return ColumnTable.of(
             "index_tail", "Recall against exact search, by question", self.tails, text("index"), text("group"),
-            make_number_column("mean", "mean", 3), make_number_column("low", "low", 3),
-            make_number_column("high", "high", 3), make_number_column("p5", "p5", 3),
-            make_number_column("least", "least", 3), make_whole_number_column("below the floor", "bad"),
-            make_whole_number_column("questions", "n"),
+            number_column("mean", "mean", 3), number_column("low", "low", 3),
+            number_column("high", "high", 3), number_column("p5", "p5", 3),
+            number_column("least", "least", 3), whole_column("below the floor", "bad"),
+            whole_column("questions", "n"),
             note="Share of exact search's first passages that the index found, per question: the mean with its 95% "
                 "interval, the 5th percentile and the minimum."
         )  # fmt: skip

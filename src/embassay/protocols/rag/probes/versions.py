@@ -35,9 +35,9 @@ from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     RunTable,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.live.systems import RetrieverProtocol
 from embassay.protocols.rag.probes.options import VersionsOptions, VersionsRequest
@@ -295,9 +295,9 @@ def remedies_table(rows: Sequence[Result]) -> ColumnTable:
         "versions_remedies", "The current version against the old one", cells.values(),
         text("dataset", f"{HEADLINE}.dataset"), text("system", f"{HEADLINE}.system"),
         text("remedy", lambda cell: cell[HEADLINE].variant or "none"),
-        make_number_column("current first", f"{HEADLINE}.value", 3), make_number_column("low", f"{HEADLINE}.ci_low", 3),
-        make_number_column("high", f"{HEADLINE}.ci_high", 3), make_number_column("only old", f"{ONLY_OLD}.value", 3),
-        make_whole_number_column("questions", f"{HEADLINE}.n"),
+        number_column("current first", f"{HEADLINE}.value", 3), number_column("low", f"{HEADLINE}.ci_low", 3),
+        number_column("high", f"{HEADLINE}.ci_high", 3), number_column("only old", f"{ONLY_OLD}.value", 3),
+        whole_column("questions", f"{HEADLINE}.n"),
         note="Share of questions whose current passage ranks above its old version (0.5: chance), and whose list "
             "has only the old one, among questions whose list has either."
     )  # fmt: skip
@@ -308,9 +308,9 @@ def changes_table(rows: Sequence[Result]) -> ColumnTable:
     kept = [row for row in rows if row.measure == HEADLINE and row.subset and not row.variant and row.dataset]
     return ColumnTable.of(
         "versions_changes", "By what the old version changes", kept, text("dataset"), text("system"),
-        text("change", "subset"), make_number_column("current first", "value", 3),
-        make_number_column("low", "ci_low", 3),
-        make_number_column("high", "ci_high", 3), make_whole_number_column("questions", "n"), note="Lists as they are."
+        text("change", "subset"), number_column("current first", "value", 3),
+        number_column("low", "ci_low", 3),
+        number_column("high", "ci_high", 3), whole_column("questions", "n"), note="Lists as they are."
     )  # fmt: skip
 
 
@@ -323,8 +323,8 @@ def copies_table(rows: Sequence[Result]) -> ColumnTable:
     return ColumnTable.of(
         "versions_copies", "Share of copies in the list", cells.values(), text("dataset", f"{COPIES}.dataset"),
         text("system", f"{COPIES}.system"), text("remedy", lambda cell: cell[COPIES].variant or "none"),
-        make_number_column("copies", f"{COPIES}.value", 3),
-        make_number_column("different passages", f"{DISTINCT}.value", 2),
-        make_whole_number_column("questions", f"{COPIES}.n"),
+        number_column("copies", f"{COPIES}.value", 3),
+        number_column("different passages", f"{DISTINCT}.value", 2),
+        whole_column("questions", f"{COPIES}.n"),
         note="Share of the first passages that repeat another of them, and how many different ones there are."
     )  # fmt: skip

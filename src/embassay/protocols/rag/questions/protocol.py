@@ -24,10 +24,10 @@ from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentLis
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     RunTable,
-    format_count_with_noun,
-    make_points_column,
-    make_whole_number_column,
+    format_noun_count,
+    points_column,
     text,
+    whole_column,
     write_tables,
 )
 from embassay.protocols.questions import FAR, NEAR, NO_ANSWER, OF_MODELS, drafts
@@ -411,9 +411,9 @@ def question_tables(plan: QuestionsPlan, found: QuestionSet) -> Iterator[RunTabl
     shares = found.shares()
     yield ColumnTable.of(
         "sources", "Sources of the questions", shares, text("Source", str),
-        make_whole_number_column("Questions", lambda name: int(shares[name]["questions"])),
-        make_points_column("Share (%)", lambda name: shares[name]["share"]),
-        make_whole_number_column("Repeats left out", lambda name: found.repeated.get(name, 0)),
+        whole_column("Questions", lambda name: int(shares[name]["questions"])),
+        points_column("Share (%)", lambda name: shares[name]["share"]),
+        whole_column("Repeats left out", lambda name: found.repeated.get(name, 0)),
         note="Users' questions come first: repeats of them are left out."
     )  # fmt: skip
     for name, title, kinds in (
@@ -539,9 +539,7 @@ class QuestionsSession(RunAttempt):
         failed = [reason for (kind, _), reason in self.failed.items() if kind == cell.variant]
         if not failed and not self.found.has_all_drafts(cell.variant):
             return None
-        reason = (
-            f"{format_count_with_noun(len(failed), 'call')} failed; the first: {failed[0]}" if failed else ""
-        )
+        reason = f"{format_noun_count(len(failed), 'call')} failed; the first: {failed[0]}" if failed else ""
         return CellRecord(
             cell.key, cell.task, cell.dataset, cell.system, "failed" if failed else "done", reason, 0.0, (), {},
             counts=self.found.counts(cell.variant), variant=cell.variant

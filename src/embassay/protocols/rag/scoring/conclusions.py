@@ -28,7 +28,7 @@ from embassay.protocols.kernel.claims import (
     claim_possible_leaders,
     describe_first_place_claim,
 )
-from embassay.protocols.kernel.tables import format_count_with_noun, format_interval, format_score
+from embassay.protocols.kernel.tables import format_interval, format_noun_count, format_score
 from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
@@ -505,7 +505,7 @@ _TREATED = {
 def note_excluded_self(gone: Mapping[str, int]) -> Iterator[ScoringNote]:
     """What `exclude_self` left out of each run."""
     for name, count in gone.items():
-        text = f"{name}: {format_count_with_noun(count, 'line')} with a query's own document left out."
+        text = f"{name}: {format_noun_count(count, 'line')} with a query's own document left out."
         yield ScoringNote("own document", text, name, count)
 
 
@@ -518,7 +518,7 @@ def note_runs_finding_own_document(first: Mapping[str, tuple[int, int]]) -> Iter
     for name, (count, queries) in first.items():
         if count >= _SELF * queries:
             text = (
-                f"{name}: in {count:,} of {format_count_with_noun(queries, 'query')} the document with the "
+                f"{name}: in {count:,} of {format_noun_count(queries, 'query')} the document with the "
                 "query's own id comes first "
                 "and is not judged relevant: --exclude-self leaves it out."
             )
@@ -530,10 +530,10 @@ def note_input_oddities(
 ) -> Iterator[ScoringNote]:
     """What was odd about the files."""
     if judgements.dropped:
-        text = f"The grade map leaves out {format_count_with_noun(judgements.dropped, 'judgement')}."
+        text = f"The grade map leaves out {format_noun_count(judgements.dropped, 'judgement')}."
         yield ScoringNote("dropped", text, "", judgements.dropped)
     if judgements.repeated:
-        times = format_count_with_noun(judgements.repeated, "judgement")
+        times = format_noun_count(judgements.repeated, "judgement")
         yield ScoringNote("repeated judgements", f"The qrels repeat {times}.", "", judgements.repeated)
     grades = judgements.frame["grade"].unique().to_list()
     if len(grades) == 1:
@@ -541,26 +541,24 @@ def note_input_oddities(
         yield ScoringNote("one grade", text, "", grades[0])
     if total < FEW:
         yield ScoringNote(
-            "few", f"Only {format_count_with_noun(total, 'query')}: the intervals say little.", "", total
+            "few", f"Only {format_noun_count(total, 'query')}: the intervals say little.", "", total
         )
     for run in facts:
         if run.missing:
-            lacking = f"{run.missing:,} of {format_count_with_noun(total, 'judged query')}"
+            lacking = f"{run.missing:,} of {format_noun_count(total, 'judged query')}"
             nothing = "they count as empty results"
             is_idle = run.queries < HARDLY * total
             text = f"{run.name} lacks {lacking}: {'it is not tested' if is_idle else nothing}."
             yield ScoringNote("missing", text, run.name, run.missing, total)
         if run.unknown:
-            text = (
-                f"{run.name} has {format_count_with_noun(run.unknown, 'query')} without judgements, left out."
-            )
+            text = f"{run.name} has {format_noun_count(run.unknown, 'query')} without judgements, left out."
             yield ScoringNote("unknown", text, run.name, run.unknown)
         if run.repeated:
-            times = format_count_with_noun(run.repeated, "document")
+            times = format_noun_count(run.repeated, "document")
             text = f"{run.name} lists {times} of a query twice: the better ranked line counts."
             yield ScoringNote("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
-            equal = format_count_with_noun(run.tied, "document")
+            equal = format_noun_count(run.tied, "document")
             text = f"{run.name} has {equal} tied with another document of the same query: ranked by id."
             yield ScoringNote("tied", text, run.name, run.tied, run.lines)
 
@@ -581,7 +579,7 @@ def note_undefined_queries(
     for n, of_n in names.items():
         why = by_name[next(iter(of_n))].undefined
         these = join_words_with_and(_shorten_measure_names([by_name[name] for name in of_n], measures))
-        text = f"{these}: over {n:,} of {format_count_with_noun(total, 'query')}; undefined where {why}."
+        text = f"{these}: over {n:,} of {format_noun_count(total, 'query')}; undefined where {why}."
         yield ScoringNote("undefined", text, "", total - n, total)
     if _has_set_measure(measures):
         yield from _note_rare_grade_weights(board, total)
@@ -609,12 +607,12 @@ def note_unjudged_and_odd_values(
         yield from _unjudged_notes(run, cutoffs, unjudged)
         for measure in measures:
             if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
-                what = f"{measure.name} is above 1 for {format_count_with_noun(over, 'query')}"
+                what = f"{measure.name} is above 1 for {format_noun_count(over, 'query')}"
                 text = f"{run.name}: {what}; its list has documents that are not in the pool."
                 yield ScoringNote("above_one", text, run.name, over, len(board.queries))
             if measure.is_ratio and (over := _count_above_ceiling(values, measure.name)):
                 text = (
-                    f"{run.name}: {format_count_with_noun(over, 'query')} above the ceiling "
+                    f"{run.name}: {format_noun_count(over, 'query')} above the ceiling "
                     f"{measure.name.removeprefix('%')}; the run was not drawn from this pool."
                 )
                 yield ScoringNote("above_ceiling", text, run.name, over, len(board.queries))
@@ -623,7 +621,7 @@ def note_unjudged_and_odd_values(
 def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[ScoringNote]:
     """Where the resamples of random signs are too few for the number of pairs."""
     if test == "randomization" and (pairs := comb(runs, 2)) and 2 * pairs / (resamples + 1) >= ALPHA:
-        few = f"With {format_count_with_noun(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
+        few = f"With {format_noun_count(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
         text = f"{few}: use --resamples {_count_resamples_needed(pairs)}."
         yield ScoringNote("resamples", text, "", resamples)
 
@@ -631,11 +629,11 @@ def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[Sco
 def note_answered_queries(values: Sequence[RunValue], answered: int, total: int) -> Iterator[ScoringNote]:
     """How many queries the answers are about, and how many have all their evidence."""
     if answered < total:
-        text = f"Answers are given for {answered:,} of {format_count_with_noun(total, 'judged query')}."
+        text = f"Answers are given for {answered:,} of {format_noun_count(total, 'judged query')}."
         yield ScoringNote("answers", text, "", answered, total)
     for value in values:
         if value.measure.startswith(ANSWERS):
-            whole = f"{format_count_with_noun(value.n, 'query')} with all evidence found and an answer"
+            whole = f"{format_noun_count(value.n, 'query')} with all evidence found and an answer"
             text = f"{value.run}: {value.measure} is over {whole}."
             yield ScoringNote("answers_hit", text, value.run, value.n, total)
 
@@ -647,12 +645,12 @@ def _has_set_measure(measures: Iterable[RequestedMeasure]) -> bool:
 def _note_rare_grade_weights(board: PlacedRuns, total: int) -> Iterator[ScoringNote]:
     useful = board.counts[:, 2:].sum(axis=1) > 0
     if fallback := int((has_fallback_weights(board.counts) & useful).sum()):
-        these = f"{fallback:,} of {format_count_with_noun(total, 'query')}"
+        these = f"{fallback:,} of {format_noun_count(total, 'query')}"
         text = f"{these} have no document of grade 5: for them, grade 4 weighs 1 and grade 3 weighs 0.2."
         yield ScoringNote("fallback", text, "", fallback, total)
     if inverted := int(has_inverted_weights(board.counts).sum()):
         text = (
-            f"In {inverted:,} of {format_count_with_noun(total, 'query')} grade 3 weighs more than grade 4 (grade "
+            f"In {inverted:,} of {format_noun_count(total, 'query')} grade 3 weighs more than grade 4 (grade "
             "inversion)."
         )
         yield ScoringNote("grade_inversion", text, "", inverted, total)

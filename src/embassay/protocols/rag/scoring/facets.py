@@ -16,7 +16,7 @@ from embassay.data.rows import find_nearest_name, make_missing_column_error, rea
 from embassay.data.tables import find_known_suffix, open_table
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.kernel.tables import format_noun_count
 from embassay.protocols.rag.scoring.score import ScoringNote
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def facet_notes(
     without = [query for query in queries if query not in having]
     if without:
         text = (
-            f"{len(without):,} of {format_count_with_noun(len(queries), 'judged query')} have no facet, such as "
+            f"{len(without):,} of {format_noun_count(len(queries), 'judged query')} have no facet, such as "
             f"{without[0]!r}."
         )
         yield ScoringNote("facets", text, "", len(without), len(queries))
@@ -179,12 +179,12 @@ def facet_notes(
     if bare:
         total = sum(pair[0] in having for pair in relevant)
         text = (
-            f"{len(bare):,} of {format_count_with_noun(total, 'document')} of grade 4 or 5 have no facet, such as "
+            f"{len(bare):,} of {format_noun_count(total, 'document')} of grade 4 or 5 have no facet, such as "
             f"{bare[0][1]!r}: "
             "they count as covering none."
         )
         yield ScoringNote("facets", text, "", len(bare), total)
     if facets.worthless or facets.repeated:
-        lines = format_count_with_noun(facets.worthless + facets.repeated, "line")
+        lines = format_noun_count(facets.worthless + facets.repeated, "line")
         text = f"{facets.path.name}: {lines} left out, {facets.repeated:,} of them as repeated, others of relevance 0."
         yield ScoringNote("facets", text, "", facets.worthless + facets.repeated)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED
-from embassay.protocols.kernel.tables import format_count_with_noun
+from embassay.protocols.kernel.tables import format_noun_count
 from embassay.protocols.rag.scoring.score import ANSWERS, PERCENT, MeasuredRun, RequestedMeasure, RunValue
 from embassay.randomness import make_generator
 from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
@@ -225,7 +225,7 @@ def _interval_method(quantity: ResampledQuantity, has_interval: bool, resamples:
     """How the interval was made, or why there is none."""
     over = "queries"
     if 0 < quantity.groups < quantity.n:
-        over = f"{format_count_with_noun(quantity.groups, 'group')} of queries that share a relevant document"
+        over = f"{format_noun_count(quantity.groups, 'group')} of queries that share a relevant document"
     same = is_constant(quantity.replicates)
     if has_interval:
         return f"95% {'Wilson' if same else 'bootstrap'} over {over}" + (

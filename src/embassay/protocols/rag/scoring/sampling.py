@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import RunOrQrelsEntries
-from embassay.protocols.kernel.tables import ColumnTable, format_count_with_noun, text
+from embassay.protocols.kernel.tables import ColumnTable, format_noun_count, text
 from embassay.protocols.rag.decision.population import NOT_FOUND, Key, pool_first_passages
 from embassay.randomness import make_generator
 from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, MOST_REFUSED
@@ -112,8 +112,7 @@ class PeopleAndJudgeGrades:
     def _describe_grades_so_far(self) -> str:
         queries = {key[0] for key in self.people}
         return (
-            f"{format_count_with_noun(len(self.people), 'passage')} of "
-            f"{format_count_with_noun(len(queries), 'query')}"
+            f"{format_noun_count(len(self.people), 'passage')} of {format_noun_count(len(queries), 'query')}"
         )
 
     def _explain_unasked_passages(self) -> MissingCorrection | None:
@@ -121,7 +120,7 @@ class PeopleAndJudgeGrades:
         if len(self.unasked) <= MOST_REFUSED * len(asked):
             return None
         return MissingCorrection(
-            f"the judge graded nothing for {len(self.unasked):,} of {format_count_with_noun(len(asked), 'query')} "
+            f"the judge graded nothing for {len(self.unasked):,} of {format_noun_count(len(asked), 'query')} "
             "that people graded",
             "Have it grade them, or leave them out of people's grades",
         )
@@ -193,7 +192,7 @@ class PeopleAndJudgeGrades:
         """What speaks against a random sample, and a judge who does not stay the same."""
         if len(self.unasked) and self._explain_unasked_passages() is None:
             yield (
-                f"The judge graded nothing for {format_count_with_noun(len(self.unasked), 'query')} that people "
+                f"The judge graded nothing for {format_noun_count(len(self.unasked), 'query')} that people "
                 "graded; left out."
             )
         yield from self._warn_of_nonrandom_sample(cutoff)

@@ -16,11 +16,11 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     capitalise,
-    format_count_with_noun,
+    format_noun_count,
     interval_fields,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, PlacedRun, PlacedRuns
@@ -279,7 +279,7 @@ def tag_table(
     return ColumnTable.of(
         "rag_tags", f"{asked.name} by tag of the questions", rows, text("Tag", "tag"), text("Run", "run"),
         *interval_fields("figure", (asked.name, "CI low", "CI high"), "number", 2, 1),
-        make_whole_number_column("Queries", "figure.n"),
+        whole_column("Queries", "figure.n"),
         *interval_fields("difference", (f"Minus {taken[0].run}", "Diff. low", "Diff. high"), "number", 2, 1),
         note="95% bootstrap over the questions of a tag, paired."
     )  # fmt: skip
@@ -345,34 +345,34 @@ def resampled_unit(score: ScoringRecord) -> str:
     groups = score.judgements.groups
     if not groups:
         return "Bootstrap over queries"
-    return f"Cluster bootstrap over {format_count_with_noun(groups, 'group')} of queries that share a relevant document"
+    return f"Cluster bootstrap over {format_noun_count(groups, 'group')} of queries that share a relevant document"
 
 
 def _values_table(score: ScoringRecord) -> ColumnTable:
     units: tuple[ComputedColumn, ...] = (
-        make_whole_number_column("Queries", "n"),
-        make_whole_number_column("Judged queries", "total"),
+        whole_column("Queries", "n"),
+        whole_column("Judged queries", "total"),
     )
     note = f"{capitalise(resampled_unit(score))}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     if score.settings.intervals == BY_PEOPLE:
         units = (
-            make_whole_number_column("Labelled", "n"),
-            make_whole_number_column("Of", "total"),
+            whole_column("Labelled", "n"),
+            whole_column("Of", "total"),
             text("Unit", "unit"),
         )
         note = f"{capitalise(score.settings.intervals)}."
     return ColumnTable.of(
         "rag_score", f"Runs on {score.judgements.name}", score.values, text("Run", "run"), text("Measure", "measure"),
-        make_number_column("Value", "value", 3), make_number_column("95% low", "low", 3),
-        make_number_column("95% high", "high", 3), *units,
+        number_column("Value", "value", 3), number_column("95% low", "low", 3),
+        number_column("95% high", "high", 3), *units,
         text("Reason", "reason"), note=note
     )  # fmt: skip
 
 
 def _pairs_table(score: ScoringRecord) -> ColumnTable:
-    units: tuple[ComputedColumn, ...] = (make_whole_number_column("Queries", "pair.n"),)
+    units: tuple[ComputedColumn, ...] = (whole_column("Queries", "pair.n"),)
     if score.settings.intervals == BY_PEOPLE:
-        units = (make_whole_number_column("Labelled", "pair.n"), text("Unit", "pair.unit"))
+        units = (whole_column("Labelled", "pair.n"), text("Unit", "pair.unit"))
     pairs = [
         {"measure": comparison.measure, "pair": pair}
         for comparison in score.comparisons
@@ -380,10 +380,10 @@ def _pairs_table(score: ScoringRecord) -> ColumnTable:
     ]
     return ColumnTable.of(
         "rag_pairs", "Runs compared", pairs, text("Measure", "measure"), text("A", "pair.a"), text("B", "pair.b"),
-        make_number_column("A - B", "pair.difference", 3, "signed"),
-        make_number_column("95% low", "pair.low", 3, "signed"),
-        make_number_column("95% high", "pair.high", 3, "signed"), make_number_column("p", "pair.p", style="p"),
-        make_number_column("p, Holm", "pair.p_adjusted", style="p"), *units, text("Better", "pair.better"),
+        number_column("A - B", "pair.difference", 3, "signed"),
+        number_column("95% low", "pair.low", 3, "signed"),
+        number_column("95% high", "pair.high", 3, "signed"), number_column("p", "pair.p", style="p"),
+        number_column("p, Holm", "pair.p_adjusted", style="p"), *units, text("Better", "pair.better"),
         note=f"p: {score.settings.test}."
     )  # fmt: skip
 
@@ -391,12 +391,12 @@ def _pairs_table(score: ScoringRecord) -> ColumnTable:
 def _overlap_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
         "rag_overlap", "How similar the first K documents are", score.likeness,
-        make_whole_number_column("K", "cutoff"), text("A", "a"),
-        text("B", "b"), make_number_column("Overlap", "overlap", 3), make_number_column("95% low", "overlap_low", 3),
-        make_number_column("95% high", "overlap_high", 3), make_number_column("tau-b", "tau", 3, "signed"),
-        make_number_column("tau 95% low", "tau_low", 3, "signed"),
-        make_number_column("tau 95% high", "tau_high", 3, "signed"),
-        make_whole_number_column("tau queries", "tau_n"),
+        whole_column("K", "cutoff"), text("A", "a"),
+        text("B", "b"), number_column("Overlap", "overlap", 3), number_column("95% low", "overlap_low", 3),
+        number_column("95% high", "overlap_high", 3), number_column("tau-b", "tau", 3, "signed"),
+        number_column("tau 95% low", "tau_low", 3, "signed"),
+        number_column("tau 95% high", "tau_high", 3, "signed"),
+        whole_column("tau queries", "tau_n"),
         note="tau-b: over the documents that both have among their first K."
     )  # fmt: skip
 
@@ -404,11 +404,11 @@ def _overlap_table(score: ScoringRecord) -> ColumnTable:
 def _sensitivity_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
         "rag_sensitivity", "How much RA-nWG depends on its constants", score.sensitivity,
-        make_whole_number_column("K", "cutoff"),
-        make_number_column("alpha"), make_number_column("cap4"), make_number_column("cap3"),
-        *(make_number_column(run.name, ("values", run.name), 3) for run in score.runs),
-        text("Order", lambda cell: " > ".join(cell.order)), make_number_column("tau-b", "tau", 3, "signed"),
-        make_number_column("Largest change", "largest_change", 3),
+        whole_column("K", "cutoff"),
+        number_column("alpha"), number_column("cap4"), number_column("cap3"),
+        *(number_column(run.name, ("values", run.name), 3) for run in score.runs),
+        text("Order", lambda cell: " > ".join(cell.order)), number_column("tau-b", "tau", 3, "signed"),
+        number_column("Largest change", "largest_change", 3),
         note="RA-nWG; order, tau-b and change relative to the default cell (alpha 1, cap4 1, cap3 0.25)."
     )  # fmt: skip
 

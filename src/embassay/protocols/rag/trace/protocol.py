@@ -12,9 +12,9 @@ from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments, open_ledger
 from embassay.protocols.kernel.tables import (
     ColumnTable,
-    make_number_column,
-    make_whole_number_column,
+    number_column,
     text,
+    whole_column,
     write_tables,
 )
 from embassay.protocols.rag.trace.losses import PipelineTrace, measure_share_in_prompt
@@ -92,10 +92,10 @@ def losses_table(trace: PipelineTrace) -> ColumnTable:
     """A line for each stage and tag."""
     return ColumnTable.of(
         "trace_losses", "Where needed passages are lost", trace.losses, text("stage"), text("tag"),
-        make_whole_number_column("lost"),
-        make_number_column("share", "share.value", 3), make_number_column("low", "share.low", 3),
-        make_number_column("high", "share.high", 3),
-        make_whole_number_column("needed", "share.n"),
+        whole_column("lost"),
+        number_column("share", "share.value", 3), number_column("low", "share.low", 3),
+        number_column("high", "share.high", 3),
+        whole_column("needed", "share.n"),
         note="Share of needed passages (grade 4 or 5) lost at a stage, for questions with a tag, or for all."
     )  # fmt: skip
 

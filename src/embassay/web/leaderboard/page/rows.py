@@ -343,7 +343,7 @@ def format_speed(per_second: float) -> str:
 def describe_size(data: Sequence[BoardDataset]) -> str:
     """How much the board stands on."""
     items = f"n = {numbers.format_count(sum(dataset.n for dataset in data))}"
-    return items if len(data) == 1 else f"{numbers.format_count_with_noun(len(data), 'dataset')}, {items}"
+    return items if len(data) == 1 else f"{numbers.format_noun_count(len(data), 'dataset')}, {items}"
 
 
 def agreement_words(board: Leaderboard) -> dict[str, str]:
@@ -356,8 +356,8 @@ def count_complete(board: Leaderboard) -> str:
     asked = [system for system in board.systems if system.kind != "reference"]
     done = sum(row.state == "done" for row in asked)
     if done == len(asked):
-        return numbers.format_count_with_noun(done, "system")
-    return f"{done} of {numbers.format_count_with_noun(len(asked), 'system')} complete"
+        return numbers.format_noun_count(done, "system")
+    return f"{done} of {numbers.format_noun_count(len(asked), 'system')} complete"
 
 
 def short_fingerprint(fingerprint: str) -> str:

@@ -181,7 +181,7 @@ def _chosen_sentence(part: SweepPart, asked: SweepConditions) -> str:
     """Among how many it was chosen, and what it is among these."""
     recommendation, claim = part.recommendation, claim_chosen_stack(part, asked)
     quality = _quality_sentence(part.stack(claim.subject), recommendation.measure)
-    stacks = numbers.format_count_with_noun(recommendation.stacks, "stack")
+    stacks = numbers.format_noun_count(recommendation.stacks, "stack")
     if claim.relation == "most":
         return f"Of {stacks} it has {recommendation.rule}: {quality}."
     reach = f"{recommendation.feasible:,} of {stacks} {'is' if recommendation.feasible == 1 else 'are'} good enough"
@@ -259,9 +259,9 @@ def sweep_notes(part: SweepPart, asked: SweepConditions, left: Sequence[Unmeasur
         few = ": too few for a 95th percentile" if total.few else ""
         measured = " (95th percentile between two sessions)" if asked.jitter_measured else ""
         yield (
-            f"Times cover {numbers.format_count_with_noun(part.timed, 'query')} in "
-            f"{numbers.format_count_with_noun(part.sessions, 'session')}, "
-            f"{numbers.format_count_with_noun(total.samples, 'sample')} each{few}; "
+            f"Times cover {numbers.format_noun_count(part.timed, 'query')} in "
+            f"{numbers.format_noun_count(part.sessions, 'session')}, "
+            f"{numbers.format_noun_count(total.samples, 'sample')} each{few}; "
             f"differences of up to {jitter_words(asked)} are jitter{measured}."
         )
     if part.generation is not None:
@@ -278,7 +278,7 @@ def sweep_notes(part: SweepPart, asked: SweepConditions, left: Sequence[Unmeasur
     if part.recommendation.near:
         near = len(part.recommendation.near)
         lie = "lies" if near == 1 else "lie"
-        stacks = numbers.format_count_with_noun(near, "feasible stack")
+        stacks = numbers.format_noun_count(near, "feasible stack")
         yield f"{stacks} {lie} within {jitter_words(asked)} of the recommended one."
     undefined = {
         quality.value.n
@@ -289,13 +289,13 @@ def sweep_notes(part: SweepPart, asked: SweepConditions, left: Sequence[Unmeasur
     if undefined and min(undefined) < part.queries:
         yield (
             f"{asked.measure} is defined for {min(undefined)} of "
-            f"{numbers.format_count_with_noun(part.queries, 'query')}: the others have nothing to find."
+            f"{numbers.format_noun_count(part.queries, 'query')}: the others have nothing to find."
         )
     mine = [row for row in left if row.dataset in part.datasets]
     failed = sum(row.failed for row in mine)
     if mine:
         yield (
-            f"{numbers.format_count_with_noun(len(mine), 'combination')} not measured: {len(mine) - failed} "
+            f"{numbers.format_noun_count(len(mine), 'combination')} not measured: {len(mine) - failed} "
             f"make no sense, {failed} failed."
         )
 
@@ -305,7 +305,7 @@ def _tuning_sentence(tuning: FusionTuning) -> str:
     first, of = tuning.fusions[0], f"{tuning.stack}, {len(tuning.fusions)} fusions"
     if tuning.best is None or tuning.honest is None:
         return f"{of}: cannot be tuned: no question has a value."
-    questions = numbers.format_count_with_noun(tuning.questions, "question")
+    questions = numbers.format_noun_count(tuning.questions, "question")
     only = "" if tuning.verdict == USE else f", so only {first} is recommended"
     gain = f" Gain over {first}, all compared at once: {format_score(tuning.gain, signed=True)}"
     return (
@@ -320,7 +320,7 @@ def _quality_sentence(stack: StackSummary, measure: str) -> str:
         return f"no {measure}"
     reached = quality.reached.value if quality.reached is not None else None
     share = f", {format_ratio(reached)} of what its candidates allow" if reached is not None else ""
-    return f"{format_score(quality.value)} over {numbers.format_count_with_noun(quality.value.n, 'query')}{share}"
+    return f"{format_score(quality.value)} over {numbers.format_noun_count(quality.value.n, 'query')}{share}"
 
 
 def _time_sentence(stack: StackSummary, asked: SweepConditions) -> str:
@@ -332,8 +332,8 @@ def _time_sentence(stack: StackSummary, asked: SweepConditions) -> str:
     busy = " on a busy machine" if asked.was_machine_busy else ""
     return (
         f"A query takes {format_ms(total.p50)}{busy} ({shown}p95 {format_ms(total.p95)}; "
-        f"{numbers.format_count_with_noun(total.samples, 'sample')} of "
-        f"{numbers.format_count_with_noun(total.queries, 'query')}{few})"
+        f"{numbers.format_noun_count(total.samples, 'sample')} of "
+        f"{numbers.format_noun_count(total.queries, 'query')}{few})"
     )
 
 
@@ -348,7 +348,7 @@ def _machine_note(asked: SweepConditions) -> str:
         return "How busy the machine was during timing is unknown."
     load = (
         f"load average up to {numbers.format_score(asked.load, 1)} on "
-        f"{numbers.format_count_with_noun(asked.cores, 'core')}"
+        f"{numbers.format_noun_count(asked.cores, 'core')}"
     )
     if not asked.was_machine_busy:
         return f"During timing the machine had a {load}."
@@ -381,7 +381,7 @@ def _certainty_sentence(recommendation: Recommendation) -> str:
             f"{_describe_stacks_with(axis)} win {numbers.format_percent(axis.share)}" for axis in axes
         )
     if recommendation.tied:
-        n = numbers.format_count_with_noun(len(recommendation.tied), "stack")
+        n = numbers.format_noun_count(len(recommendation.tied), "stack")
         text += f". It is ahead of {n} of equal quality only by prompt, price or time"
     return text + "."
 
@@ -414,7 +414,7 @@ def _phrase_infeasible_lede(part: SweepPart, asked: SweepConditions) -> Iterator
     stack = part.stack(recommendation.nearest)
     yield (
         f"You asked for {recommendation.rule}; none of "
-        f"{numbers.format_count_with_noun(recommendation.stacks, 'stack')} meets that."
+        f"{numbers.format_noun_count(recommendation.stacks, 'stack')} meets that."
     )
     yield (
         f"The nearest is {recommendation.nearest}: {_quality_sentence(stack, recommendation.measure)}. "

@@ -12,10 +12,10 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     interval_fields,
-    make_number_column,
-    make_points_column,
-    make_whole_number_column,
+    number_column,
+    points_column,
     text,
+    whole_column,
 )
 from embassay.protocols.rag.sweep.findings.record import (
     Findings,
@@ -41,23 +41,23 @@ Pick = Callable[[StackSummary], bool]
 ENDS = ("95% low", "95% high")
 DATASET = text("Dataset", lambda row: row.part.dataset or "all")
 AXES = (
-    text("Encoder", "stack.axes.encoder"), make_whole_number_column("Dimensions", "stack.axes.dims"),
+    text("Encoder", "stack.axes.encoder"), whole_column("Dimensions", "stack.axes.dims"),
     text("Index", "stack.axes.index"),
-    make_whole_number_column("K", "stack.axes.k"), text("Reranker", "stack.axes.reranker"),
+    whole_column("K", "stack.axes.k"), text("Reranker", "stack.axes.reranker"),
     text("Mode", "stack.axes.mode")
 )  # fmt: skip
 STACK = (DATASET, text("Stack", "stack.id"), *AXES)
 MEMORY = (
-    make_whole_number_column("Vector bytes, formula", "stack.memory.vectors"),
-    make_whole_number_column("Graph bytes, formula", "stack.memory.graph"),
-    make_whole_number_column("Disk bytes", "stack.memory.disk"),
-    make_whole_number_column("Memory bytes", "stack.memory.memory")
+    whole_column("Vector bytes, formula", "stack.memory.vectors"),
+    whole_column("Graph bytes, formula", "stack.memory.graph"),
+    whole_column("Disk bytes", "stack.memory.disk"),
+    whole_column("Memory bytes", "stack.memory.memory")
 )  # fmt: skip
 
 
 def _time_field(stage: str, title: str, figure: str = "p50", decimals: int = 1) -> ComputedColumn:
     """A figure of the time of a stage."""
-    return make_number_column(title, figure, decimals).within(lambda row: row.stack and row.stack.time(stage))
+    return number_column(title, figure, decimals).within(lambda row: row.stack and row.stack.time(stage))
 
 
 def _stage_fields(stage: str, title: str) -> tuple[ComputedColumn, ComputedColumn]:
@@ -70,7 +70,7 @@ def _measure_fields(
 ) -> Iterator[ComputedColumn]:
     """A column for each measure."""
     for measure in findings.measures:
-        yield make_number_column(prefix + measure, find, 3).within(_make_quality_getter(measure))
+        yield number_column(prefix + measure, find, 3).within(_make_quality_getter(measure))
 
 
 def _make_quality_getter(measure: str) -> Callable[[SweepRow], Any]:
@@ -80,7 +80,7 @@ def _make_quality_getter(measure: str) -> Callable[[SweepRow], Any]:
 def _make_cost_and_quality_fields(findings: Findings) -> tuple[ComputedColumn, ...]:
     """Price, times and every measure."""
     return (
-        make_number_column("USD per 1,000", "stack.cost"), _time_field("total", "p50 ms"),
+        number_column("USD per 1,000", "stack.cost"), _time_field("total", "p50 ms"),
         _time_field("total", "p95 ms", "p95"),
         _time_field("total", "n", "samples", 0), *_measure_fields(findings)
     )  # fmt: skip
@@ -143,11 +143,11 @@ def _stacks_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_stacks", "Every stack", _stack_rows(findings, _make_axis_filter()), *STACK,
         *_make_cost_and_quality_fields(findings),
-        *(make_number_column(f"USD {name}", ("stack", "usd", name), 4) for name in parts),
-        make_number_column("AvgPerf", "stack.average", 3),
-        make_whole_number_column("At once", lambda row: row.stack.together and row.stack.concurrency),
-        make_number_column("p50 ms at once", "stack.together.p50", 1),
-        make_number_column("p95 ms at once", "stack.together.p95", 1),
+        *(number_column(f"USD {name}", ("stack", "usd", name), 4) for name in parts),
+        number_column("AvgPerf", "stack.average", 3),
+        whole_column("At once", lambda row: row.stack.together and row.stack.concurrency),
+        number_column("p50 ms at once", "stack.together.p50", 1),
+        number_column("p95 ms at once", "stack.together.p95", 1),
         *MEMORY, text("Frontiers", lambda row: "; ".join(row.stack.on)),
         note=("USD by part, per 1,000 queries; the generator's cost does not affect the choice. Bytes over "
             "all datasets together.")
@@ -172,8 +172,8 @@ def _alternatives_table(findings: Findings) -> ColumnTable:
         "rag_alternatives", "Other choices minus the recommended one",
         _list_rows_of_parts(findings, attrgetter("recommendation.alternatives")),
         DATASET, text("Recommended", "part.recommendation.stack"), text("Other", "of.kind"), text("Stack", "of.stack"),
-        *_difference_fields("of.quality", "Quality"), make_number_column("ms", "of.milliseconds", 1, "signed"),
-        make_number_column("USD per 1,000", "of.usd", 4, "signed")
+        *_difference_fields("of.quality", "Quality"), number_column("ms", "of.milliseconds", 1, "signed"),
+        number_column("USD per 1,000", "of.usd", 4, "signed")
     )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def _shares_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_shares", "How often each stack wins", _list_rows_of_parts(findings, _list_win_shares), DATASET,
         text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"),
-        make_number_column("Share", "of.share", 3),
+        number_column("Share", "of.share", 3),
         note=f"Out of {findings.asked.resamples} resamples of queries and timed queries."
     )  # fmt: skip
 
@@ -197,12 +197,12 @@ def _list_win_shares(part: SweepPart) -> Iterator[WinShare]:
 def _steps_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_steps", "What a larger K gains", _list_rows_of_parts(findings, attrgetter("steps")), DATASET,
-        text("Family", "of.family"), make_whole_number_column("K", "of.k"),
-        make_whole_number_column("Next K", "of.next_k"), text("Measure", "of.measure"),
-        *_difference_fields("of.gain", "Gain"), make_number_column("ms more", "of.milliseconds", 1, "signed"),
-        make_number_column("p95 ms more", "of.p95", 1, "signed"),
-        make_number_column("USD more", "of.usd", 4, "signed"),
-        make_number_column("Per ms", "of.per_ms", 7, "signed"), text("Kind", "of.kind")
+        text("Family", "of.family"), whole_column("K", "of.k"),
+        whole_column("Next K", "of.next_k"), text("Measure", "of.measure"),
+        *_difference_fields("of.gain", "Gain"), number_column("ms more", "of.milliseconds", 1, "signed"),
+        number_column("p95 ms more", "of.p95", 1, "signed"),
+        number_column("USD more", "of.usd", 4, "signed"),
+        number_column("Per ms", "of.per_ms", 7, "signed"), text("Kind", "of.kind")
     )  # fmt: skip
 
 
@@ -210,11 +210,11 @@ def _fusions_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_fusions", "Fusion, chosen on some questions and tested on others",
         _list_rows_of_parts(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
-        make_whole_number_column("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
-        make_number_column("On the questions used to choose it", "of.best", 3),
-        make_number_column("On others", "of.honest", 3),
-        make_number_column("Optimism", "of.optimism", 3), *_difference_fields("of.gain", "Gain over the first"),
-        make_points_column("% of folds", "of.picked"), make_whole_number_column("n", "of.questions"),
+        whole_column("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
+        number_column("On the questions used to choose it", "of.best", 3),
+        number_column("On others", "of.honest", 3),
+        number_column("Optimism", "of.optimism", 3), *_difference_fields("of.gain", "Gain over the first"),
+        points_column("% of folds", "of.picked"), whole_column("n", "of.questions"),
         text("Verdict", "of.verdict")
     )  # fmt: skip
 
@@ -224,11 +224,11 @@ def _effects_table(findings: Findings) -> ColumnTable:
         "rag_effects", "What each axis changes, all else equal",
         _list_rows_of_parts(findings, attrgetter("effects")), DATASET,
         text("Axis", "of.axis"), text("Value", "of.value"), text("Less", "of.other"),
-        make_whole_number_column("Pairs", "of.pairs"),
+        whole_column("Pairs", "of.pairs"),
         text("Measure", "of.measure"), *_difference_fields("of.quality", "Difference"),
-        make_number_column("ms", "of.milliseconds.value", 1, "signed"),
-        make_number_column("p95 ms", "of.p95", 1, "signed"),
-        make_number_column("USD", "of.usd", 4, "signed")
+        number_column("ms", "of.milliseconds.value", 1, "signed"),
+        number_column("p95 ms", "of.p95", 1, "signed"),
+        number_column("USD", "of.usd", 4, "signed")
     )  # fmt: skip
 
 
@@ -239,12 +239,12 @@ def _routing_table(findings: Findings) -> ColumnTable:
     depths = dict.fromkeys((against.measure, against.k) for row in rows for against in row.of.against)
     return ColumnTable.of(
         "rag_routing", "Routing between K 50 and K 100", rows, DATASET, text("Family", "of.family"),
-        text("Signal", "of.signal"), make_whole_number_column("Queries", "of.evaluated"),
-        make_number_column("Escalated", "of.escalated.value", 3),
-        make_number_column("USD", "of.usd"), make_number_column("USD at 50", "of.usd_less"),
-        make_number_column("USD at 100", "of.usd_more"),
-        make_number_column("Mean ms", "of.milliseconds", 1), make_number_column("ms at 50", "of.milliseconds_less", 1),
-        make_number_column("ms at 100", "of.milliseconds_more", 1),
+        text("Signal", "of.signal"), whole_column("Queries", "of.evaluated"),
+        number_column("Escalated", "of.escalated.value", 3),
+        number_column("USD", "of.usd"), number_column("USD at 50", "of.usd_less"),
+        number_column("USD at 100", "of.usd_more"),
+        number_column("Mean ms", "of.milliseconds", 1), number_column("ms at 50", "of.milliseconds_less", 1),
+        number_column("ms at 100", "of.milliseconds_more", 1),
         *chain.from_iterable(starmap(_make_routing_contrast_fields, depths)),
         note=note
     )  # fmt: skip
@@ -265,7 +265,7 @@ def _make_routing_contrast_fields(measure: str, k: int) -> Iterator[ComputedColu
         f"high ({measure}, {k})": "high",
     }
     for title, end in titles.items():
-        yield make_number_column(title, end, 3, "signed").within(difference)
+        yield number_column(title, end, 3, "signed").within(difference)
 
 
 def _guidance_table(findings: Findings) -> ColumnTable:
@@ -288,20 +288,20 @@ def _indexes_table(findings: Findings) -> ColumnTable:
     rows = list(_list_rows_of_parts(findings, attrgetter("indexes")))
     cutoffs = dict.fromkeys(k for row in rows for k in row.of.recall)
     measures = dict.fromkeys(name for row in rows for name in row.of.changes)
-    recall = [make_number_column(f"recall@{k}", ("of", "recall", k), 3) for k in cutoffs]
-    changes = [make_number_column(f"{name} %", ("of", "changes", name), 1, "signed") for name in measures]
+    recall = [number_column(f"recall@{k}", ("of", "recall", k), 3) for k in cutoffs]
+    changes = [number_column(f"{name} %", ("of", "changes", name), 1, "signed") for name in measures]
     has_ef = any(row.of.ef is not None for row in rows)
     return ColumnTable.of(
         "rag_table7", "Approximate search and quantisation", rows, DATASET, text("Encoder", "of.encoder"),
-        make_whole_number_column("Dimensions", "of.dims"), text("Index", "of.index"), *recall, *changes,
-        make_number_column("Retrieve ms", "of.retrieve_ms"), make_number_column("Retrieve p95 ms", "of.retrieve_p95"),
-        make_number_column("Flat ms", "of.retrieve_ms_flat"), make_number_column("Flat p95 ms", "of.retrieve_p95_flat"),
-        make_number_column("Retrieve %", lambda row: _percent_slower(row.of), 1, "signed"),
-        make_whole_number_column("Memory bytes", "of.memory.memory"),
-        make_whole_number_column("Estimated bytes", lambda row: _estimate_index_bytes(row.of)),
-        make_number_column("Build s", "of.build_seconds", 1),
+        whole_column("Dimensions", "of.dims"), text("Index", "of.index"), *recall, *changes,
+        number_column("Retrieve ms", "of.retrieve_ms"), number_column("Retrieve p95 ms", "of.retrieve_p95"),
+        number_column("Flat ms", "of.retrieve_ms_flat"), number_column("Flat p95 ms", "of.retrieve_p95_flat"),
+        number_column("Retrieve %", lambda row: _percent_slower(row.of), 1, "signed"),
+        whole_column("Memory bytes", "of.memory.memory"),
+        whole_column("Estimated bytes", lambda row: _estimate_index_bytes(row.of)),
+        number_column("Build s", "of.build_seconds", 1),
         text("Within 2%", lambda row: "yes" if row.of.within else "no"),
-        *[make_whole_number_column("ef found", "of.ef")] * has_ef,
+        *[whole_column("ef found", "of.ef")] * has_ef,
         note="Percent changes from the flat index with the same vectors."
     )  # fmt: skip
 
@@ -344,9 +344,9 @@ def _efficiency_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_table9", "Efficiency",
         _ranked_rows(findings, lambda stack: stack.average is not None, efficiency_sort_key),
-        make_whole_number_column("Rank", "place"), *STACK, make_number_column("AvgPerf", "stack.average", 3),
-        make_number_column("Per second of reranking", "stack.per_rerank_second", 3), *_stage_fields("rerank", "Rerank"),
-        make_number_column("Per second", "stack.per_second", 3), *_stage_fields("total", "Total"), *answer,
+        whole_column("Rank", "place"), *STACK, number_column("AvgPerf", "stack.average", 3),
+        number_column("Per second of reranking", "stack.per_rerank_second", 3), *_stage_fields("rerank", "Rerank"),
+        number_column("Per second", "stack.per_second", 3), *_stage_fields("total", "Total"), *answer,
         note=(f"AvgPerf: the mean of {weights}. For a short list only: AvgPerf over seconds (p50) does not show how "
             "good a stack is.")
     )  # fmt: skip
@@ -356,7 +356,7 @@ def _tokens_table(findings: Findings) -> ColumnTable:
     """Table 14: tokens of one candidate: query, passage and metadata."""
     return ColumnTable.of(
         "rag_table14", "Tokens per candidate", _stack_rows(findings, _is_reranked), *STACK,
-        make_number_column("Tokens per candidate", "stack.tokens", 1), make_number_column("SD", "stack.tokens_sd", 1)
+        number_column("Tokens per candidate", "stack.tokens", 1), number_column("SD", "stack.tokens_sd", 1)
     )  # fmt: skip
 
 
@@ -461,8 +461,8 @@ def _build_reached_table(findings: Findings) -> ColumnTable:
     """Actual, PROC and %PROC of the stacks on the main frontier and of the recommended one."""
     return ColumnTable.of(
         "rag_table4", "Actual, PROC and %PROC on the frontier", _list_reached_rows(findings), *STACK,
-        text("Measure", "of.measure"), make_number_column("Actual", "of.value.value", 3),
-        make_number_column("PROC", "of.ceiling", 3),
+        text("Measure", "of.measure"), number_column("Actual", "of.value.value", 3),
+        number_column("PROC", "of.ceiling", 3),
         *interval_fields("of.reached", ("%PROC", *ENDS))
     )  # fmt: skip
 
@@ -486,8 +486,8 @@ def _leaderboard_table(findings: Findings, table: int, cutoff: int) -> ColumnTab
         findings, lambda stack: stack.value(measure) is not None, leaderboard_sort_key, measure
     )
     return ColumnTable.of(
-        f"rag_table{table}", f"Leaderboard by {measure}", rows, make_whole_number_column("Rank", "place"), *STACK,
-        *interval_fields("of.value", (measure, *ENDS), "number", 3, 1), make_number_column("PROC", "of.ceiling", 3),
-        make_points_column("%PROC", "of.reached.value"),
+        f"rag_table{table}", f"Leaderboard by {measure}", rows, whole_column("Rank", "place"), *STACK,
+        *interval_fields("of.value", (measure, *ENDS), "number", 3, 1), number_column("PROC", "of.ceiling", 3),
+        points_column("%PROC", "of.reached.value"),
         note="Rows in the order of the mean: neighbours with overlapping intervals may not differ."
     )  # fmt: skip
