@@ -380,12 +380,7 @@ def _show_undecided_languages(scored: ScoredStudy, wide: bool, price: float | No
     bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
     open_ = [
         UndecidedDifference(
-            result.lang,
-            result.mean.point - bar,
-            result.mean.width / 2,
-            result.rated,
-            1,
-            ratings,
+            result.lang, result.mean.point - bar, result.mean.width / 2, result.rated, 1, ratings
         )
         for result in scored.results
         if result.lang and result.mean is not None and result.mean.contains(bar)

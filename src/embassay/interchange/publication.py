@@ -341,10 +341,7 @@ def _describe_score(run: RunTables, value: TrackedHeadline) -> str:
 def format_model_card_table(values: Sequence[tuple[RunTables, TrackedHeadline]]) -> str:
     """The headlines of a system as a table of Markdown, with the missing ones and their reasons. A mean over one
     dataset is not repeated."""
-    lines = [
-        "| Evaluation | Data | Measure | Score | 95% CI | n | Method |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = ["| Evaluation | Data | Measure | Score | 95% CI | n | Method |", "|---|---|---|---|---|---|---|"]
     for run, value in values:
         row, column = value.row, value.column
         if not column.dataset and len(_list_task_datasets(run, column.task)) == 1 and column.task != OVERALL:

@@ -20,13 +20,7 @@ from embassay.measures.agreement import (
 from embassay.measures.classification import BinaryScores, binary_classification, pair_average_precision
 from embassay.measures.clusters import ami, ari, v_measure
 from embassay.measures.correlation import edit_distance, edit_distances, list_tau, overlap, pearson, spearman
-from embassay.measures.facets import (
-    complementarity,
-    facet_alpha_ndcg,
-    facet_recall,
-    grade_facets,
-    redundancy,
-)
+from embassay.measures.facets import complementarity, facet_alpha_ndcg, facet_recall, grade_facets, redundancy
 from embassay.measures.judgements import (
     Graded,
     Judged,

@@ -44,12 +44,7 @@ _ranking = partial(
 _LARGEST_EXPONENT = 1000
 
 
-def ndcg(
-    qrels: AllGains,
-    retrieved: AllRetrieved,
-    k: int | None = None,
-    gain: Gain = "linear",
-) -> Values:
+def ndcg(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None, gain: Gain = "linear") -> Values:
     """Normalised discounted cumulative gain at `k` (None: the whole ranking).
 
     The sum of gain / log2(rank + 1) over the top k, divided by that of the best possible ranking of all

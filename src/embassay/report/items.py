@@ -550,10 +550,7 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
     return ItemPage(
-        facts=(
-            numbers.format_noun_count(total, "item"),
-            numbers.format_noun_count(len(systems), "system"),
-        ),
+        facts=(numbers.format_noun_count(total, "item"), numbers.format_noun_count(len(systems), "system")),
         left_out=tuple(
             _describe_partial_groups(groups, chosen)
             if len(runs) == 1

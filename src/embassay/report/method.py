@@ -400,10 +400,7 @@ def _paraphraser_facts(record: RunRecord) -> list[tuple[str, Any]]:
     for source in record.manifest.get(what, {}).get("sources", ()):
         runs = max((len(seeds) for seeds in source.get("seeds", {}).values()), default=0)
         choices.append(
-            (
-                f"{what}, {source['name']}",
-                f"{numbers.format_noun_count(runs, 'run')}; {source['identity']}",
-            )
+            (f"{what}, {source['name']}", f"{numbers.format_noun_count(runs, 'run')}; {source['identity']}")
         )
         prompt = source.get("prompt")
         if isinstance(prompt, Mapping) and source.get("paraphraser") not in WITHOUT_PROMPT:

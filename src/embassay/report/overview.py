@@ -86,10 +86,7 @@ def show_board(board: SystemBoard) -> BoardView:
     missing = "Not ranked: a task is missing" if board.lead == OVERALL else "No value"
     groups = (
         ("", board.ranked),
-        (
-            "Classical metrics, ranked separately: some of their scores come from another method",
-            board.apart,
-        ),
+        ("Classical metrics, ranked separately: some of their scores come from another method", board.apart),
         (missing, board.unranked),
         ("References, not ranked", board.references),
     )
@@ -196,10 +193,7 @@ def build_external_tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, board = run.record, run.board
     tasks, systems = len(board.tasks), len(record.ranked_systems)
     yield PageFactsLine.of(
-        "",
-        run.title,
-        numbers.format_noun_count(tasks, "task"),
-        numbers.format_noun_count(systems, "system"),
+        "", run.title, numbers.format_noun_count(tasks, "task"), numbers.format_noun_count(systems, "system")
     )
     yield board_verdict(record, board)
     if panes := tuple(_score_tables_by_dataset(record, board)):

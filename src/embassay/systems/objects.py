@@ -218,8 +218,7 @@ def _find_encode_call(model: Any) -> Callable[..., Any]:
         return model  # type: ignore[no-any-return]
     if inspect.isclass(model):
         raise UsageError(
-            f"{model.__name__} is a class, not a system.",
-            mend=f"Pass an instance: {model.__name__}(...).",
+            f"{model.__name__} is a class, not a system.", mend=f"Pass an instance: {model.__name__}(...)."
         )
     if callable(getattr(model, "embed_documents", None)):
         raise UsageError(

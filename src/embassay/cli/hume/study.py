@@ -107,8 +107,7 @@ def _build_sample_request(asked: DataOptions, name: str) -> SampleRequest:
         or asked.own.build_task_entry() != TaskDrawOptions().build_task_entry()
     ):
         raise UsageError(
-            "Both --config and data settings are given.",
-            mend="Put data and settings only into the file.",
+            "Both --config and data settings are given.", mend="Put data and settings only into the file."
         )
     else:
         request = read_config(asked.config)

@@ -46,14 +46,7 @@ from embassay.protocols.kernel.groups import map_items_to_group_leader
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.session import CellSession, SilentListener
-from embassay.protocols.kernel.tables import (
-    Column,
-    ColumnTable,
-    RunTable,
-    number_column,
-    text,
-    whole_column,
-)
+from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, number_column, text, whole_column
 from embassay.protocols.tasks.task import make_task_outcome, measure_pair_similarity
 from embassay.randomness import make_generator
 from embassay.records import LoadedDataset, Result, Score, TaskOutcome

@@ -145,11 +145,7 @@ def _estimate_mean(values: NDArray[np.float64], context: ChoiceContext, purpose:
 
 
 def _search_model_questions(
-    system: Similarity,
-    drawn: SearchedPassages,
-    context: ChoiceContext,
-    items: Items,
-    rankings: _Rankings,
+    system: Similarity, drawn: SearchedPassages, context: ChoiceContext, items: Items, rankings: _Rankings
 ) -> Iterator[Score]:
     """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
     places = {doc: row for row, doc in enumerate(drawn.ids)}
@@ -167,11 +163,7 @@ def _search_model_questions(
 
 
 def _search_user_questions(
-    system: Similarity,
-    drawn: SearchedPassages,
-    asked: UserQuestions,
-    items: Items,
-    rankings: _Rankings,
+    system: Similarity, drawn: SearchedPassages, asked: UserQuestions, items: Items, rankings: _Rankings
 ) -> None:
     """The user's questions, over the passages as they are; sentences of the documents, over these without them."""
     ids = list(asked.queries)

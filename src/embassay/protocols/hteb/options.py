@@ -185,9 +185,7 @@ class HtebOptions(PtebOptions):
         "cosine", "Rerank by cosine, or by the model's own similarity and role prompts (`reference`).", "H11"
     )
     prompts: Literal["role", "reference"] = option(
-        "role",
-        "Use only query and document prompts, or also a model's task prompts (`reference`).",
-        "H12",
+        "role", "Use only query and document prompts, or also a model's task prompts (`reference`).", "H12"
     )
     evaluation_seed: Literal["reference", "fixed"] = option(
         "reference",

@@ -272,11 +272,7 @@ def _run_change_test(part: str, system: str, d: Sequence[float], seed: int) -> d
     if not d:
         return {**row, **nothing, "method": "", "reason": "no dataset has a score"}
     shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
-    known = {
-        "shift": shift.value,
-        "ci_low": shift.low,
-        "ci_high": shift.high,
-    }
+    known = {"shift": shift.value, "ci_low": shift.low, "ci_high": shift.high}
     if len(d) < 2:
         return {**row, **nothing, **known, "method": "", "reason": "one dataset is not tested"}
     test = wilcoxon(d)

@@ -24,13 +24,7 @@ from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures import gwet_ac2, spearman
 from embassay.measures.agreement import percent_agreement
 from embassay.protocols.hteb.options import TRANSFORMATIONS
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    number_column,
-    text,
-    whole_column,
-    write_tables,
-)
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column, write_tables
 from embassay.protocols.wordings.pairs import (
     CandidateWording,
     RatedPair,

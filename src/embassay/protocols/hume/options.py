@@ -370,8 +370,7 @@ class StudyRequest(_HumeRequest):
         _check_request(self)
         if self.smallest_group < 2:
             raise UsageError(
-                f"smallest_group is {self.smallest_group}.",
-                mend="Use 2 or more: one person is not a group.",
+                f"smallest_group is {self.smallest_group}.", mend="Use 2 or more: one person is not a group."
             )
         _check_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
         if not 0 <= self.min_answered <= 1:

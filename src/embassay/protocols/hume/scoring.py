@@ -83,8 +83,7 @@ def majority_vote(votes: Iterable[Label], order: Sequence[Label] = ()) -> Label:
         unknown = counted.keys() - set(order)
         if unknown:
             raise UsageError(
-                f"{sorted(map(str, unknown))} is not a label of the task.",
-                mend="Name every label, in order.",
+                f"{sorted(map(str, unknown))} is not a label of the task.", mend="Name every label, in order."
             )
         return min(best, key=list(order).index)
     try:

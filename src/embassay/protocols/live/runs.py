@@ -145,10 +145,7 @@ def make_live_runs(
 
 @contextmanager
 def open_retriever_for_questions(
-    given: str | Retriever,
-    depth: int,
-    ledger: Ledger | None = None,
-    served: ServedPassages | None = None,
+    given: str | Retriever, depth: int, ledger: Ledger | None = None, served: ServedPassages | None = None
 ) -> Iterator[Retriever]:
     """A retriever, given as `spec`, `name=spec` or itself, let go of at the end. UsageError where the cost is limited
     and its price is not known."""

@@ -238,8 +238,7 @@ class RetrieverProtocol(TaskProtocol):
             with open_retriever_for_questions(given, 1) as retriever:
                 if retriever.name in named:
                     raise UsageError(
-                        f"Two systems are called {retriever.name!r}.",
-                        mend="Name it: --retriever new=SPEC.",
+                        f"Two systems are called {retriever.name!r}.", mend="Name it: --retriever new=SPEC."
                     )
                 named.add(retriever.name)
                 systems.append(_plan_retriever(given, retriever))

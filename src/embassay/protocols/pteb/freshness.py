@@ -27,13 +27,7 @@ from embassay.protocols.pteb.conclusions import (
     make_value_column,
     read_item_values,
 )
-from embassay.protocols.pteb.drops import (
-    FEWEST_TEXTS,
-    SCORES,
-    Score,
-    resample_deltas,
-    score_resamples,
-)
+from embassay.protocols.pteb.drops import FEWEST_TEXTS, SCORES, Score, resample_deltas, score_resamples
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedWordedDataset, Seeds
 from embassay.protocols.wordings.scores import ORIGINAL

@@ -50,13 +50,7 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.kernel.request import DatasetRequest, make_request
 from embassay.protocols.kernel.session import Conclusion, SilentListener
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    ComputedColumn,
-    number_column,
-    text,
-    whole_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_column
 from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
 from embassay.protocols.pteb.paraphrasing import Prompt, load_judge_prompt
 from embassay.protocols.pteb.ratings import (

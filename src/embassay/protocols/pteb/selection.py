@@ -40,13 +40,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
 from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import CellSession, Conclusion, SilentListener
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    ComputedColumn,
-    number_column,
-    text,
-    whole_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_column
 from embassay.protocols.pteb.candidates import (
     HEADLINE,
     TASK,

@@ -12,13 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from embassay.contracts import Kind
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    ComputedColumn,
-    number_column,
-    text,
-    whole_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_column
 from embassay.protocols.pteb.drops import (
     DropContrast,
     DropGroup,

@@ -66,10 +66,7 @@ def check_kinds(kinds: Collection[str], known: Collection[str]) -> None:
 def check_language_is_named(kinds: Collection[str], into: str) -> None:
     """UsageError where questions are wanted in another language, and none is named."""
     if "language" in kinds and not into:
-        raise UsageError(
-            "The kind 'language' needs the language of its questions.",
-            mend="Add --into de.",
-        )
+        raise UsageError("The kind 'language' needs the language of its questions.", mend="Add --into de.")
 
 
 def list_default_kinds(into: str) -> tuple[str, ...]:

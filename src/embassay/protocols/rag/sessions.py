@@ -24,13 +24,7 @@ from embassay.limits import parse_record_json
 from embassay.protocols.kernel.outcome import Run, make_file_manifest
 from embassay.protocols.kernel.request import DATA, option, redeclare_option
 from embassay.protocols.kernel.session import check_same_arguments
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    number_column,
-    text,
-    whole_column,
-    write_tables,
-)
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column, write_tables
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, to_json, write_atomic

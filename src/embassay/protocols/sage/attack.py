@@ -20,13 +20,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    Lost,
-    estimate,
-    make_undefined_score,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate, make_undefined_score
 from embassay.protocols.kernel.evaluation import TaskContext
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap, group_items_sharing_things
 from embassay.randomness import draw_random_bytes

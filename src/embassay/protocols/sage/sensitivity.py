@@ -13,13 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    Lost,
-    average_estimates,
-    estimate,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_estimates, estimate
 from embassay.protocols.sage.tasks import (
     INSERTED,
     INSERTIONS,

@@ -269,10 +269,7 @@ def clustering() -> Task:
 
 
 def _collect_searched_texts(data: RetrievalSet) -> Fields:
-    return {
-        "query": (data.queries.ids, data.queries.texts),
-        "document": (data.corpus.ids, data.corpus.texts),
-    }
+    return {"query": (data.queries.ids, data.queries.texts), "document": (data.corpus.ids, data.corpus.texts)}
 
 
 def retrieval() -> Task:

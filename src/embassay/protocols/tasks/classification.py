@@ -41,10 +41,7 @@ Vectors = NDArray[np.float32]
 def evaluate_system(system: Similarity, data: Classification, context: PtebContext) -> TaskOutcome:
     """Score one system; items say of each test text whether its label was `correct`."""
     vectors = _encode_sides(system, data)
-    train, test = (
-        Lost(system, data.train.ids, "training texts"),
-        Lost(system, data.test.ids, "test texts"),
-    )
+    train, test = (Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts"))
     train.note_unencoded_texts(data.train.texts)
     test.note_unencoded_texts(data.test.texts)
     for lost in (train, test):

@@ -19,13 +19,7 @@ from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
 from embassay.measures.clusters import complete_linkage, restore_item_order, sort_positions_by_text
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    Lost,
-    average_over_sets,
-    bootstrap_single_set,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_over_sets, bootstrap_single_set
 from embassay.protocols.tasks.task import (
     ParaphrasedData,
     Place,

@@ -15,13 +15,7 @@ from embassay.contracts import Role, Similarity
 from embassay.errors import UsageError
 from embassay.measures.summary import spearman_on_resamples
 from embassay.protocols.kernel import inputs as context
-from embassay.protocols.kernel.estimates import (
-    MOST_LOST,
-    Estimate,
-    Items,
-    make_undefined_score,
-    sum_skipped,
-)
+from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, make_undefined_score, sum_skipped
 from embassay.protocols.kernel.forecast import (
     count_dimensions,
     distance_bytes,

@@ -60,10 +60,7 @@ class OwnTexts:
             WatchItem(key, "question", text, role="query", own=True)
             for key, text in zip(self.query_ids, self.queries, strict=True)
         )
-        return (
-            *asked,
-            *(WatchItem(self.ids[row], "passage", self.texts[row], own=True) for row in rows),
-        )
+        return (*asked, *(WatchItem(self.ids[row], "passage", self.texts[row], own=True) for row in rows))
 
     def select_questions(self, rows: Sequence[int]) -> OwnTexts:
         """With these questions alone."""

@@ -33,14 +33,7 @@ from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import PtebContext, estimate_memory
 from embassay.protocols.wordings import sets, work
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
-from embassay.protocols.wordings.scores import (
-    ALL,
-    ORIGINAL,
-    OVERALL,
-    RunLayout,
-    list_scopes,
-    needs_more_runs,
-)
+from embassay.protocols.wordings.scores import ALL, ORIGINAL, OVERALL, RunLayout, list_scopes, needs_more_runs
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, find_task, load_language_slices
 from embassay.records import LoadedDataset, RetrievalSet

@@ -19,13 +19,7 @@ from embassay.document.blocks import (
     make_number_columns,
 )
 from embassay.protocols.hume.llms.protocol import TaskOwnership
-from embassay.protocols.hume.record import (
-    DividedTask,
-    PairRecord,
-    Summary,
-    read_divided_tasks,
-    read_summary,
-)
+from embassay.protocols.hume.record import DividedTask, PairRecord, Summary, read_divided_tasks, read_summary
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, claim_count

@@ -11,13 +11,7 @@ from markupsafe import Markup
 
 from embassay.document.blocks import Table
 from embassay.document.marks import SHARES, Scale, draw_difference_mark, fit_scale
-from embassay.protocols.hume.record import (
-    PairRecord,
-    Summary,
-    SystemPlace,
-    SystemScore,
-    WinCount,
-)
+from embassay.protocols.hume.record import PairRecord, Summary, SystemPlace, SystemScore, WinCount
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel import tables as numbers

@@ -6,13 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, join_sentence_text
-from embassay.protocols.hume.record import (
-    PairRecord,
-    Summary,
-    SystemScore,
-    read_divided_tasks,
-    read_summary,
-)
+from embassay.protocols.hume.record import PairRecord, Summary, SystemScore, read_divided_tasks, read_summary
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, SystemBoard

@@ -45,10 +45,7 @@ TASK = "choice"
 TO_GRADE = "to_grade.jsonl"
 NAMED = 3
 """Systems that a heading names."""
-SIGNALS = {
-    "sentence": "a sentence taken out",
-    "half": "half of its shared words removed",
-}
+SIGNALS = {"sentence": "a sentence taken out", "half": "half of its shared words removed"}
 """What questions a passage asks of itself, by family."""
 BIAS = (
     "Questions made of a passage's own words favour systems that match words, so they are also asked again with half "

@@ -237,9 +237,7 @@ def base_margins_table(where: ProbeRecord) -> Table:
         has_sd = spread is not None and spread.value is not None
         cells.append(
             TableCell(
-                f"{spread.value:.4f}",
-                f"{numbers.format_noun_count(spread.n, 'run')}",
-                f"{spread.value:.6g}",
+                f"{spread.value:.4f}", f"{numbers.format_noun_count(spread.n, 'run')}", f"{spread.value:.6g}"
             )
             if has_sd and spread is not None and spread.value is not None
             else TableCell("n/a", why="one run only")

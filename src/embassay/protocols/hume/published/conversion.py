@@ -31,13 +31,7 @@ from embassay.protocols.hume.published.standings import (
     score_matrix,
     trust_level,
 )
-from embassay.protocols.hume.record import (
-    Agreement,
-    AnnotatorScore,
-    PairRecord,
-    SystemKind,
-    SystemScore,
-)
+from embassay.protocols.hume.record import Agreement, AnnotatorScore, PairRecord, SystemKind, SystemScore
 from embassay.protocols.hume.results.conclusions import Contender, has_score_on_every_pair, scored_pairs
 from embassay.protocols.hume.results.contestants import simplify_estimate
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, human_interval

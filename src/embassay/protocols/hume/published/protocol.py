@@ -32,13 +32,7 @@ from embassay.protocols.hume.published.standings import (
     percent_of_human,
 )
 from embassay.protocols.hume.published.tables import build_all_paper_tables, read_llm_scores
-from embassay.protocols.hume.record import (
-    PairRecord,
-    Summary,
-    SystemKind,
-    SystemScore,
-    write_summary,
-)
+from embassay.protocols.hume.record import PairRecord, Summary, SystemKind, SystemScore, write_summary
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import (
     Contender,

@@ -417,12 +417,7 @@ def build_all_paper_tables(
         yield from (pair_score_table(columns, family) for family in FAMILIES if family in present)
         yield difficulty_table(columns, beside)
     ranked = people_ranks(matrix)
-    yield from (
-        overall_table(wider),
-        pair_standing_table(ranked),
-        win_table(ranked),
-        quality_table(records),
-    )
+    yield from (overall_table(wider), pair_standing_table(ranked), win_table(ranked), quality_table(records))
 
 
 def group_scores_by_system(own: Iterable[PublishedEvaluation]) -> OwnScores:

@@ -495,7 +495,6 @@ def _name_tasks(pools: Sequence[OpenedTask]) -> list[str]:
         names.append(name + (f"-{pool.lang}" if len({other.lang for other in same}) > 1 else ""))
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise UsageError(
-            f"Two tasks are called {twice}.",
-            mend="Give the tasks their own names in a file, with --config.",
+            f"Two tasks are called {twice}.", mend="Give the tasks their own names in a file, with --config."
         )
     return names

@@ -33,13 +33,7 @@ from embassay.protocols.kernel.plan import (
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import Conclusion, SilentListener, make_unknown_price_error
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    format_csv,
-    number_column,
-    text,
-    whole_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, format_csv, number_column, text, whole_column
 from embassay.protocols.rag.answers.answerer import (
     Answerer,
     build_answer_grade_messages,

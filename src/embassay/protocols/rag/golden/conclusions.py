@@ -299,12 +299,7 @@ def _estimate_contradictions(judged: Sequence[Any], seed: int) -> summary.Contra
     pairs = count_contradictions_and_circles(judged, seed=seed)
     noise = estimate_judge_noise(judged[:_NOISE_QUERIES], seed=seed)
     none = Estimate(None, reason="no pair of passages was shown twice")
-    return summary.Contradictions(
-        pairs.pairs,
-        pairs.contradicted,
-        pairs.share or none,
-        noise,
-    )
+    return summary.Contradictions(pairs.pairs, pairs.contradicted, pairs.share or none, noise)
 
 
 def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ...]:

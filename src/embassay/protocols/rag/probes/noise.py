@@ -20,13 +20,7 @@ from embassay.protocols.kernel.estimates import MOST_LOST, Items, make_undefined
 from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_unique_dataset_names
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    ComputedColumn,
-    number_column,
-    text,
-    whole_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_column
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.plan import (

@@ -15,12 +15,7 @@ from embassay.contracts import Role, Similarity
 from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
 from embassay.measures.sets import compute_rarity_weighted_gain, n_recall_of
-from embassay.protocols.kernel.estimates import (
-    Lost,
-    bootstrap_interval,
-    estimate,
-    make_undefined_score,
-)
+from embassay.protocols.kernel.estimates import Lost, bootstrap_interval, estimate, make_undefined_score
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap
 from embassay.protocols.kernel.inputs import EvaluationContext, find_rows_with_nan
 from embassay.protocols.kernel.tables import (

@@ -284,10 +284,7 @@ def _measure_probe_margin_changes(
 
 
 def cell_outcome(
-    ids: Sequence[str],
-    values: Mapping[str, Mapping[str, Floats]],
-    margins: Floats,
-    context: ProbeContext,
+    ids: Sequence[str], values: Mapping[str, Mapping[str, Floats]], margins: Floats, context: ProbeContext
 ) -> TaskOutcome:
     """The outcome of a cell: each measure under each condition, its change against the base, which stands first, and
     over conditions the correlation with what the probe's margin loses, `margins` (conditions - 1,)."""

@@ -16,12 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import (
-    Items,
-    Lost,
-    estimate,
-    make_undefined_score,
-)
+from embassay.protocols.kernel.estimates import Items, Lost, estimate, make_undefined_score
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskContext, loader
 from embassay.protocols.kernel.forecast import (
     count_dimensions,
@@ -32,13 +27,7 @@ from embassay.protocols.kernel.forecast import (
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    RunTable,
-    number_column,
-    text,
-    whole_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, RunTable, number_column, text, whole_column
 from embassay.protocols.live.systems import RetrieverProtocol
 from embassay.protocols.rag.probes.options import VersionsOptions, VersionsRequest
 from embassay.protocols.rag.probes.twins import CHANGES, CopyGroups, VersionTwins, make_version_twins

@@ -355,11 +355,7 @@ def _values_table(score: ScoringRecord) -> ColumnTable:
     )
     note = f"{capitalise(resampled_unit(score))}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     if score.settings.intervals == BY_PEOPLE:
-        units = (
-            whole_column("Labelled", "n"),
-            whole_column("Of", "total"),
-            text("Unit", "unit"),
-        )
+        units = (whole_column("Labelled", "n"), whole_column("Of", "total"), text("Unit", "unit"))
         note = f"{capitalise(score.settings.intervals)}."
     return ColumnTable.of(
         "rag_score", f"Runs on {score.judgements.name}", score.values, text("Run", "run"), text("Measure", "measure"),

@@ -121,10 +121,7 @@ def read_traced_collection(request: TraceRequest) -> TracedCollection:
 
 
 def run_retrieval_pipeline(
-    request: TraceRequest,
-    ledger: Ledger,
-    listener: SilentListener | None = None,
-    kept: Path | None = None,
+    request: TraceRequest, ledger: Ledger, listener: SilentListener | None = None, kept: Path | None = None
 ) -> tuple[RetrievalPipeline, Needed]:
     """Search a dataset by words and by vectors, fuse by reciprocal ranks, cut at `k`, and rerank. What a reranker has
     ordered is kept in the file `kept`, where the same request goes on."""
@@ -153,11 +150,7 @@ def run_retrieval_pipeline(
 
 
 def _rerank_all(
-    reranker: Reranker,
-    collection: TracedCollection,
-    cut: Lists,
-    kept: Path | None,
-    listener: SilentListener,
+    reranker: Reranker, collection: TracedCollection, cut: Lists, kept: Path | None, listener: SilentListener
 ) -> dict[str, Sequence[str]]:
     """The order of each question's passages, asked for where `kept` does not have it."""
     order = {} if kept is None else _read_orders(kept)

@@ -10,13 +10,7 @@ from embassay.errors import DataError
 from embassay.limits import parse_record_json, read_bounded_file
 from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments, open_ledger
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    number_column,
-    text,
-    whole_column,
-    write_tables,
-)
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_column, write_tables
 from embassay.protocols.rag.trace.losses import PipelineTrace, measure_share_in_prompt
 from embassay.protocols.rag.trace.options import TraceRequest
 from embassay.protocols.rag.trace.pipeline import read_traced_collection, run_trace
