@@ -1,9 +1,8 @@
 """From the sizes of a workload to CPU hours, wall time, memory, disk and money. Pure functions.
 
 Every unit cost is one that `scaling_costs.py` has measured, in CPU seconds or bytes; a total is a sum of products. What
-is not measured on the processor is a field of `PriceSettings` or `OverviewCard`. Wall time follows from how the work is
-cut: a task is one shard of one version of a corpus, a core does one task at a time, and what only one process does is
-added.
+is not measured on the processor is a field of `Prices` or `Card`. Wall time follows from how the work is cut: a task is
+one shard of one version of a corpus, a core does one task at a time, and what only one process does is added.
 
 The memory of a process is what a run on few texts holds; what a corpus in memory takes with the copies made while its
 texts are written beside the items, which is not given back; and one shard. A corpus beyond `HELD` stays on disk.

@@ -16,12 +16,12 @@ from embassay.errors import (
     Interrupted,
     ModelError,
     TextRefused,
-    UnansweredPrompt,
+    Unanswered,
     UsageError,
 )
 
 CODES = {
-    UsageError: 2, ModelError: 3, TextRefused: 3, UnansweredPrompt: 3, DataError: 4, AbsentData: 4, BudgetExceeded: 5,
+    UsageError: 2, ModelError: 3, TextRefused: 3, Unanswered: 3, DataError: 4, AbsentData: 4, BudgetExceeded: 5,
     Interrupted: 130,
 }  # fmt: skip
 

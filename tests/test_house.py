@@ -217,23 +217,23 @@ def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytes
 
 
 LIFE = (
-    (1, "cli/session.py", "run_session"),
+    (1, "cli/session.py", "run_protocol_session"),
     (2, "protocols/kernel/protocol.py", "carry_out"),
     (2, "runs/folder.py", "read_manifest"),
     (2, "runs/spending.py", "__init__"),
-    (3, "protocols/kernel/evaluation.py", "plan"),
-    (4, "protocols/kernel/session.py", "begin"),
+    (3, "protocols/kernel/evaluation.py", "plan_run"),
+    (4, "protocols/kernel/session.py", "begin_attempt"),
     (4, "protocols/kernel/forecast.py", "cells"),
     (5, "runs/execution.py", "do"),
     (6, "protocols/kernel/evaluation.py", "evaluate_cell"),
-    (6, "protocols/kernel/inputs.py", "opened"),
-    (6, "runs/memory.py", "reserve_room"),
+    (6, "protocols/kernel/inputs.py", "open_cached_system"),
+    (6, "runs/memory.py", "reserve_memory"),
     (7, "protocols/sage/robustness.py", "evaluate_system"),
     (8, "protocols/kernel/estimates.py", "estimate"),
     (8, "stats/resampling.py", "resample_means"),
-    (9, "runs/execution.py", "keep_cell"),
-    (10, "protocols/kernel/comparisons.py", "summarise_run"),
-    (10, "report/html.py", "write_page"),
+    (9, "runs/execution.py", "save_cell_attempt"),
+    (10, "protocols/kernel/comparisons.py", "summarise_over_datasets"),
+    (10, "report/html.py", "write_report_page"),
 )
 """What a cell goes through, with the step of docs/architecture.md that names it."""
 

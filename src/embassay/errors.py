@@ -54,7 +54,7 @@ class TextRefused(ModelError):
 Why = Literal["cut", "withheld", "declined", "empty", "thinking"]
 
 
-class UnansweredPrompt(TextRefused):
+class Unanswered(TextRefused):
     """A language model did its work and there is no answer: it was `cut` at its longest, `withheld` by a filter,
     `declined`, `empty`, or nothing but `thinking`. Another draw, with another seed, may bring one."""
 

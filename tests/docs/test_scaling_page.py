@@ -106,8 +106,8 @@ def test_a_corpus_beyond_the_limit_stays_on_disk(model: Any, costs: Any) -> None
     largest = int(model.HELD / (100 * 4.0))
     one = Corpus("one", largest, 100, 300, letters=4.0)
     more = replace(one, documents=largest + 1)
-    assert model.is_little_lost(one)
-    assert not model.is_little_lost(more)
+    assert model.is_held(one)
+    assert not model.is_held(more)
     held = costs.bytes["held"].of(largest, 100)
     assert model.memory(costs, one, model.MINILM) - model.memory(costs, more, model.MINILM) == pytest.approx(
         held
@@ -140,7 +140,7 @@ def test_a_larger_cluster_is_never_slower_nor_better_than_its_cores(
     from scaling_workloads import Corpus
 
     one = model.retrieval(costs, Corpus("one", documents, 70, 100), model.WORDLLAMA)
-    prices = model.PriceSettings()
+    prices = model.Prices()
     small, large = (model.bill(one, model.Cluster(number, cores), prices) for number in (nodes, nodes + more))
     assert one.alone / 3600 <= large.hours <= small.hours * (1 + 1e-12)
     assert large.hours * (nodes + more) * cores >= (one.seconds - one.alone) / 3600 * (1 - 1e-12)
@@ -153,15 +153,15 @@ def test_a_card_takes_the_encoding_and_nothing_else(model: Any, costs: Any) -> N
     from scaling_workloads import Corpus
 
     one = model.retrieval(costs, Corpus("one", 10**6, 100, 100), model.MINILM)
-    slow = model.Cluster(1, 16, 1, model.OverviewCard(peak=1e12, share=0.5))
-    hours = model.bill(one, slow, model.PriceSettings(), model.MINILM).hours
+    slow = model.Cluster(1, 16, 1, model.Card(peak=1e12, share=0.5))
+    hours = model.bill(one, slow, model.Prices(), model.MINILM).hours
     assert hours == pytest.approx((one.alone + 2 * 10.6e6 * 19e8 / 0.5e12) / 3600)
-    fast = model.Cluster(1, 16, 1, model.OverviewCard(peak=1e18))
+    fast = model.Cluster(1, 16, 1, model.Card(peak=1e18))
     rest = one.seconds - one.alone - one.parts["encode"]
     rounds = -(-one.tasks // 16)
-    quick = model.bill(one, fast, model.PriceSettings(), model.MINILM).hours
+    quick = model.bill(one, fast, model.Prices(), model.MINILM).hours
     assert quick == pytest.approx((one.alone + rounds * rest / one.tasks) / 3600)
-    assert model.bill(one, replace(fast, cards=0), model.PriceSettings()).hours > quick
+    assert model.bill(one, replace(fast, cards=0), model.Prices()).hours > quick
 
 
 def test_the_knee_is_where_doubling_stops_to_pay(model: Any, costs: Any) -> None:
@@ -172,5 +172,5 @@ def test_the_knee_is_where_doubling_stops_to_pay(model: Any, costs: Any) -> None
     few = model.retrieval(costs, Corpus("few", 60_000, 70, 100), model.WORDLLAMA)
     many = model.retrieval(costs, Corpus("many", 8_841_823, 74, 6_980), model.MINILM)
     assert few.tasks == 38
-    assert model.knee(few, nodes, model.PriceSettings()) <= 2
-    assert model.knee(many, nodes, model.PriceSettings()) >= 16
+    assert model.knee(few, nodes, model.Prices()) <= 2
+    assert model.knee(many, nodes, model.Prices()) >= 16

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from embassay.contracts import Completion, Message, SamplingSettings, Usage
-from embassay.errors import BudgetExceeded, ModelError, TextRefused, UnansweredPrompt
+from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
 from embassay.runs.execution import ModelAvailability
 from embassay.runs.store import AnswerCache, CachedChat, CallFailure, ChatQuestion, ask_all_questions
 
@@ -37,7 +37,7 @@ class Model:
         said = messages[-1].content
         errors = {"refused": TextRefused, "dead": ModelError, "poor": BudgetExceeded, "bug": KeyError}
         if said == "silent":
-            raise UnansweredPrompt(said, "declined")
+            raise Unanswered(said, "declined")
         if said.split()[0] in errors:
             raise errors[said.split()[0]](said)
         text = '{"grade": 3}' if schema else f"{said} {call}"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import ChatModel, Completion, Message, Reranker, SamplingSettings, Usage
-from embassay.errors import ModelError, UnansweredPrompt, Why
+from embassay.errors import ModelError, Unanswered, Why
 from embassay.machine import find_cache_folder
 from embassay.runs.execution import CallFailure, run_jobs
 from embassay.runs.folder import make_private_file, make_private_folder
@@ -596,7 +596,7 @@ class CachedChat:
         cached = self._read_answer(key, schema)
         if cached is not None:
             self.counts.cached += 1
-            if isinstance(cached, UnansweredPrompt):
+            if isinstance(cached, Unanswered):
                 raise cached
             return cached
         return await self._ask_for_new_answer(key, ChatQuestion(messages, sampling, schema, attempt))
@@ -605,7 +605,7 @@ class CachedChat:
         """Whether the cache has the answer, or that there is none."""
         return self.find_known_answer(question) is not None
 
-    def find_known_answer(self, question: ChatQuestion) -> Completion | UnansweredPrompt | None:
+    def find_known_answer(self, question: ChatQuestion) -> Completion | Unanswered | None:
         """The answer that the cache has, or that there is none; None where it was not asked for yet."""
         key = answer_key(
             self.identity, question.messages, question.sampling, question.schema, question.attempt
@@ -623,7 +623,7 @@ class CachedChat:
         except ModelError as error:
             self.counts.failed += 1
             # Only with a seed would the same question come to nothing again.
-            if isinstance(error, UnansweredPrompt) and question.sampling.seed is not None:
+            if isinstance(error, Unanswered) and question.sampling.seed is not None:
                 self.cache.write(key, self.identity, _convert_unanswered(error))
             raise
         finally:
@@ -632,12 +632,12 @@ class CachedChat:
         self.counts.asked += 1
         return answer
 
-    def _read_answer(self, key: bytes, schema: Any) -> Completion | UnansweredPrompt | None:
+    def _read_answer(self, key: bytes, schema: Any) -> Completion | Unanswered | None:
         answer = self.cache.read(key)
         if answer is None:
             return None
         if answer.finish.startswith(_UNANSWERED):
-            return UnansweredPrompt(answer.text, cast(Why, answer.finish.removeprefix(_UNANSWERED)))
+            return Unanswered(answer.text, cast(Why, answer.finish.removeprefix(_UNANSWERED)))
         free = replace(answer.usage, requests=0, usd=0.0, possible_usd=0.0, estimated=0)
         if schema is None:
             return replace(answer, usage=free)
@@ -649,7 +649,7 @@ class CachedChat:
             return None
 
 
-def _convert_unanswered(error: UnansweredPrompt) -> Completion:
+def _convert_unanswered(error: Unanswered) -> Completion:
     return Completion(error.message, None, Usage(), "", f"{_UNANSWERED}{error.why}")
 
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from embassay.contracts import Message, SamplingSettings
-from embassay.errors import ModelError, TextRefused, UnansweredPrompt, UsageError
+from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
 from embassay.systems.chat import CHAT_MODELS, open_chat
 from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
@@ -116,7 +116,7 @@ def test_what_is_no_answer(reply, reason):
 def test_a_seeded_draw_without_an_answer(reply, why):
     """Would be the same again, so it is asked for once; why there is none can be told apart."""
     with StubServer(chat=lambda turn: reply) as stub:
-        with pytest.raises(UnansweredPrompt) as caught:
+        with pytest.raises(Unanswered) as caught:
             complete(opened(stub), sampling=SamplingSettings(seed=7))
         assert stub.statuses[200] == 1
     assert caught.value.why == why

@@ -16,7 +16,7 @@ from unicodedata import category
 
 from embassay.contracts import ChatModel, Completion, Message, SamplingSettings, Tokenizer
 from embassay.data.language import find_language_fault
-from embassay.errors import DataError, TextRefused, UnansweredPrompt, UsageError, Why
+from embassay.errors import DataError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
     Transformation,
@@ -251,7 +251,7 @@ class LLMTransformer(LLMWriter):
         for step, name in enumerate(self.of.steps):
             question = self.question(slot, step, text, seed)
             answer = self.chat.find_known_answer(question) if not total.calls and text else None
-            if isinstance(answer, UnansweredPrompt):
+            if isinstance(answer, Unanswered):
                 return total
             if answer is not None:
                 reading = self._read_answer(answer)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from embassay.contracts import ChatModel, Message, SamplingSettings
 from embassay.data.check.figures import NearDuplicateRule, TextSketches
 from embassay.data.documents import PlacedPassage
-from embassay.errors import DataError, TextRefused, UnansweredPrompt
+from embassay.errors import DataError, TextRefused, Unanswered
 from embassay.limits import WHOLE, parse_record_json, read_bounded_file
 from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
@@ -303,7 +303,7 @@ class QuestionWriter:
         except ValidationError as error:
             raise UnfitDraftError("unreadable", str(error).partition("\n")[0]) from None
         except TextRefused as error:
-            outcome = "unreadable" if isinstance(error, NeverFittingAnswer | UnansweredPrompt) else "refused"
+            outcome = "unreadable" if isinstance(error, NeverFittingAnswer | Unanswered) else "refused"
             raise UnfitDraftError(outcome, error.message) from None
 
     def _derive_seed(self, what: str, attempt: int) -> int:

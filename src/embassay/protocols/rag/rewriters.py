@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Protocol
 
 from embassay.contracts import ChatModel, Message, SamplingSettings
 from embassay.data.rows import truncate_to_one_line
-from embassay.errors import UnansweredPrompt, UsageError, Why
+from embassay.errors import Unanswered, UsageError, Why
 from embassay.protocols.kernel.inputs import read_prompt
 from embassay.protocols.rag.judges import Question
 from embassay.randomness import draw_random_bytes
@@ -608,10 +608,8 @@ class ChatRewriter:
             return await ask_until_readable(
                 self._chat, messages, self.options, (self._seed, "rewrite"), parse
             )
-        except UnansweredPrompt as error:
-            raise UnansweredPrompt(
-                f"{self.name} gave no readable rewriting {error.message}", error.why
-            ) from None
+        except Unanswered as error:
+            raise Unanswered(f"{self.name} gave no readable rewriting {error.message}", error.why) from None
 
 
 async def ask_until_readable(
@@ -638,9 +636,9 @@ async def ask_until_readable(
             return parse(answer.text), seconds
         except UnfitAnswer as error:
             rejected, why = str(error), "empty"
-        except UnansweredPrompt as error:
+        except Unanswered as error:
             rejected, why = f"{error.why}: {error.message}", error.why
-    raise UnansweredPrompt(f"in {options.attempts} attempts, the last: {rejected}.", why)
+    raise Unanswered(f"in {options.attempts} attempts, the last: {rejected}.", why)
 
 
 def parse_only_text(text: str, key: str) -> str:

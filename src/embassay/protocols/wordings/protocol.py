@@ -13,7 +13,7 @@ from typing import Protocol as Contract
 import numpy as np
 
 from embassay.contracts import Completion, Tokenizer
-from embassay.errors import ModelError, TextRefused, UnansweredPrompt, UsageError, Why
+from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, Standing
@@ -418,7 +418,7 @@ class LLMWriter(UnlimitedRuns, ABC):
                 schema=question.schema,
                 attempt=question.attempt,
             )
-        except UnansweredPrompt as error:
+        except Unanswered as error:
             self._hope.answered()
             return WordingDraw("", self.UNANSWERED[error.why], str(error)), True
         except TextRefused as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from embassay.contracts import Completion, Message, SamplingSettings
-from embassay.errors import TextRefused, UnansweredPrompt, Why
+from embassay.errors import TextRefused, Unanswered, Why
 from embassay.systems.chat.answers import UnfitAnswer, find_json, strip_thinking
 from embassay.systems.remote import CallLimits, Ledger, MalformedAnswer, Price, ServerCalls, ServerReply
 from embassay.systems.remote.ledger import TokenCount, bound_tokens, estimate_tokens, make_usage
@@ -207,13 +207,13 @@ class ServedChat(ABC):
 
     def _check_reply(self, reply: ChatReply) -> None:
         if reply.refusal:
-            raise UnansweredPrompt(f"{self.model}: the model declined: {reply.refusal}.", "declined")
+            raise Unanswered(f"{self.model}: the model declined: {reply.refusal}.", "declined")
         if reply.finish == "length":
-            raise UnansweredPrompt(
+            raise Unanswered(
                 f"{self.model}: the answer was truncated at its maximum length (max_tokens).", "cut"
             )
         if reply.finish == "content_filter":
-            raise UnansweredPrompt(
+            raise Unanswered(
                 f"{self.model}: the answer was withheld by the server's content filter.", "withheld"
             )
         if reply.finish == "context":
@@ -223,7 +223,7 @@ class ServedChat(ABC):
         if not reply.text:
             why: Why = "thinking" if reply.thought else "empty"
             content = "nothing but thinking" if reply.thought else "an empty answer"
-            raise UnansweredPrompt(f"{self.model}: {content} (finish: {reply.finish}).", why)
+            raise Unanswered(f"{self.model}: {content} (finish: {reply.finish}).", why)
 
 
 def _parse_completion(answer: ServerReply[ChatReply], schema: Any) -> Completion:

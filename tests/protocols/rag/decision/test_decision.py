@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from embassay.errors import BudgetExceeded, DataError, TextRefused, UnansweredPrompt, UsageError
+from embassay.errors import BudgetExceeded, DataError, TextRefused, Unanswered, UsageError
 from embassay.protocols.rag.decision import protocol
 from embassay.protocols.rag.decision.protocol import (
     SCHEMA,
@@ -118,7 +118,7 @@ def test_what_a_judge_said_before_it_failed_is_kept(files, monkeypatch) -> None:
     assert run_decision(with_judge(files), files / "study").best == "first"
 
 
-@pytest.mark.parametrize("error", [TextRefused("status 400"), UnansweredPrompt("nothing")])
+@pytest.mark.parametrize("error", [TextRefused("status 400"), Unanswered("nothing")])
 def test_passages_that_a_judge_does_not_take_do_not_stop_it(files, monkeypatch, error) -> None:
     """They count as ones that nobody can judge, and the same command does not ask again; where it takes none at all the
     error is raised, and nothing is kept."""

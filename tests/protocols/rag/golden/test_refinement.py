@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from embassay.errors import BudgetExceeded, ModelError, UnansweredPrompt
+from embassay.errors import BudgetExceeded, ModelError, Unanswered
 from embassay.protocols.rag.golden.refinement import (
     JudgeCallLog,
     KeptJudgeCall,
@@ -277,14 +277,14 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
 def test_a_failing_query_is_given_up_alone(engine: str | RankingEngine, tmp_path: Path) -> None:
     """The others end as they would; the next run goes on with the failed one where it stopped, asks nothing else, and
     ends the others the same, whatever the engine shares."""
-    judge = FakeJudge(fails={"Q1": (4, UnansweredPrompt("no order in 6 attempts"))}, delay=4)
+    judge = FakeJudge(fails={"Q1": (4, Unanswered("no order in 6 attempts"))}, delay=4)
     plan = refinement(judge, engine)
     found = run(plan, pools(3), logs=logs(plan, tmp_path))
     assert found["Q1"] == CallFailure("no order in 6 attempts")
     assert {query for query, one in found.items() if isinstance(one, RefinedOrder)} == {"Q0", "Q2"}
     kept = logs(plan, tmp_path)["Q1"].entries
     assert sum(isinstance(one, KeptQueryFailure) for one in kept) == 1
-    for again in (FakeJudge(fails={"Q1": (1, UnansweredPrompt("still none"))}), FakeJudge()):
+    for again in (FakeJudge(fails={"Q1": (1, Unanswered("still none"))}), FakeJudge()):
         plan, warnings = refinement(again, engine), list[str]()
         second = run(
             plan, pools(3), logs=logs(plan, tmp_path), hooks=RefinementListener(warn=warnings.append)

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from embassay.errors import BudgetExceeded, ModelError, TextRefused, UnansweredPrompt, UsageError
+from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
 from embassay.protocols.rag.judges import (
     GradeVerdict,
     NoVerdict,
@@ -75,7 +75,7 @@ def test_eight_kinds_of_answers_that_are_none(judge):
         one = judge(text, seed=seed)
         with pytest.raises(NoVerdict, match="no readable answer in 6 attempts") as told:
             grade(one)
-        assert isinstance(told.value, UnansweredPrompt)
+        assert isinstance(told.value, Unanswered)
         assert len(told.value.rejected) == len(one.fake.asked) == 6
         assert len({sampling.seed for _, sampling, _ in one.fake.asked}) == 6
         base = [0.5, 1, 2, 4, 8]
@@ -85,7 +85,7 @@ def test_eight_kinds_of_answers_that_are_none(judge):
 
 def test_what_was_rejected_before_a_grade_is_told(judge):
     """In words whose beginning is the kind of the fault; a model's silence is one too."""
-    one = judge('{"grade": 9}', UnansweredPrompt("declined.", "declined"), "Four.", '{"grade": 4}')
+    one = judge('{"grade": 9}', Unanswered("declined.", "declined"), "Four.", '{"grade": 4}')
     found = grade(one)
     assert (found.grade, found.attempts) == (4, 4)
     assert [said.partition(":")[0] for said in found.rejected] == ["out of range", "declined", "no JSON"]

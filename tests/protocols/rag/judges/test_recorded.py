@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from embassay.errors import DataError, UnansweredPrompt, UsageError
+from embassay.errors import DataError, Unanswered, UsageError
 from embassay.protocols.rag.judges import Passage, Question, open_judge
 
 Q = Question("1", "Why?")
@@ -66,7 +66,7 @@ def test_what_is_not_recorded_is_unanswered(recorded):
         lambda: grade(judge, A, Question("2", "?")),
         lambda: order(judge, A, B),
     ):
-        with pytest.raises(UnansweredPrompt, match="for the question"):
+        with pytest.raises(Unanswered, match="for the question"):
             ask()
     judge = recorded(said("a", 5), said("b", 2), more="?unjudged=1&orders=grades")
     assert grade(judge, C) == 1

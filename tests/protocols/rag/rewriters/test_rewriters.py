@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from embassay.errors import ModelError, UnansweredPrompt, UsageError
+from embassay.errors import ModelError, Unanswered, UsageError
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.rewriters import (
     REWRITERS,
@@ -73,14 +73,12 @@ def test_a_code_fence_does_no_harm():
 
 def test_what_cannot_be_read_is_asked_for_again(cache):
     """With another seed each time, and never the question in its place when no answer comes."""
-    model = Model("no", UnansweredPrompt("nothing", "withheld"), GOOD)
+    model = Model("no", Unanswered("nothing", "withheld"), GOOD)
     rewriter = ChatRewriter(CachedChat(model, cache))
     assert rewritten(rewriter) == "causes of jet noise"
     assert len({sampling.seed for _, sampling, _ in model.asked}) == 3
     silent = ChatRewriter(CachedChat(Model("no"), cache), RewriteOptions(attempts=2), seed=7)
-    with pytest.raises(
-        UnansweredPrompt, match="no readable rewriting in 2 attempts, the last: no JSON object: no"
-    ):
+    with pytest.raises(Unanswered, match="no readable rewriting in 2 attempts, the last: no JSON object: no"):
         rewritten(silent)
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from embassay.contracts import Completion, Message, SamplingSettings, Usage
 from embassay.data.rows import truncate_to_one_line
-from embassay.errors import ModelError, TextRefused, UnansweredPrompt, UsageError
+from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
 from embassay.limits import parse_bounded_json
 from embassay.protocols.hume.llms.answers import LlmAnswerRow, Status
 from embassay.protocols.hume.options import Mode
@@ -194,7 +194,7 @@ class LlmAnnotator:
             self._hope.answered()
             tried.reason = error.message
             return self._make_row_after_giving_up(ask, tried)
-        except UnansweredPrompt as error:
+        except Unanswered as error:
             self._hope.answered()
             tried.reason = error.message
             return None

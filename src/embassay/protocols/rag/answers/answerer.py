@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.contracts import ChatModel, Completion, Message, SamplingSettings
-from embassay.errors import UnansweredPrompt, UsageError, Why
+from embassay.errors import Unanswered, UsageError, Why
 from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
 from embassay.protocols.rag.judges import Question, make_unreadable_error
 from embassay.randomness import draw_random_bytes
@@ -190,18 +190,18 @@ class Answerer:
                 return parse_answer_grade((await self._complete_chat(messages, attempt)).text)
             except MalformedGrade as error:
                 rejected.append(str(error))
-            except UnansweredPrompt as error:
+            except Unanswered as error:
                 why = error.why
                 rejected.append(f"{error.why}: {error.message}")
         raise make_unreadable_error(self.name, rejected, why)
 
     async def _ask_until_answered(self, messages: Sequence[Message]) -> ModelAnswer:
-        failure: UnansweredPrompt | None = None
+        failure: Unanswered | None = None
         for attempt in range(self.options.attempts):
             try:
                 completion = await self._complete_chat(messages, attempt)
                 return ModelAnswer(completion.text, completion.usage.seconds, completion.usage.output_tokens)
-            except UnansweredPrompt as error:
+            except Unanswered as error:
                 failure = error
         assert failure is not None
         raise failure

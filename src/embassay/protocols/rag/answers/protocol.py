@@ -19,7 +19,7 @@ from embassay.contracts import CellPartExecutor
 from embassay.data.judged_runs import CorpusTexts, read_run
 from embassay.data.rows import make_missing_column_error, read_row_id
 from embassay.data.tables import open_table
-from embassay.errors import UnansweredPrompt
+from embassay.errors import Unanswered
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, SystemHeadline, compare_headlines
 from embassay.protocols.kernel.inputs import charge_calls
@@ -204,7 +204,7 @@ async def _time_token_generation(
         try:
             word = await generating.answer_with_one_word(prompt.question, texts)
             answer = await generating.answer(prompt.question, texts)
-        except UnansweredPrompt:
+        except Unanswered:
             continue
         first.append(word.seconds)
         # From the first token on: what comes before it is reading the prompt.

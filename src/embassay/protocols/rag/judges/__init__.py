@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from embassay.errors import UnansweredPrompt, UsageError, Why
+from embassay.errors import Unanswered, UsageError, Why
 from embassay.registry import Registry
 from embassay.spec import QUERY
 
@@ -145,7 +145,7 @@ class PassageOrdering:
     unknown: int = 0
 
 
-class NoVerdict(UnansweredPrompt):
+class NoVerdict(Unanswered):
     """No attempt brought an answer that is one; `rejected` says what was wrong with each, in words whose part before
     the colon is the kind of the fault."""
 
@@ -169,7 +169,7 @@ def make_unreadable_error(name: str, rejected: Sequence[str], why: Why = "empty"
 class Judge(Protocol):
     """Judges passages for a question. Equal calls have equal answers; `draw` tells repeats of one call apart.
 
-    Both methods raise `UnansweredPrompt` when no attempt (6 by default) brought an answer that is one,
+    Both methods raise `Unanswered` when no attempt (6 by default) brought an answer that is one,
     another ModelError
     when the judge cannot be had, BudgetExceeded at the limit of cost. What is bought is kept.
     """

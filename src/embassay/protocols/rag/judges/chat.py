@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from embassay.contracts import ChatModel, Message, SamplingSettings
 from embassay.data.rows import truncate_to_one_line
-from embassay.errors import TextRefused, UnansweredPrompt, UsageError, Why
+from embassay.errors import TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel.inputs import (
     Prompt,
     compute_fence_mark,
@@ -353,7 +353,7 @@ class ChatJudge:
                 return read(await self._complete_chat(asked)), tuple(rejected)
             except MalformedJudgement as error:
                 rejected.append(str(error))
-            except UnansweredPrompt as error:
+            except Unanswered as error:
                 why = error.why
                 rejected.append(f"{error.why}: {error.message}")
             except TextRefused as error:

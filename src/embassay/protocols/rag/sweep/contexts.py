@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from embassay.contracts import ChatModel, Message
 from embassay.data.rows import truncate_to_one_line
-from embassay.errors import ModelError, UnansweredPrompt
+from embassay.errors import ModelError, Unanswered
 from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text, read_prompt
 from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_readable, parse_only_text
 from embassay.runs.execution import CallFailure, run_jobs
@@ -71,8 +71,8 @@ class ChunkSituator:
             return (await ask_until_readable(self._chat, messages, self.options, seed, parse_context_answer))[
                 0
             ]
-        except UnansweredPrompt as error:
-            raise UnansweredPrompt(
+        except Unanswered as error:
+            raise Unanswered(
                 f"{self._chat.name} gave no readable context {error.message}", error.why
             ) from None
 
