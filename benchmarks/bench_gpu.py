@@ -167,9 +167,10 @@ def encoding(device: str, texts: list[str], dtype: str, repeats: int) -> Row | N
         len(ids) for ids in encoder._model.tokenizer(ordered, truncation=True, max_length=256)["input_ids"]
     ]
     best = peak(device, dtype, 8192 if device != "cpu" else 256)
-    same = encoder._make_torch_runner._joined.same
+    joiner = encoder._make_torch_runner(None)._joined
+    same = joiner.same
     print(
-        f"MiniLM {dtype}: batches laid together up to {encoder._make_torch_runner._joined.tokens:,} tokens; "
+        f"MiniLM {dtype}: batches laid together up to {joiner.tokens:,} tokens; "
         f"{sum(same.values())} of {len(same)} shapes gave every vector as it is alone"
     )
     return Row(f"MiniLM, {dtype}, texts of {np.mean(lengths):.0f} tokens", seconds, len(texts),

@@ -275,6 +275,6 @@ def answers(content: bytes, folder: Path) -> object:
     for attempt in tried:
         try:
             made.append(attempt())
-        except (judges.MalformedJudgement, annotators.Unread, NoRatingError):
+        except (judges.MalformedJudgement, annotators.UnreadableLlmAnswer, NoRatingError):
             continue
     return made

@@ -82,7 +82,7 @@ def test_a_stored_set_is_replayed_exactly(folder):
     missing = written(found, ["new"], seed=1337, run=0, dataset="d")[0]
     assert (missing.outcome, missing.wording) == ("missing", "")
     assert found.about()["model"] == "m-1"
-    assert found.mismatches({"d": "g"})
+    assert found.describe_data_mismatches({"d": "g"})
 
 
 def test_its_seeds_are_those_it_was_written_with(folder):
