@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embassay.data import open_dataset
+from embassay.protocols.wordings.protocol import count_encoded_texts
 from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.work import (
     find_language_at_place,
@@ -156,3 +158,10 @@ def test_a_sentence_shared_by_two_language_pairs_is_asked_once():
     }
     worded = replace_texts_by_wordings(find_task("sts"), data, "en-de", wordings)
     assert worded.reworded.paraphrased.second == ("ein Kätzchen",)
+
+
+def test_an_encoder_reads_the_corpus_too():
+    """Progress counts the documents that are searched, which nobody paraphrases."""
+    data = open_dataset("sample").load("retrieval").data
+    assert count_encoded_texts(find_task("retrieval"), data) == len(data.corpus) + len(data.queries)
+    assert count_encoded_texts(find_task("sts"), scored(4)) == 8

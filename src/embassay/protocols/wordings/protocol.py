@@ -172,10 +172,8 @@ def plan_dataset(
         parts = load_language_slices(
             what.name, how, request.limit, request.seed, request.options.languages, registry
         )
-        texts = 0
-        for text in asked(what.name, parts):
-            texts += 1
-            distinct.add((text.lang, text.text, text.place))
+        distinct.update((text.lang, text.text, text.place) for text in asked(what.name, parts))
+        texts = sum(count_encoded_texts(what, part.data) for part in parts)
         planned = [plan_task(what.name, part, what.size, texts) for part in parts]
         tasks.append(
             replace(
@@ -189,6 +187,11 @@ def plan_dataset(
     return PlannedWordedDataset(
         source, opened.name, opened.lang, opened.fingerprint, tuple(tasks), languages, len(distinct)
     )
+
+
+def count_encoded_texts(task: Any, data: Any) -> int:
+    """The texts of a cell that an encoder reads: those that may be paraphrased, and a corpus, which keeps its words."""
+    return sum(1 for _ in task.texts(data)) + len(getattr(data, "corpus", ()))
 
 
 def check_baseline(baseline: str, systems: Sequence[PlannedSystem]) -> None:
