@@ -165,7 +165,7 @@ def _splade(layers: int, length: int) -> tuple[Any, Loss]:
     model = SparseEncoder(modules=[first, SpladePooling()], device=choose_cuda_card() or "cpu")
     model.max_seq_length = length
     head = first.auto_model.cls.predictions.transform
-    torch.nn.init.eye_(head.dense_hits_path.weight)  # a word begins by standing for itself
+    torch.nn.init.eye_(head.dense.weight)  # a word begins by standing for itself
     document, query = SPARSE
     whole = SpladeLoss(model, SparseMultipleNegativesRankingLoss(model), document, query)
 

@@ -38,7 +38,7 @@ def test_search_works_on_pages_opened_from_a_folder(browser: Any, tmp_path: Path
     page.goto((tmp_path / "site" / "index.html").as_uri())
     page.locator("input.md-search__input").fill("paraphrase")
     found = page.locator(".md-search-result__link")
-    found.first.wait_in_remote_loop(state="attached", timeout=60_000)
+    found.first.wait_for(state="attached", timeout=60_000)
     names = {(one.get_attribute("href") or "").rpartition("/")[2].partition("?")[0] for one in found.all()}
     page.close()
     assert {"paraphrases.html", "pteb.html"} & {name.partition("#")[0] for name in names}

@@ -144,7 +144,7 @@ def test_mteb_reads_all_of_them(real_runs: Path, tmp_path: Path) -> None:
     assert len(read) == done.files - len(metas)
     ours = {(row.system, row.value) for row in read_results(tmp_path) if not row.variant}
     for model in loaded.model_results:
-        system = model.format_model_name.removeprefix("embassay/").replace("baseline/", "")
+        system = model.model_name.removeprefix("embassay/").replace("baseline/", "")
         for one in model.task_results:
             mains = [entry["main_score"] for entry in one.scores["test"]]
             assert all((system, None if math.isnan(main) else main) in ours for main in mains)

@@ -42,7 +42,7 @@ def records(out: Path) -> list[list[Any]]:
     from wandb.proto import wandb_internal_pb2
 
     def read(path: Path) -> list[Any]:
-        return [wandb_internal_pb2.RunRecord.FromString(one) for one in chunks(path.read_bytes())]
+        return [wandb_internal_pb2.Record.FromString(one) for one in chunks(path.read_bytes())]
 
     found = []
     for path in sorted(out.glob("wandb/offline-run-*/*.wandb")):
@@ -102,7 +102,7 @@ def test_values_configuration_files_and_once_only(
         for one in written
         if one.WhichOneof("record_type") == "request" and one.request.HasField("log_artifact")
     ]
-    kept = {entry.path for artifact in artifacts for entry in artifact.manifest.folder_contents}
+    kept = {entry.path for artifact in artifacts for entry in artifact.manifest.contents}
     assert {"report.html", "manifest.json", "headlines.csv", "results.parquet"} <= kept
     for path in out.rglob("*"):
         if path.is_file():

@@ -150,4 +150,4 @@ def test_the_overview_has_its_card(go: Go) -> None:
     assert "simulated annotators" in card.inner_text()
     assert "HUME: All annotators are simulated" in page.locator("#overview .care li").first.text_content()
     card.get_by_role("link").click()
-    page.locator("#hume h1").wait_in_remote_loop()
+    page.locator("#hume h1").wait_for()

@@ -298,7 +298,7 @@ def test_items_of_scored_runs_and_probes_can_be_looked_at(see: See) -> None:
     assert len(found) >= 3
     for i, title, measures in found:
         page.evaluate("(g) => { location.hash = 'items?g=' + g; }", i)
-        page.locator("#item h2", has_text=title).wait_in_remote_loop()
+        page.locator("#item h2", has_text=title).wait_for()
         assert page.locator("#item .version").count() == measures
         assert "All systems" in page.locator("#item").inner_text()
 

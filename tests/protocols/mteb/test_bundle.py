@@ -115,11 +115,11 @@ def test_mteb_reads_twenty_of_them(tmp_path: Path) -> None:
         meta = ModelMeta.model_validate_json_resolved(path.with_name("model_meta.json").read_text())
         read = TaskResult.from_disk(path)
         ours = [one for one in known if (one["model"], one["revision"], one["task"]) == (
-            meta.name, meta.revision, read.format_task_name)]  # fmt: skip
+            meta.name, meta.revision, read.task_name)]  # fmt: skip
         assert [entry["main_score"] for entry in read.scores["test"]] == [one["main_score"] for one in ours]
         assert {entry["hf_subset"] for entry in read.scores["test"]} == {one["hf_subset"] for one in ours}
         assert read.dataset_revision == ours[0]["dataset_revision"]
     loaded = mteb.ResultCache(tmp_path).load_results(include_remote=False)
-    assert {(one.format_model_name, one.model_revision) for one in loaded.model_results} == {
+    assert {(one.model_name, one.model_revision) for one in loaded.model_results} == {
         (one["model"], one["revision"]) for one in known
     }

@@ -111,7 +111,7 @@ def test_places_are_distinct_and_texts_those_of_the_data(task, data):
 def test_a_copy_changes_nothing(task, data, context):
     """The original is the same object, the score the same to the last bit, and so is every resample's."""
     copied = task.reword(data, lambda _, text: text)
-    assert copied.whole
+    assert copied.is_whole
     assert copied.original is data
     assert same(copied.paraphrased, data)
     assert (copied.kept, copied.items, copied.lost) == (task.size(data), task.size(data), ())
@@ -166,7 +166,7 @@ def test_failed_encodings_leave_the_rest(task, data, bag, context):
     outcome = task.evaluate(bag(mark), data, context())
     gone = task.reword(data, lambda _, text: None if mark in text else text)
     expected = task.evaluate(bag(), gone.original, context())
-    assert not gone.whole
+    assert not gone.is_whole
     assert outcome.scores[0].value == pytest.approx(expected.scores[0].value, abs=1e-12)
     assert outcome.scores[0].n == expected.scores[0].n
     assert "could not be encoded: Too long: 9,000 tokens" in outcome.skipped[0].reason

@@ -39,7 +39,7 @@ def _cohere(url, model, role, dimensions):
     answer = cohere.ClientV2(api_key="k", base_url=url).embed(
         model=model, texts=TEXTS, input_type=types[role], embedding_types=["float"], truncate="NONE", **more
     )
-    return answer.add_embeddings.float_
+    return answer.embeddings.float_
 
 
 def _voyage(url, model, role, dimensions):
@@ -47,7 +47,7 @@ def _voyage(url, model, role, dimensions):
     client = voyageai.Client(api_key="k", base_url=f"{url}/voyage/v1")
     return client.embed(
         TEXTS, model=model, input_type=role, truncation=False, output_dimension=dimensions
-    ).add_embeddings
+    ).embeddings
 
 
 def _gemini(url, model, role, dimensions):
@@ -56,7 +56,7 @@ def _gemini(url, model, role, dimensions):
     client = genai.Client(api_key="k", http_options=genai.types.HttpOptions(base_url=url))
     config = genai.types.EmbedContentConfig(task_type=tasks[role], output_dimensionality=dimensions)
     answer = client.models.embed_content(model=model, contents=list(TEXTS), config=config)
-    return [one.values for one in answer.add_embeddings]
+    return [one.values for one in answer.embeddings]
 
 
 CLIENTS = {
@@ -137,7 +137,7 @@ def test_gemini_2_has_prompts_instead_of_tasks():
         for role, prompt in prompts.items():
             # A list of strings would be one content of many parts to this model, and so one vector.
             contents = [genai.types.Content(parts=[genai.types.Part(text=prompt + text)]) for text in TEXTS]
-            theirs = client.models.embed_content(model="gemini-embedding-2", contents=contents).add_embeddings
+            theirs = client.models.embed_content(model="gemini-embedding-2", contents=contents).embeddings
             ours = encoder.encode(TEXTS, role=role)
             assert np.array_equal(ours, np.array([one.values for one in theirs], dtype=np.float32))
     bodies = [_bare(body) for _, body in kept]

@@ -52,7 +52,7 @@ def parts(library, tmp_path_factory):
     )  # fmt: skip
     bert = BertModel(config)
     with torch.no_grad():
-        bert.add_embeddings.word_embeddings.weight.normal_(0, 1)
+        bert.embeddings.word_embeddings.weight.normal_(0, 1)
     folder = tmp_path_factory.mktemp("bert")
     bert.save_pretrained(folder)
     fast = PreTrainedTokenizerFast(

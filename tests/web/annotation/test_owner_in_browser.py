@@ -23,7 +23,7 @@ def base(service):
     from embassay.web.server import open_listening_socket
 
     listening = open_listening_socket("127.0.0.1", 0)
-    server = uvicorn.ServerSettings(
+    server = uvicorn.Server(
         uvicorn.Config(make_annotation_app(service), log_level="error", timeout_graceful_shutdown=2)
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -83,13 +83,13 @@ def test_it_stays_fresh_and_says_when_it_does_not(base, service, ann, visit) -> 
     assert "No answers yet" in page.locator("h1").inner_text()
     ann.answer("mood-00", 1, 1)
     page.clock.run_for(21_000)
-    page.get_by_text("4% of the answers are in: 1 of 24").wait_in_remote_loop(timeout=10_000)
+    page.get_by_text("4% of the answers are in: 1 of 24").wait_for(timeout=10_000)
     page.locator(".copy").first.click()
-    page.get_by_text("Link copied.").wait_in_remote_loop(timeout=10_000)
+    page.get_by_text("Link copied.").wait_for(timeout=10_000)
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == base + service.annotator_link("ann")
     page.route("**/*", lambda route: route.abort())
     for _ in range(3):
         page.clock.run_for(21_000)
-    page.get_by_text("the server does not answer").wait_in_remote_loop(timeout=10_000)
+    page.get_by_text("the server does not answer").wait_for(timeout=10_000)
     assert "4% of the answers are in" in page.locator("h1").inner_text()

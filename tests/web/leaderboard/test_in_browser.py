@@ -45,7 +45,7 @@ def test_a_page_follows_its_board(tmp_path, serve, page) -> None:
     value = numbers.format_score(server.until(lambda: server.board()["cells"]["preference"][-1][0]))
     assert value not in row.inner_text()
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    row.get_by_text(value).first.wait_in_remote_loop(timeout=60_000)
+    row.get_by_text(value).first.wait_for(timeout=60_000)
     assert page.locator("img[src=x]").count() == 0
     assert page.get_by_text(SCRIPT).count() > 0
     assert "/srv/someone" not in page.content()

@@ -431,7 +431,7 @@ class TorchBatchRunner:
 
             waiting = prepare_next_window()
             while waiting is not None:
-                window, waiting = waiting.build_current_order(), prepare_next_window()
+                window, waiting = waiting.result(), prepare_next_window()
                 yield from self._encode_window(window)
 
     def _prepare_window(self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str) -> list[Any]:

@@ -138,7 +138,7 @@ def test_mteb_reads_it(study, rows, tmp_path):
             continue
         found = results.TaskResult.from_disk(path)
         entry = json.loads(path.read_text())["scores"]["test"][0]
-        assert found.format_task_name == path.stem
+        assert found.task_name == path.stem
         assert found.languages == ["eng"]
         assert found.get_score() == entry["main_score"]
         assert found.hf_subsets == ["default"]

@@ -28,7 +28,7 @@ def test_no_connection_then_back(serve: Serve, visit: Visit) -> None:
     serving.stop()
     person.press("2", "Enter", "4", "Enter", "1", "Enter", "3", "Enter")
     person.until("document.querySelector('#saved').textContent.startsWith('4 answers wait')")
-    assert person.items_saved_for_people == "4 answers wait in this browser, not yet sent"
+    assert person.saved == "4 answers wait in this browser, not yet sent"
     assert person.page.get_by_role("button", name="Send now").is_visible()
     finish = person.page.get_by_role("button", name="Finish this task")
     assert finish.get_attribute("aria-disabled") == "true"

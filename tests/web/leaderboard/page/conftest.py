@@ -95,7 +95,7 @@ def base(folder: Path) -> Iterator[str]:
 
     listening = open_listening_socket("127.0.0.1", 0)
     app = make_folder_app(folder, hosts=(), root_path="", stale_after=900, every=0.2)
-    server = uvicorn.ServerSettings(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     while not server.started:

@@ -110,7 +110,7 @@ def test_data_versions_and_boards(served: Served, visit: Visit) -> None:
     assert "99aa00bb" in page.locator("#data").inner_text()
     page.get_by_role("link", name="Boards (3)").click()
     # The mark moves when the page hears of the new address, which may be after the table is there.
-    page.locator("[aria-current=page]", has_text="Boards (3)").wait_in_remote_loop()
+    page.locator("[aria-current=page]", has_text="Boards (3)").wait_for()
     assert page.locator("#boards tbody tr").count() == 3
     assert "the manifest cannot be read" in page.locator("#boards").inner_text()
 
@@ -119,7 +119,7 @@ def test_an_unknown_address_leads_back(served: Served, visit: Visit) -> None:
     """A page that is not there says so and names the way."""
     page = visit(served.url + "b/nothing/", alive=False)
     page.get_by_role("link", name="To all boards").click()
-    page.locator("#board").wait_in_remote_loop(state="visible")
+    page.locator("#board").wait_for(state="visible")
 
 
 def test_script_in_names_and_reasons_stays_text(serve: Callable[..., Served], visit: Visit) -> None:
