@@ -338,7 +338,7 @@ class Prompted(Lengths):
         super().__init__()
         self.task, self.identity = task, f"prompted/{task}"
 
-    def for_task(self, task, name):
+    def with_task_prompt(self, task, name):
         return Prompted(task)
 
     def encode(self, texts, *, role=None):

@@ -151,7 +151,7 @@ def test_memory_of_a_stack_is_that_of_its_index():
             "formula": {"memory": {"vectors": 2e6, "graph": 5e5, "memory": None}},
             "bare": {"memory": {"vectors": None, "graph": None, "memory": None}},
         },
-        described={}, work_of={},
+        described={}, cells_by_system={},
     )  # fmt: skip
     told = {name: collect_system_facts(BoardEntrant(name, run, (), True)) for name in run.stacks}
     assert {name: one.index_mb for name, one in told.items()} == {
