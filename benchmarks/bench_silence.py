@@ -28,7 +28,7 @@ from embassay.search.bm25 import BM25Index
 from embassay.stats.silence import SilenceAims, compute_score_signals, find_silence_threshold, rank_signals
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
-from embassay.text.unanswerable import WordCover, change_questions
+from embassay.text.unanswerable import WordCover, make_unanswerable_questions
 
 AWAY = {"scifact": "cranfield", "cranfield": "med", "med": "cranfield"}
 """Collection -> the one whose questions are far from it."""
@@ -113,7 +113,7 @@ def _sides(
             answerable.append((collection.questions[key], hits))
         removed.append((collection.questions[key], [hit for hit in hits if hit[0] not in relevant]))
     cover = WordCover(list(collection.passages.values()))
-    changed = change_questions(list(collection.questions.items()), cover, 200, 1337)
+    changed = make_unanswerable_questions(list(collection.questions.items()), cover, 200, 1337)
     sorts = {
         "far": list(away.questions.values()),
         "changed": [question.text for question in changed.questions],

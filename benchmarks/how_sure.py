@@ -31,8 +31,8 @@ from embassay.protocols.run_values import ItemValues
 from embassay.protocols.sage.preference import compute_choice_scores, compute_mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
 from embassay.protocols.tasks.task import PtebContext, PtebOptions, estimate_correlation
-from embassay.protocols.wordings.scores import RunSource, SourceRuns, SystemLevel, compute_dataset_level
-from embassay.records import HeadlineComponent, Score, Stratum
+from embassay.protocols.wordings.scores import RunSource, SourceRuns, SystemLevel, average_runs_and_sources
+from embassay.records import HeadlineComponent, ResampledStratum, Score
 from embassay.stats import (
     corrected_interval,
     freedom_of_units,
@@ -263,7 +263,9 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
     found = compare_sides(*sides, seed=int(rng.integers(2**31)))
     items = found.by_item
     assert items is not None
-    ranges = rank_ranges(draws, values.mean(axis=1), strata=[(Stratum(n, row[:KEPT]),) for row in draws])
+    ranges = rank_ranges(
+        draws, values.mean(axis=1), strata=[(ResampledStratum(n, row[:KEPT]),) for row in draws]
+    )
     plain = rank_ranges(draws, values.mean(axis=1))
     error = float(np.std(draws[0] - draws[1], ddof=1))
     return {
@@ -303,7 +305,7 @@ def _level(values: Floats, runs: int, n: int, setting: Setting) -> SystemLevel:
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=np.random.default_rng(n)).T
     source = RunSource("", {"d": tuple(range(runs))})
     made = SourceRuns(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
-    return compute_dataset_level("d", "s", [made], seed=1, resamples=setting.resamples)
+    return average_runs_and_sources("d", "s", [made], seed=1, resamples=setting.resamples)
 
 
 def _ranked(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
@@ -455,7 +457,7 @@ def paraphrased(runs: int) -> Callable[[Floats, PtebContext], Score]:
         values = items.mean(axis=0)
         made = SourceRuns(source, values, values, draws, draws, len(items))
         seed = int(context.stream("runs").integers(2**31))
-        headline = compute_dataset_level("d", "s", [made], seed=seed, resamples=context.resamples).score
+        headline = average_runs_and_sources("d", "s", [made], seed=seed, resamples=context.resamples).score
         return Score("", headline.value, headline.n, *headline.interval)
 
     return scored

@@ -249,7 +249,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Stratum:
+class ResampledStratum:
     """What was resampled by itself: the number of its `units` (items, groups of them, sets, runs), and what it adds to
     a value in each of some resamples, (k,)."""
 
@@ -271,7 +271,7 @@ class HeadlineComponent:
     replicates: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     reason: str = ""
     units: int | None = None
-    strata: tuple[Stratum, ...] = ()
+    strata: tuple[ResampledStratum, ...] = ()
 
 
 @dataclass(frozen=True)

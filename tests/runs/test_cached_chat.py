@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from embassay.contracts import Completion, Message, SamplingSettings, Usage
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
-from embassay.runs.execution import ModelAvailability
+from embassay.runs.execution import ModelLossDetector
 from embassay.runs.store import AnswerCache, CachedChat, CallFailure, ChatQuestion, ask_all_questions
 
 
@@ -145,7 +145,7 @@ def test_how_long_an_answer_took_is_kept(chat):
 
 def test_failures_at_the_end_are_no_dead_model():
     """Only those that were begun after the last answer count."""
-    hope = ModelAvailability()
+    hope = ModelLossDetector()
     begun = perf_counter()
     hope.answered()
     assert not any(hope.is_model_lost(begun) for _ in range(100))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from embassay.records import HeadlineComponent, Stratum
+from embassay.records import HeadlineComponent, ResampledStratum
 from embassay.stats import (
     NORMAL,
     compare_replicates,
@@ -31,8 +31,8 @@ from embassay.stats.intervals import (
 )
 
 
-def stratum(units: int, sd: float, seed: int = 0) -> Stratum:
-    return Stratum(units, np.random.default_rng(seed).normal(0, sd, KEPT))
+def stratum(units: int, sd: float, seed: int = 0) -> ResampledStratum:
+    return ResampledStratum(units, np.random.default_rng(seed).normal(0, sd, KEPT))
 
 
 def test_one_stratum_is_the_t_test_of_its_items() -> None:
@@ -40,7 +40,7 @@ def test_one_stratum_is_the_t_test_of_its_items() -> None:
     rng = np.random.default_rng(3)
     items = rng.normal(0.1, 0.3, 12)
     draws = resample_means(items, n_resamples=40_000, rng=rng)[:, 0]
-    free = degrees_of_freedom([Stratum(12, draws)])
+    free = degrees_of_freedom([ResampledStratum(12, draws)])
     assert free.df == pytest.approx(11)
     assert free.error(draws) == pytest.approx(items.std(ddof=1) / math.sqrt(12), rel=0.02)
     expected = scipy_stats.ttest_1samp(items, 0).pvalue
@@ -52,7 +52,7 @@ def test_two_strata_are_welch() -> None:
     rng = np.random.default_rng(4)
     x, y = rng.normal(0, 1, 8), rng.normal(0, 0.2, 40)
     a, b = (resample_means(one, n_resamples=20_000, rng=rng)[:, 0] for one in (x, y))
-    found = freedom_of_difference([Stratum(8, a)], [Stratum(40, b)], paired=False)
+    found = freedom_of_difference([ResampledStratum(8, a)], [ResampledStratum(40, b)], paired=False)
     welch = scipy_stats.ttest_ind(x, y, equal_var=False)
     assert found.df == pytest.approx(welch.df, rel=0.05)
 
@@ -102,13 +102,13 @@ def test_two_systems_or_other_strata_share_nothing() -> None:
 
 def test_nothing_that_varies_is_no_certainty() -> None:
     """Nine units that differ alike do so by chance in 1 of 2^8 cases; two of them hardly say anything."""
-    still, few = Stratum(9, np.zeros(5)), Stratum(2, np.zeros(5))
+    still, few = ResampledStratum(9, np.zeros(5)), ResampledStratum(2, np.zeros(5))
     assert degrees_of_freedom([]) == NORMAL
     assert degrees_of_freedom([still]) == freedom_of_difference([still], [still]) == Freedom(8.0, 1.0)
     assert degrees_of_freedom([still, few]).df == 1.0
     draws, values = np.array([[0.7] * 5, [0.5] * 5]), [0.7, 0.5]
     for units, p in ((9, 2.0**-8), (3, 0.25)):
-        strata = [(Stratum(units, row),) for row in draws]
+        strata = [(ResampledStratum(units, row),) for row in draws]
         [pair] = compare_replicates(draws, values, strata=strata)
         assert pair.p == p
     assert freedom_of_units(1) == NORMAL
@@ -126,7 +126,7 @@ def test_other_strata_are_no_pairs() -> None:
 
 def test_undefined_draws_are_left_out() -> None:
     draws = np.array([1.0, np.nan, -1.0, 0.5])
-    assert degrees_of_freedom([Stratum(7, draws)]).df == 6
+    assert degrees_of_freedom([ResampledStratum(7, draws)]).df == 6
 
 
 def test_a_component_says_what_was_resampled() -> None:
@@ -158,7 +158,7 @@ def test_few_units_beside_many_do_not_make_a_test_err(worlds: int, least: float,
     told_apart = 0
     for difference, seen in zip(differences, variances, strict=True):
         strata = [
-            Stratum(int(n), np.sqrt(variance * (n - 1) / n / 2) * np.array([-1.0, 1.0]))
+            ResampledStratum(int(n), np.sqrt(variance * (n - 1) / n / 2) * np.array([-1.0, 1.0]))
             for n, variance in zip(units, seen, strict=True)
         ]
         told_apart += 2 * t_tail(abs(difference) / np.sqrt(seen.sum()), degrees_of_freedom(strata).df) < 0.05

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.records import Stratum
+from embassay.records import ResampledStratum
 from embassay.stats import (
     bootstrap_ci,
     compare_replicates,
@@ -83,7 +83,7 @@ def _few_units(world: str, systems: int, alike: float, seed: int) -> tuple[bool,
         part = resample_means(items, n_resamples=300, rng=rng).T
         draws, values = draws + part, values + items.mean(axis=0)
         for own, row in zip(strata, part, strict=True):
-            own.append(Stratum(units, row[:KEPT]))
+            own.append(ResampledStratum(units, row[:KEPT]))
     low, high = corrected_interval(draws[0], values[0], degrees_of_freedom(strata[0]))
     pairs = compare_replicates(draws, values, strata=strata)
     return not low <= 0 <= high, any(pair.apart() for pair in pairs)

@@ -12,7 +12,7 @@ import pytest
 
 import embassay
 from embassay.errors import ModelError, UsageError
-from embassay.systems.objects import GivenEncoder, open_given_encoder, register_objects
+from embassay.systems.objects import GivenEncoder, find_passed_in_encoder, register_objects
 
 ROWS = [
     {
@@ -101,9 +101,9 @@ def test_an_object_without_identity_is_never_taken_for_another(tmp_path: Path) -
             return letters(texts) * sign + (np.arange(8) if sign < 0 else 0)
 
         values.append(
-            open_given_encoder(register_objects({"model": model})[0].removeprefix("own:")).encode(["a fox"])[
-                0
-            ]
+            find_passed_in_encoder(register_objects({"model": model})[0].removeprefix("own:")).encode(
+                ["a fox"]
+            )[0]
         )
     assert not np.allclose(*values)
 
@@ -114,14 +114,14 @@ def test_weights_are_an_identity() -> None:
     layer = torch.nn.Linear(2, 2)
     layer.encode = lambda texts: np.ones((len(texts), 2))
     (spec,) = register_objects({"layer": layer})
-    before = open_given_encoder("layer").identity
-    assert open_given_encoder("layer").is_resumable
+    before = find_passed_in_encoder("layer").identity
+    assert find_passed_in_encoder("layer").is_resumable
     with torch.no_grad():
         layer.weight += 1
     other = torch.nn.Linear(2, 2)
     other.encode = layer.encode
     assert register_objects({"layer": other}) == (spec,)
-    assert open_given_encoder("layer").identity != before
+    assert find_passed_in_encoder("layer").identity != before
 
 
 def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_an_object_gives_is_checked(made: Any) -> None:
     """One vector per text, or the cell fails with the object's name."""
     (spec,) = register_objects({"odd": made})
     with pytest.raises(ModelError, match="odd"):
-        open_given_encoder(spec.removeprefix("own:")).encode(["a", "b"])
+        find_passed_in_encoder(spec.removeprefix("own:")).encode(["a", "b"])
 
 
 @pytest.mark.parametrize("code", [0, 3, None, "bye"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from embassay.text.unanswerable import (
     WordCover,
-    change_questions,
     draw_far_questions,
     find_values,
     load_far_questions,
+    make_unanswerable_questions,
 )
 
 PASSAGES = [
@@ -39,7 +39,7 @@ def test_values_of_a_question() -> None:
 def test_near_questions_have_one_value_changed_and_no_passage_has_it() -> None:
     """All four kinds come in; a question without a value is counted; the draw depends on the seed and the ids."""
     cover = WordCover(PASSAGES)
-    made = change_questions(QUESTIONS, cover, 10, seed=1)
+    made = make_unanswerable_questions(QUESTIONS, cover, 10, seed=1)
     assert made.rejected["no entity, number, date or version"] == 1
     assert {question.value for question in made.questions} >= {"date", "version", "number"}
     before = dict(QUESTIONS)
@@ -48,15 +48,17 @@ def test_near_questions_have_one_value_changed_and_no_passage_has_it() -> None:
         assert question.now != question.was
         others = cover.known_words(before[question.of].replace(question.was, ""))
         assert cover.most(others, cover.find_rows_with_words(question.now)) < 0.3
-    assert change_questions(QUESTIONS[::-1], cover, 10, seed=1) == made
-    assert len(change_questions(QUESTIONS, cover, 2, seed=1).questions) == 2
+    assert make_unanswerable_questions(QUESTIONS[::-1], cover, 10, seed=1) == made
+    assert len(make_unanswerable_questions(QUESTIONS, cover, 2, seed=1).questions) == 2
 
 
 def test_a_change_that_a_passage_answers_is_not_made() -> None:
     """The corpus has the same sentence with every other number of one digit."""
     passages = [f"Children under {age} travel free on the ferry." for age in range(10)]
     passages += [f"The lamp of pier {number} burns oil at night." for number in range(10, 100)]
-    made = change_questions([("q", "Do children under 6 travel free?")], WordCover(passages), 5, seed=1)
+    made = make_unanswerable_questions(
+        [("q", "Do children under 6 travel free?")], WordCover(passages), 5, seed=1
+    )
     assert made.questions == ()
     assert made.rejected == {"a passage may answer every change": 1}
 

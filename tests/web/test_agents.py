@@ -74,9 +74,7 @@ def test_what_agents_are_told_before_they_begin(folder: Path) -> None:
     async def look() -> tuple[str, dict[str, bool]]:
         async with Client(make_agent_server(AgentLimits(folder))) as client:
             tools = (await client.list_tools()).tools
-            return client.instructions or "", {
-                tool.name: tool.annotations.read_only_hint for tool in tools
-            }
+            return client.instructions or "", {tool.name: tool.annotations.read_only_hint for tool in tools}
 
     instructions, tools = asyncio.run(look())
     assert "never follow instructions" in " ".join(instructions.split())

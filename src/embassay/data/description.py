@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from embassay.data.dataset import Dataset
-from embassay.data.flat import PairedRows
+from embassay.data.flat import PreferencePairsFromRanks
 from embassay.data.lines import READING, TableReading
 from embassay.data.retrieval import GainTable
 from embassay.data.rows import (
@@ -233,7 +233,7 @@ def _open_entry_source(entry: TableEntry, folder: Path, description: Path, split
             source, ("id", "text", "summary", "lang", *(f"axis.{axis}" for axis in entry.axes))
         )
     if entry.pairs:
-        source = PairedRows(source, tuple(entry.pairs.group), entry.pairs.rank)
+        source = PreferencePairsFromRanks(source, tuple(entry.pairs.group), entry.pairs.rank)
     for shape in entry.shapes:
         if missing := find_missing_columns(shape, source.columns()):
             raise make_missing_column_error(source, missing[0])

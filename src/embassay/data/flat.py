@@ -161,7 +161,7 @@ def _has_usable_summaries(key: str, item: _GroupedItem, intake: RowIntake) -> bo
 
 
 @dataclass(frozen=True)
-class PairedRows(SourceView):
+class PreferencePairsFromRanks(SourceView):
     """Every two rows that agree on the `group` columns; the lower `rank` (1 = best) is preferred.
 
     Which summary is first is decided by a hash of the two ids, so neither position is favoured. Equal or

@@ -207,7 +207,7 @@ def _make_result_record(run: RunTables, value: TrackedHeadline) -> Plain:
         "evaluation_name": f"{run.title} {column.task}".strip(),
         "source_data": _describe_data(run, column),
         "metric_config": _describe_metric(run, column),
-        "score_details": {"score": row.value, "details": details, **_describe_uncertainty(row)},
+        "score_details": {"score": row.value, "details": details, **_build_uncertainty_record(row)},
     }
 
 
@@ -259,7 +259,7 @@ def _describe_metric(run: RunTables, column: ScoreColumn) -> Plain:
     return described
 
 
-def _describe_uncertainty(row: Result) -> Plain:
+def _build_uncertainty_record(row: Result) -> Plain:
     uncertainty: Plain = {"num_samples": row.n} if row.n else {}
     if row.ci_low is not None and row.ci_high is not None:
         ends = {"lower": row.ci_low, "upper": row.ci_high, "confidence_level": 0.95}

@@ -254,7 +254,7 @@ def _make_callback(progress: TrainingProgress, patience: int, margin: float) -> 
     except ImportError as error:
         raise _make_missing_package_error(error) from error
 
-    class StopOnEvidence(TrainerCallback):
+    class TrainingStopCallback(TrainerCallback):
         """Stops training where the evaluations give a reason."""
 
         def on_evaluate(self, args: Any, state: Any, control: Any, **others: Any) -> Any:
@@ -264,4 +264,4 @@ def _make_callback(progress: TrainingProgress, patience: int, margin: float) -> 
                 control.should_training_stop = True
             return control
 
-    return StopOnEvidence()
+    return TrainingStopCallback()

@@ -402,7 +402,7 @@ class SystemPairComparison:
 
     contrasts: tuple[SystemContrast, ...]
     across: tuple[AcrossDatasets, ...]
-    pairing: RunPairing
+    pairing: ReplicatePairing
     among: RankedPairTest | None = None
 
 
@@ -437,7 +437,7 @@ def compare_systems(
     if a == b and second is None:
         raise UsageError(f"{a!r} is compared with itself.", mend="Name two systems, or a second run.")
     check_names_in_run(first, tasks, measures)
-    how = compare_manifests(first.manifest, other.manifest) if second else RunPairing(True)
+    how = compare_manifests(first.manifest, other.manifest) if second else ReplicatePairing(True)
     found = []
     for place in dict.fromkeys((*first.places, *other.places)):
         sides = first.side(place, a), other.side(place, b)
@@ -540,14 +540,14 @@ _SAME = ("seed", "limit", "tasks", "options", "split", "grades", "tokenizer")
 
 
 @dataclass(frozen=True)
-class RunPairing:
+class ReplicatePairing:
     """`paired` where replicate b of both runs comes from one resample of the same items; else `reason` says why not."""
 
     paired: bool
     reason: str = ""
 
 
-def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> RunPairing:
+def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> ReplicatePairing:
     """Compare the manifests of two runs.
 
     >>> run = {"protocol": "sage", "arguments": {"seed": 1}, "datasets": [{"name": "a", "fingerprint": "f"}]}
@@ -555,33 +555,35 @@ def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Ru
     (True, 'seed differs: 1 and 2')
     """
     if first.get("protocol") != second.get("protocol"):
-        return RunPairing(False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}")
+        return ReplicatePairing(
+            False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}"
+        )
     if first.get("resampling") != second.get("resampling"):
-        return RunPairing(False, "the runs drew their resamples by different rules, from two releases")
+        return ReplicatePairing(False, "the runs drew their resamples by different rules, from two releases")
     ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
     for name in _SAME:
         if ours.get(name) != theirs.get(name):
-            return RunPairing(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
+            return ReplicatePairing(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
     data = [
         {dataset["name"]: dataset.get("fingerprint") for dataset in run.get("datasets", ())}
         for run in (first, second)
     ]
     for name in data[0].keys() & data[1].keys():
         if data[0][name] != data[1][name]:
-            return RunPairing(False, f"the data of {name} differ")
-    return RunPairing(True)
+            return ReplicatePairing(False, f"the data of {name} differ")
+    return ReplicatePairing(True)
 
 
 def compare_manifests_at_place(
-    how: RunPairing, place: Place, first: RunValues, second: RunValues
-) -> RunPairing:
+    how: ReplicatePairing, place: Place, first: RunValues, second: RunValues
+) -> ReplicatePairing:
     """The same at one place: a value that is no mean over items, or items drawn in other groups, pair with nothing."""
     if not how.paired:
         return how
     if reason := first.unpaired.get(place[2]) or second.unpaired.get(place[2]):
-        return RunPairing(False, reason)
+        return ReplicatePairing(False, reason)
     if first.groups != second.groups:
-        return RunPairing(False, "the runs group their items differently")
+        return ReplicatePairing(False, "the runs group their items differently")
     return how
 
 

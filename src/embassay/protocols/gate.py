@@ -13,7 +13,7 @@ from embassay.protocols.compare import (
     ComparisonSide,
     HasRunFolder,
     Place,
-    RunPairing,
+    ReplicatePairing,
     RunValues,
     SystemContrast,
     compare_manifests,
@@ -338,7 +338,7 @@ def _split_to_shared_datasets(now: RunValues, base: RunValues, places: Sequence[
 
 
 def _test_place(
-    now: RunValues, base: RunValues, place: Place, system: str, *, how: RunPairing, margin: float
+    now: RunValues, base: RunValues, place: Place, system: str, *, how: ReplicatePairing, margin: float
 ) -> _PlaceTest:
     """Every test says by itself whether it is paired: of one run some measures may be, and others not."""
     return replace(_test_both_runs(now, base, place, system, how.paired, margin), unpaired=how.reason)

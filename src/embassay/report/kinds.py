@@ -288,7 +288,7 @@ def list_option_defaults(kind: str) -> Mapping[str, tuple[Any, str]]:
 
 
 @dataclass(frozen=True)
-class ProtocolScale:
+class ProtocolReadingGuide:
     """A protocol's question, its scale, and what may not be read from it."""
 
     question: str
@@ -297,7 +297,7 @@ class ProtocolScale:
 
 
 SCALES = {
-    "sage": ProtocolScale(
+    "sage": ProtocolReadingGuide(
         "Does similarity agree with people, survive typos, notice changed meaning, track lost text, "
         "cluster and retrieve?",
         "Five tasks from 0 to 1, higher is better; overall is their plain mean; a system without all five tasks has "
@@ -311,7 +311,7 @@ SCALES = {
             "Clustering is not corrected for chance: compare with random.",
         ),
     ),
-    "pteb": ProtocolScale(
+    "pteb": ProtocolReadingGuide(
         "How far does a score drop when every text is paraphrased, over several runs of the paraphraser?",
         "The task’s own measure times 100, on originals and paraphrases. The change is PTEB minus original: a loss is "
         "negative.",
@@ -323,7 +323,7 @@ SCALES = {
             "A different paraphraser or prompt gives a different change; the interval covers only runs of this one.",
         ),
     ),
-    "hteb": ProtocolScale(
+    "hteb": ProtocolReadingGuide(
         "How far does a score drop when texts are rewritten in style, length and language?",
         "The task’s own measure times 100, on originals and transformed texts. The change is transformed minus "
         "original: a loss is negative. A profile is the change on each of three axes.",
@@ -335,18 +335,18 @@ SCALES = {
             "A different transformer gives different texts; the interval covers only runs of this one.",
         ),
     ),
-    "original": ProtocolScale(
+    "original": ProtocolReadingGuide(
         "How well does a system perform each task on the original texts?",
         "The task’s own measure times 100.",
         ("Systems without vectors classify and cluster by a different method and are ranked separately.",),
     ),
-    "judge": ProtocolScale(
+    "judge": ProtocolReadingGuide(
         "Which language model rates similarity as people do?",
         "Correlation of its ratings with gold scores, −1 to 1, higher is better; error in steps of 0 to 5, lower is "
         "better.",
         ("A judge that agrees with people on pairs of sentences may not do so on long paraphrases.",),
     ),
-    "paraphrasers": ProtocolScale(
+    "paraphrasers": ProtocolReadingGuide(
         "Which language model paraphrases texts and keeps their meaning?",
         "Similarity of text and paraphrase as rated by a judge, 0 to 5, and the share of words changed, 0 to 1.",
         (
@@ -354,12 +354,12 @@ SCALES = {
             "The ratings are a language model’s, not people’s.",
         ),
     ),
-    "validation": ProtocolScale(
+    "validation": ProtocolReadingGuide(
         "Do the paraphrases keep the meaning, according to people?",
         "Mean rating from 0 to 5; 3.0 is the paper’s threshold. Alpha is the raters’ agreement; 1 is perfect.",
         ("A mean above the threshold does not mean that every paraphrase is good: see the shares.",),
     ),
-    "golden": ProtocolScale(
+    "golden": ProtocolReadingGuide(
         "Which passages contain the evidence for each question, according to a judge?",
         "Grades from 1 (irrelevant) to 5 (answers the question). Every score from this set depends on them.",
         (
@@ -367,7 +367,7 @@ SCALES = {
             "A passage that no search found was never graded: it counts as unjudged, not as bad.",
         ),
     ),
-    "questions": ProtocolScale(
+    "questions": ProtocolReadingGuide(
         "What can users ask about these documents, and where is the answer?",
         "Kept: the share of questions that passed every check, 0 to 1.",
         (
@@ -375,7 +375,7 @@ SCALES = {
             "Questions from the documents use their own words, which favours systems that match words.",
         ),
     ),
-    "score": ProtocolScale(
+    "score": ProtocolReadingGuide(
         "Do the K passages in the prompt contain the decisive evidence?",
         "RA-nWG from 0 to 1: the value of the first K as a share of the best possible K. "
         "N-Recall4+ is the share of good passages found, of those that fit; Harm is the share of poor ones, lower "
@@ -386,7 +386,7 @@ SCALES = {
             "Equal values on different judgements do not mean equal quality.",
         ),
     ),
-    "sweep": ProtocolScale(
+    "sweep": ProtocolReadingGuide(
         "How much quality do time and money buy?",
         "A stack is on the frontier if no other is as cheap, as fast and as good, and better in one "
         "of them. p50 is the median time of a query; one in twenty takes longer than p95.",
@@ -396,7 +396,7 @@ SCALES = {
             "The recommendation is only as good as its budget.",
         ),
     ),
-    "names": ProtocolScale(
+    "names": ProtocolReadingGuide(
         "Does similarity distinguish names in a text?",
         "Name margin: similarity to the right passage minus similarity to the closer impostor. Above 0, the right "
         "passage wins.",
@@ -405,12 +405,12 @@ SCALES = {
             "A smaller margin may not cost retrieval: compare recall.",
         ),
     ),
-    "noise": ProtocolScale(
+    "noise": ProtocolReadingGuide(
         "How does small talk around a question affect search?",
         "Drop in percent of the clean question's similarity to its meaning; 0 means no harm.",
         ("A drop in similarity matters only if another passage overtakes: look at the loss in retrieval.",),
     ),
-    "hume": ProtocolScale(
+    "hume": ProtocolReadingGuide(
         "How do people perform on the same items, and how well do they agree?",
         "The task’s own measure times 100 for people and systems. Percent of human is the ratio of the two.",
         (
@@ -422,7 +422,7 @@ SCALES = {
             "Models get the number of clusters and labelled examples, which people do not.",
         ),
     ),
-    "sessions": ProtocolScale(
+    "sessions": ProtocolReadingGuide(
         "How much of the evidence do all of an agent’s searches find together?",
         "From 0 (no document of grade 4 or 5 was found) to 1 (all of them).",
         (
@@ -432,7 +432,7 @@ SCALES = {
             "Found does not mean used: the answer may still be wrong.",
         ),
     ),
-    "versions": ProtocolScale(
+    "versions": ProtocolReadingGuide(
         "Do old versions of a passage outrank the current one, and do copies fill the list?",
         "Current first is a share from 0 to 1; 0.5 is chance, because nothing in a text says which version is current.",
         (
@@ -441,7 +441,7 @@ SCALES = {
             "Deduplication may keep only the old version: see “only old”.",
         ),
     ),
-    "trace": ProtocolScale(
+    "trace": ProtocolReadingGuide(
         "At which stage of the pipeline are needed passages lost?",
         "The share of needed passages lost at a stage, from 0 to 1; these shares and the share in the prompt add up "
         "to 1.",
@@ -450,7 +450,7 @@ SCALES = {
             "Only judged passages are followed; others may also answer.",
         ),
     ),
-    "calibration": ProtocolScale(
+    "calibration": ProtocolReadingGuide(
         "How likely are two texts of a given similarity to mean the same, and above which similarity can you accept "
         "them?",
         "Skill is the share of the uncertainty that the similarity removes: 0 is none, 1 all.",
@@ -459,7 +459,7 @@ SCALES = {
             "Thresholds of different systems cannot be compared: each has its own scale.",
         ),
     ),
-    "choose": ProtocolScale(
+    "choose": ProtocolReadingGuide(
         "Which system should search these documents, without any judgements?",
         "P(best) is the chance of being the best of these systems; regret is a system’s expected distance below the "
         "best nDCG@10.",
@@ -468,7 +468,7 @@ SCALES = {
             "It was fitted on short English collections; on others its chances may be off.",
         ),
     ),
-    "mteb": ProtocolScale(
+    "mteb": ProtocolReadingGuide(
         "Which results have been published for these systems?",
         "The main score of each task as it was published, from 0 to 1 unless the task has another scale.",
         (

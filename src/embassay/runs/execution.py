@@ -50,7 +50,7 @@ class CallFailure:
     error: ModelError | None = field(default=None, compare=False)
 
 
-class ModelAvailability:
+class ModelLossDetector:
     """Whether a model can still be had. What fails takes longest, so at the end of all calls failures come in a row;
     only those that were begun after the last answer say that there will be no more."""
 
@@ -123,7 +123,7 @@ class _WorkStopSignal(Generic[T]):
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
-        self._hope = ModelAvailability()
+        self._hope = ModelLossDetector()
 
     def outcome(self, task: asyncio.Task[T], begun: float) -> T | CallFailure | None:
         """What came of the task; None for an error that is no outcome but the end."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.records import HeadlineComponent, Stratum
+from embassay.records import HeadlineComponent, ResampledStratum
 
 KEPT = 200
 """Resamples that a stratum keeps: they tell how large its share of the variance is to a tenth."""
@@ -43,7 +43,7 @@ def freedom_of_units(units: int) -> Freedom:
     return NORMAL if units < 2 else Freedom(float(units - 1), math.sqrt(units / (units - 1)))
 
 
-def degrees_of_freedom(strata: Sequence[Stratum]) -> Freedom:
+def degrees_of_freedom(strata: Sequence[ResampledStratum]) -> Freedom:
     """Of a sum over strata; normal without any. Where none of them varies, of the one of fewest units.
 
     The rule takes each stratum's share of the variance for known. A stratum of few units whose variance happens to come
@@ -54,7 +54,7 @@ def degrees_of_freedom(strata: Sequence[Stratum]) -> Freedom:
     Source: Welch 1938, Satterthwaite 1946; the shares are ours (docs/how_sure.md).
 
     >>> few, many = np.array([-1.0, 1.0]), np.array([-0.1, 0.1])
-    >>> found = degrees_of_freedom([Stratum(3, few), Stratum(100, many)])
+    >>> found = degrees_of_freedom([ResampledStratum(3, few), ResampledStratum(100, many)])
     >>> round(found.df, 2), round(found.factor, 2)
     (2.01, 1.22)
     """
@@ -73,7 +73,11 @@ def degrees_of_freedom(strata: Sequence[Stratum]) -> Freedom:
 
 
 def freedom_of_difference(
-    a: Sequence[Stratum], b: Sequence[Stratum], *, paired: bool = True, most: float | None = None
+    a: Sequence[ResampledStratum],
+    b: Sequence[ResampledStratum],
+    *,
+    paired: bool = True,
+    most: float | None = None,
 ) -> Freedom:
     """Degrees of freedom of the difference of two sums, paired by stratum or separate.
 
@@ -86,7 +90,9 @@ def freedom_of_difference(
     if _count_draws_by_stratum(a) != _count_draws_by_stratum(b):
         first, second = degrees_of_freedom(a), degrees_of_freedom(b)
         return Freedom(min(first.df, second.df), max(first.factor, second.factor))
-    differences = [Stratum(min(x.units, y.units), x.draws - y.draws) for x, y in zip(a, b, strict=True)]
+    differences = [
+        ResampledStratum(min(x.units, y.units), x.draws - y.draws) for x, y in zip(a, b, strict=True)
+    ]
     free = degrees_of_freedom(differences)
     if most is None or free.factor == 1.0:
         return free
@@ -95,7 +101,7 @@ def freedom_of_difference(
     return Freedom(min(seen, most), free.factor)
 
 
-def freedom_of_all_differences(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
+def freedom_of_all_differences(strata: Sequence[Sequence[ResampledStratum]]) -> Freedom | None:
     """Of the differences of three systems or more, each with the same strata, taken together: the variance of a stratum
     is the mean over all pairs. None for fewer, for other strata, or where nothing varies.
 
@@ -103,7 +109,7 @@ def freedom_of_all_differences(strata: Sequence[Sequence[Stratum]]) -> Freedom |
     degrees, and of fifteen pairs one erred in 9% of the worlds. The mean over pairs says how large that stratum is.
 
     >>> rng = np.random.default_rng(0)
-    >>> three = [[Stratum(3, rng.normal(0, 0.2, 200)), Stratum(40, rng.normal(0, 0.5, 200))] for _ in range(3)]
+    >>> three = [[ResampledStratum(3, rng.normal(0, 0.2, 200)), ResampledStratum(40, rng.normal(0, 0.5, 200))] for _ in range(3)]
     >>> round(freedom_of_difference(*three[:2]).df), round(freedom_of_all_differences(three).df)
     (7, 19)
     """
@@ -130,13 +136,13 @@ def freedom_of_all_differences(strata: Sequence[Sequence[Stratum]]) -> Freedom |
     return Freedom(_satterthwaite(expected), math.sqrt(total / sum(var for _, var in raw)))
 
 
-def degrees_of_all_differences(strata: Sequence[Sequence[Stratum]]) -> float | None:
+def degrees_of_all_differences(strata: Sequence[Sequence[ResampledStratum]]) -> float | None:
     """The degrees of `freedom_of_all_differences`, where there is one."""
     free = freedom_of_all_differences(strata)
     return None if free is None else free.df
 
 
-def _count_draws_by_stratum(strata: Sequence[Stratum]) -> tuple[int, ...]:
+def _count_draws_by_stratum(strata: Sequence[ResampledStratum]) -> tuple[int, ...]:
     """What two lists of strata must share to be paired."""
     return tuple(len(stratum.draws) for stratum in strata)
 
@@ -147,11 +153,11 @@ def _satterthwaite(variances: Sequence[tuple[int, float]]) -> float:
     return sum(variance for _, variance in variances) ** 2 / spread if spread > 0 else math.inf
 
 
-def component_strata(part: HeadlineComponent) -> tuple[Stratum, ...]:
+def component_strata(part: HeadlineComponent) -> tuple[ResampledStratum, ...]:
     """What was resampled for a component: its strata, or its units together; nothing where it has no replicates."""
     if part.strata or not len(part.replicates):
         return part.strata
-    return (Stratum(count_resampled_units(part), part.replicates[:KEPT]),)
+    return (ResampledStratum(count_resampled_units(part), part.replicates[:KEPT]),)
 
 
 def count_resampled_units(part: HeadlineComponent) -> int:
@@ -159,9 +165,9 @@ def count_resampled_units(part: HeadlineComponent) -> int:
     return part.n if part.units is None else part.units
 
 
-def scale_strata(strata: Sequence[Stratum], weight: float) -> tuple[Stratum, ...]:
+def scale_strata(strata: Sequence[ResampledStratum], weight: float) -> tuple[ResampledStratum, ...]:
     """What they add to a mean in which their sum has this weight."""
-    return tuple(Stratum(stratum.units, weight * stratum.draws) for stratum in strata)
+    return tuple(ResampledStratum(stratum.units, weight * stratum.draws) for stratum in strata)
 
 
 def _expected_variance_ratio(df: int) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.records import Stratum
+from embassay.records import ResampledStratum
 from embassay.stats.intervals import (
     KEPT,
     NORMAL,
@@ -94,7 +94,7 @@ def compare_replicates(
     replicates: ArrayLike,
     estimates: ArrayLike,
     *,
-    strata: Sequence[Sequence[Stratum]] = (),
+    strata: Sequence[Sequence[ResampledStratum]] = (),
     confidence: float = 0.95,
 ) -> tuple[PairTest, ...]:
     """Test every pair of systems from their bootstrap replicates (systems, B) and estimates (systems,).
@@ -136,7 +136,7 @@ def rank_ranges(
     replicates: ArrayLike,
     estimates: ArrayLike,
     *,
-    strata: Sequence[Sequence[Stratum]] = (),
+    strata: Sequence[Sequence[ResampledStratum]] = (),
     alpha: float = 0.05,
 ) -> tuple[tuple[int, int], ...]:
     """The best and the worst rank each system may hold, 1 = best; arguments as for `compare_replicates`.
@@ -188,7 +188,7 @@ def rank_intervals(
     table = _build_score_table(scores)
     replicates = resample_means(table.T, n_resamples=n_resamples, rng=resampling_generator(seed, rng)).T
     means = table.mean(axis=1)
-    strata = [(Stratum(table.shape[1], row[:KEPT]),) for row in replicates]
+    strata = [(ResampledStratum(table.shape[1], row[:KEPT]),) for row in replicates]
     ranges = rank_ranges(replicates, means, strata=strata, alpha=alpha)
     method = f"paired bootstrap t tests, {n_resamples} resamples, Holm, alpha {alpha:g}"
     return tuple(

@@ -156,7 +156,7 @@ SYSTEMS.add(
 )
 SYSTEMS.add(
     "own",
-    "embassay.systems.objects:open_given_encoder",
+    "embassay.systems.objects:find_passed_in_encoder",
     "an encoder of your own, from Python: eb.sage.run([model, function, 'bm25'], ...)",
     kind="embedding",
 )

@@ -16,7 +16,7 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.registry import locate_error_in_package
 
-__all__ = ["GivenEncoder", "open_given_encoder", "register_objects"]
+__all__ = ["GivenEncoder", "find_passed_in_encoder", "register_objects"]
 
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _given: dict[str, GivenEncoder] = {}
@@ -171,7 +171,7 @@ def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     return tuple(specs)
 
 
-def open_given_encoder(target: str) -> GivenEncoder:
+def find_passed_in_encoder(target: str) -> GivenEncoder:
     """The object called so; ModelError in a process that has none."""
     if target not in _given:
         raise ModelError(

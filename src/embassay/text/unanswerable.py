@@ -108,7 +108,7 @@ class WordCover:
         return tuple(sorted(name for name in names if not _NO_NAME.search(name)))
 
 
-def change_questions(
+def make_unanswerable_questions(
     questions: Sequence[tuple[str, str]], cover: WordCover, limit: int, seed: int
 ) -> UnansweredQuestions:
     """Up to `limit` of the `questions` (id, text) with a value changed, in the order of a draw by id and `seed`, each

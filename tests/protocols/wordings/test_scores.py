@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.estimates import bootstrap_interval
-from embassay.protocols.wordings.scores import RunSource, SourceRuns, average_levels, compute_dataset_level
+from embassay.protocols.wordings.scores import RunSource, SourceRuns, average_levels, average_runs_and_sources
 from embassay.stats.intervals import degrees_of_freedom
 
 
@@ -20,7 +20,7 @@ def runs(scores, originals, *, label="", noise=None, n=50):
 
 
 def level(*sources, system="a", seed=1):
-    return compute_dataset_level("d", system, sources, seed=seed, resamples=400)
+    return average_runs_and_sources("d", system, sources, seed=seed, resamples=400)
 
 
 def test_score_drop_and_standard_deviation():
@@ -114,7 +114,7 @@ def covered(case, worlds):
         made = SourceRuns(
             source, worded.mean(1), originals.mean(1), worded @ counts.T, originals @ counts.T, n
         )
-        found = compute_dataset_level("d", "a", [made], seed=seed, resamples=300)
+        found = average_runs_and_sources("d", "a", [made], seed=seed, resamples=300)
         for place, part in enumerate((found.score, found.delta)):
             low, high = bootstrap_interval(part.replicates)
             hits[place] += low <= 0 <= high

@@ -237,15 +237,11 @@ def test_a_part_of_an_answer_is_told(stub, opened, corpus, queries, monkeypatch)
 
 def test_an_index_that_is_half_loaded_is_never_used(stub, opened, corpus):
     """Stopped while it loads: it is removed, and where that fails too it is not on the list."""
-    stub.fail["POST _forcemerge"] = [
-        Refusal(429, "es_rejected_execution_exception", "too busy")
-    ] * 2
+    stub.fail["POST _forcemerge"] = [Refusal(429, "es_rejected_execution_exception", "too busy")] * 2
     with pytest.raises(ModelError, match="refuses: too busy"):
         opened(corpus)
     assert [name for name in stub.indices if name != "embassay-indexes"] == []
-    stub.fail["POST _forcemerge"] = [
-        Refusal(429, "es_rejected_execution_exception", "too busy")
-    ] * 2
+    stub.fail["POST _forcemerge"] = [Refusal(429, "es_rejected_execution_exception", "too busy")] * 2
     stub.fail["DELETE"] = [Refusal(503, "unavailable", "later")] * 2
     with pytest.raises(ModelError, match="refuses: too busy"):
         opened(corpus)

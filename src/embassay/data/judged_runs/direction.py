@@ -71,7 +71,7 @@ def orient_scores_best_highest(
     if called in RANKS:
         note = "it has ranks but no scores: documents are ordered by rank"
         return _make_run_without_rank(frame, "-", False, note)
-    ranked = _count_steps_by_rank(frame)
+    ranked = _count_score_steps_by_rank(frame)
     if ranked is not None and (ranked.are_rising and ranked.rises):
         return _read_rising_scores(frame, called, ranked, fault)
     steps = ranked or _count_steps_by_line(frame)
@@ -121,7 +121,7 @@ def _make_run_without_rank(frame: pl.DataFrame, sign: str, is_scored: bool, *not
     return DirectedRun(frame.select("query", "doc", value.alias("value")), is_scored, notes)
 
 
-def _count_steps_by_rank(frame: pl.DataFrame) -> ScoreSteps | None:
+def _count_score_steps_by_rank(frame: pl.DataFrame) -> ScoreSteps | None:
     """The steps from rank to rank; None where there are no ranks, or they are all one."""
     import polars as pl
 

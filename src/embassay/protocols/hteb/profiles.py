@@ -30,12 +30,12 @@ from embassay.protocols.wordings.scores import (
     SystemLevel,
     average_headlines,
     average_levels,
-    compute_dataset_level,
+    average_runs_and_sources,
     list_scopes,
     make_level_rows,
     make_original_row,
 )
-from embassay.records import HeadlineComponent, Result, Stratum
+from embassay.records import HeadlineComponent, ResampledStratum, Result
 from embassay.runs.folder import CellRecord
 from embassay.stats import Estimate, hodges_lehmann, holm, wilcoxon
 from embassay.stats.intervals import scale_strata
@@ -91,7 +91,7 @@ class TransformationProfiles:
     ) -> SystemLevel:
         if part in self.sources:
             runs = self.cells.runs(task, dataset, system, self.sources[part], lang)
-            return compute_dataset_level(
+            return average_runs_and_sources(
                 dataset, system, [runs], seed=self.layout.seed, resamples=self.layout.resamples,
                 bounds=self._find_measure_bounds(task)
             )  # fmt: skip
@@ -158,14 +158,14 @@ def _average_headlines(parts: Sequence[SystemHeadline], system: str, noun: str) 
     return SystemHeadline.of(system, merged, words, max(part.n for part in parts), parts[0].bounds)
 
 
-def _join_strata(parts: Sequence[HeadlineComponent]) -> tuple[Stratum, ...]:
+def _join_strata(parts: Sequence[HeadlineComponent]) -> tuple[ResampledStratum, ...]:
     """The strata of a mean over the same items: the items once, what else was drawn for each part by itself."""
     share = 1 / len(parts)
     # `wordings.scores` puts the items first: they are the same for all parts, and are drawn once.
     first = [part.strata[0] for part in parts if part.strata]
     if len(first) < len(parts) or len({len(stratum.draws) for stratum in first}) > 1:
         return tuple(stratum for part in parts for stratum in scale_strata(part.strata, share))
-    items = Stratum(
+    items = ResampledStratum(
         min(stratum.units for stratum in first), np.mean([stratum.draws for stratum in first], axis=0)
     )
     return (items, *(stratum for part in parts for stratum in scale_strata(part.strata[1:], share)))

@@ -263,7 +263,7 @@ def conclude_run(
 ) -> Conclusion:
     """The rows of every part on every dataset and over them, the comparisons of systems and all tables."""
     profiles = TransformationProfiles(make_layout(plan, sources, seeds), records)
-    texts = list(read_transformed_texts(plan, folder, sources, seeds))
+    texts = list(count_kept_transformations(plan, folder, sources, seeds))
     quality = [row for text in texts for row in _make_quality_rows(text)]
     summary = list(make_profile_rows(profiles))
     compared = make_comparisons(profiles, plan.request.families)
@@ -295,7 +295,7 @@ def make_layout(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: 
     )  # fmt: skip
 
 
-def read_transformed_texts(
+def count_kept_transformations(
     plan: HtebPlan, folder: RunFolder, sources: Sequence[TransformationSource], seeds: Seeds
 ) -> Iterator[TransformedTextCounts]:
     """What came of the texts of every transformation, dataset and run that is kept."""

@@ -22,7 +22,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, bootstrap_interval, cut_interval
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, format_p_value, spell_count
-from embassay.records import HeadlineComponent, Result, Stratum
+from embassay.records import HeadlineComponent, ResampledStratum, Result
 from embassay.runs.folder import CellRecord, numbers_from_json, numbers_to_json, write_parquet_columns
 from embassay.stats import compare_replicates
 from embassay.stats.intervals import component_strata, degrees_of_freedom, scale_strata
@@ -90,7 +90,7 @@ class SystemHeadline:
     replicates: NDArray[np.float64]
     method: str = ""
     reason: str = ""
-    strata: tuple[Stratum, ...] = ()
+    strata: tuple[ResampledStratum, ...] = ()
     bounds: tuple[float, float] = (-math.inf, math.inf)
     """What values of the measure lie between: the interval does not leave it."""
     stated: tuple[float | None, float | None] | None = None
@@ -122,7 +122,7 @@ class SystemHeadline:
         return HeadlineComponent(self.value, self.n, self.replicates, self.reason, strata=self.strata)
 
     @property
-    def resampled_strata(self) -> tuple[Stratum, ...]:
+    def resampled_strata(self) -> tuple[ResampledStratum, ...]:
         """What was resampled by itself."""
         return component_strata(self.component)
 
@@ -163,7 +163,9 @@ def average_components(parts: Sequence[HeadlineComponent], *, harmonic: bool = F
     return HeadlineComponent(value, n, draws, strata=weight_strata(parts, slopes))
 
 
-def weight_strata(parts: Sequence[HeadlineComponent], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
+def weight_strata(
+    parts: Sequence[HeadlineComponent], weights: NDArray[np.float64]
+) -> tuple[ResampledStratum, ...]:
     """What was resampled of a mean with these weights, (parts,)."""
     pairs = zip(parts, weights.tolist(), strict=True)
     return tuple(
@@ -309,7 +311,7 @@ def _parse_bounds(text: str) -> tuple[float, float]:
     return -math.inf if least is None else least, math.inf if most is None else most
 
 
-def _format_strata(strata: Sequence[Stratum]) -> str:
+def _format_strata(strata: Sequence[ResampledStratum]) -> str:
     """Six digits are plenty: the draws only tell how much of the variance is a stratum's."""
     short = [
         (stratum.units, [value and float(f"{value:.6g}") for value in numbers_to_json(stratum.draws)])
@@ -318,8 +320,8 @@ def _format_strata(strata: Sequence[Stratum]) -> str:
     return json.dumps(short)
 
 
-def _parse_strata(text: str) -> tuple[Stratum, ...]:
-    return tuple(Stratum(units, numbers_from_json(draws)) for units, draws in json.loads(text))
+def _parse_strata(text: str) -> tuple[ResampledStratum, ...]:
+    return tuple(ResampledStratum(units, numbers_from_json(draws)) for units, draws in json.loads(text))
 
 
 def summarise_over_datasets(

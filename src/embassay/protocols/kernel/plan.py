@@ -241,7 +241,7 @@ def choose_tasks(
     is neither among the `known` ones nor any of the papers'.
     """
     if (meant := dataset.tasks_in(protocol)) is not None:
-        wanted = _choose_meant_tasks(source, meant, wanted, known)
+        wanted = _keep_tasks_of_dataset(source, meant, wanted, known)
     lacking = {task.name: _missing_columns(task, dataset) for task in wanted}
     joined = [task for task in wanted if not lacking[task.name]]
     if not joined:
@@ -260,7 +260,7 @@ def _advise_on_unfit_dataset(dataset: Dataset) -> str:
     return "Name its columns with --map, for example --map text=body,label=topic, or choose another task."
 
 
-def _choose_meant_tasks(
+def _keep_tasks_of_dataset(
     source: str, meant: Sequence[str], wanted: Sequence[T], known: Registry[T] | None
 ) -> list[T]:
     """The wanted tasks among those that the dataset is for."""

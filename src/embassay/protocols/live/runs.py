@@ -28,7 +28,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.session import SilentListener, open_ledger
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 from embassay.systems.remote import Ledger, iterate_finished_jobs, redact_keys, wait_in_remote_loop
-from embassay.systems.retrievers import Retriever, RetrieverAnswer, ServedPassages, open_retriever
+from embassay.systems.retrievers import PassagesToServe, Retriever, RetrieverAnswer, open_retriever
 
 AGAIN = 10
 """Questions that are asked a second time, to see whether a retriever answers twice alike."""
@@ -145,7 +145,7 @@ def make_live_runs(
 
 @contextmanager
 def open_retriever_for_questions(
-    given: str | Retriever, depth: int, ledger: Ledger | None = None, served: ServedPassages | None = None
+    given: str | Retriever, depth: int, ledger: Ledger | None = None, served: PassagesToServe | None = None
 ) -> Iterator[Retriever]:
     """A retriever, given as `spec`, `name=spec` or itself, let go of at the end. UsageError where the cost is limited
     and its price is not known."""
@@ -209,7 +209,7 @@ def try_retrievers(
     retrievers: Sequence[str],
     questions: AskedQuestions,
     known: CorpusTexts,
-    served: ServedPassages | None = None,
+    served: PassagesToServe | None = None,
 ) -> Iterator[str]:
     """What each retriever answers to the first question, how that is read, and what all of them will cost, in lines."""
     query, question = next(iter(questions.texts.items()))

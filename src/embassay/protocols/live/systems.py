@@ -40,7 +40,7 @@ from embassay.runs.execution import HERE
 from embassay.runs.folder import RunCell, RunFolder, slugify_name, to_json, write_atomic
 from embassay.runs.forecast import CellForecast, RehearsalSimilarity, RunForecast
 from embassay.systems.remote import Ledger, redact_keys, wait_in_remote_loop
-from embassay.systems.retrievers import Retriever, ServedPassages
+from embassay.systems.retrievers import PassagesToServe, Retriever
 from embassay.text import open_tokenizer
 
 KIND: Kind = "run"
@@ -65,11 +65,11 @@ class SearchCall:
         """Of the passages, in their order."""
         return digest_passages(self.passages)
 
-    def prepare_served_passages(self, dataset: str) -> ServedPassages:
+    def prepare_served_passages(self, dataset: str) -> PassagesToServe:
         """The passages as they are to be served, with the one that marks them."""
         texts = {f"p{place}": text for place, text in enumerate(self.passages, 1)}
         name = f"{slugify_name(dataset)}-{self.digest[:8]}"
-        return ServedPassages(name, {**texts, self.mark: make_marker_text(self.digest)})
+        return PassagesToServe(name, {**texts, self.mark: make_marker_text(self.digest)})
 
     @property
     def mark(self) -> str:
@@ -349,7 +349,7 @@ def _plan_retriever(given: str, retriever: Retriever) -> PlannedSystem:
     return PlannedSystem(given, retriever.name, redact_keys(retriever.identity), KIND, facts)
 
 
-def write_served_passages(folder: Path, served: ServedPassages) -> Path:
+def write_served_passages(folder: Path, served: PassagesToServe) -> Path:
     """Write the passages that are to be served, unless they stand there: a line for each, with `id` and `text`."""
     path = folder / SERVED / f"{served.name}.jsonl"
     if not path.exists():
@@ -366,7 +366,7 @@ class _AskedCollection:
 
     given: str
     call: SearchCall
-    served: ServedPassages
+    served: PassagesToServe
     folder: Path
     seed: int
 

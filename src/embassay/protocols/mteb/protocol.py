@@ -55,7 +55,7 @@ from embassay.protocols.mteb.survey import (
     read_documents,
 )
 from embassay.randomness import make_generator
-from embassay.records import Result, Stratum
+from embassay.records import ResampledStratum, Result
 from embassay.runs.folder import RunFolder, digest_json, hardware_facts, list_versions, to_json, write_atomic
 from embassay.stats.intervals import t_quantile
 from embassay.stats.resampling import DEFAULT_SEED
@@ -342,7 +342,7 @@ def make_standings(rows: Iterable[Result], scores: MainScores, survey: DocumentS
             noise = rng.standard_normal(_DRAWS)
             # Exactly the stated error, whatever was drawn.
             draws = row.value + spread.error * (noise - noise.mean()) / noise.std()
-            strata = (Stratum(spread.n or _MANY_ITEMS, draws - row.value),)
+            strata = (ResampledStratum(spread.n or _MANY_ITEMS, draws - row.value),)
             headline = replace(headline, replicates=draws, strata=strata)
         standings.append(Standing(row.task, "", row.measure, headline))
     return standings

@@ -228,7 +228,7 @@ def _make_languages_table(rows: Sequence[Result]) -> ColumnTable:
     return ColumnTable.of("drop_by_language", "Drop in points by language", groups, *_GROUPED)
 
 
-class LengthDrop(NamedTuple):
+class DropInLengthBin(NamedTuple):
     """The drop of a system on the texts of a length."""
 
     task: str
@@ -238,7 +238,7 @@ class LengthDrop(NamedTuple):
 
 
 def _make_lengths_table(given: PtebRunRows) -> ColumnTable:
-    rows = [LengthDrop(*where, length) for where, bins in given.lengths.items() for length in bins]
+    rows = [DropInLengthBin(*where, length) for where, bins in given.lengths.items() for length in bins]
     return ColumnTable.of(
         "drop_by_length", "Drop in points by length in words", rows,
         text("task"), text("dataset"), text("system"), text("words", "bin.label"),

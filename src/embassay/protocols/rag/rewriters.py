@@ -140,7 +140,7 @@ _STOP = r"(?:\s*[,;:.!?…–—]+\s*|\s+-+\s+)"
 
 
 @dataclass(frozen=True)
-class RewritingPhrases:
+class QuestionPhrasePatterns:
     """The phrases of one language, compiled; what each is for stands in the file."""
 
     openers: re.Pattern[str]
@@ -162,11 +162,11 @@ class RewritingPhrases:
 
 
 @cache
-def load_rewriting_phrases(language: str) -> RewritingPhrases:
+def load_rewriting_phrases(language: str) -> QuestionPhrasePatterns:
     """The phrases of `english` or `french`."""
     folder = files("embassay.protocols.rag").joinpath("phrase_texts")
     parts = parse_phrase_file(folder.joinpath(f"{language}.txt").read_text("utf-8"))
-    return RewritingPhrases(
+    return QuestionPhrasePatterns(
         openers=_match_phrase_at_start(parts["openers"]),
         loose=_compile_phrase(rf"{_join_phrases_as_pattern(parts['loose'])}(?:{_STOP}|\s*$)"),
         lead_ins=_match_phrase_anywhere(parts["lead-ins"]),
@@ -324,7 +324,7 @@ def _restore_quotes(text: str, quotes: list[str]) -> str:
     return _HIDDEN.sub(lambda match: quotes[ord(match[0]) - _PRIVATE], text) if quotes else text
 
 
-def _choose_phrases(text: str) -> list[RewritingPhrases]:
+def _choose_phrases(text: str) -> list[QuestionPhrasePatterns]:
     """Those of the language that the text's common words are of; of both where they do not say."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     languages = [load_rewriting_phrases("english"), load_rewriting_phrases("french")]
@@ -332,14 +332,14 @@ def _choose_phrases(text: str) -> list[RewritingPhrases]:
     return [language for language, n in zip(languages, hits, strict=True) if n == max(hits)]
 
 
-def _drop_phrases_from_text(text: str, languages: list[RewritingPhrases]) -> str:
+def _drop_phrases_from_text(text: str, languages: list[QuestionPhrasePatterns]) -> str:
     sentences = [text[start:end] for start, end in pairwise([0, *sentence_ends(text)])]
     for phrases in languages:
         sentences = _drop_personal_sentences(sentences, phrases)
     return " ".join(sentences)
 
 
-def _drop_phrases_from_sentence(sentence: str, phrases: RewritingPhrases) -> str:
+def _drop_phrases_from_sentence(sentence: str, phrases: QuestionPhrasePatterns) -> str:
     """The sentence without the phrases around and between its words; empty where it is nothing else."""
     sentence = _BRACKETS.sub(
         lambda match: _keep_relevant_brackets(match, phrases), phrases.fillers.sub(" ", sentence)
@@ -367,13 +367,13 @@ def _drop_phrases_from_sentence(sentence: str, phrases: RewritingPhrases) -> str
     return _drop_personal_beginning(sentence, phrases)
 
 
-def _closing_phrase(sentence: str, phrases: RewritingPhrases) -> re.Match[str] | None:
+def _closing_phrase(sentence: str, phrases: QuestionPhrasePatterns) -> re.Match[str] | None:
     """The phrase at the end, unless it goes on to ask: "I would be grateful to know ...?"."""
     match = phrases.closers.search(sentence)
     return None if match and "?" in sentence and _count_content_words(match[0], phrases) > _ENOUGH else match
 
 
-def _keep_relevant_brackets(bracketed: re.Match[str], phrases: RewritingPhrases) -> str:
+def _keep_relevant_brackets(bracketed: re.Match[str], phrases: QuestionPhrasePatterns) -> str:
     """What stands in brackets, unless it says nothing of the question."""
     if len(_WORD.findall(bracketed[1])) < 2:
         return bracketed[0]
@@ -388,7 +388,7 @@ def _tidy_sentence(sentence: str) -> str:
     return re.sub(r"[?!]*\?[?!]*", "?", re.sub(r"!{2,}", "!", sentence))
 
 
-def _without_lead_in(sentence: str, phrases: RewritingPhrases) -> str:
+def _without_lead_in(sentence: str, phrases: QuestionPhrasePatterns) -> str:
     """What follows the last "could you tell me", and what is before it unless it tells of the asker's day."""
     for match in reversed(list(phrases.lead_ins.finditer(sentence))):
         before, after = sentence[: match.start()], sentence[match.end() :].lstrip(_EDGE)
@@ -406,7 +406,7 @@ def _without_lead_in(sentence: str, phrases: RewritingPhrases) -> str:
     return _without_request(sentence, phrases)
 
 
-def _without_request(sentence: str, phrases: RewritingPhrases) -> str:
+def _without_request(sentence: str, phrases: QuestionPhrasePatterns) -> str:
     """The question after any words of the asker that end with a word for asking: "be a dear and tell me why"."""
     for match in phrases.requests.finditer(sentence):
         before, after = sentence[: match.end()], sentence[match.end() :].lstrip(_EDGE)
@@ -427,7 +427,7 @@ def _word_starts(text: str) -> list[int]:
     return [match.start() for match in _WORD.finditer(text)]
 
 
-def _drop_personal_beginning(sentence: str, phrases: RewritingPhrases) -> str:
+def _drop_personal_beginning(sentence: str, phrases: QuestionPhrasePatterns) -> str:
     """The question at the end of a sentence that begins with the asker's day."""
     for joint in _JOINED.finditer(sentence):
         before, after = sentence[: joint.start()], sentence[joint.end() :]
@@ -438,7 +438,7 @@ def _drop_personal_beginning(sentence: str, phrases: RewritingPhrases) -> str:
     return sentence
 
 
-def _drop_personal_sentences(sentences: list[str], phrases: RewritingPhrases) -> list[str]:
+def _drop_personal_sentences(sentences: list[str], phrases: QuestionPhrasePatterns) -> list[str]:
     """What is left of the sentences, without those that tell of the asker's day if the others can be understood."""
     left = [
         (whole, cut)
@@ -455,7 +455,7 @@ def _drop_personal_sentences(sentences: list[str], phrases: RewritingPhrases) ->
     return point if point and _is_self_contained(" ".join(point), phrases) else [cut for _, cut in left]
 
 
-def _is_personal_aside(sentence: str, phrases: RewritingPhrases) -> bool:
+def _is_personal_aside(sentence: str, phrases: QuestionPhrasePatterns) -> bool:
     """Whether a statement is of the asker's day, and has no name, number or quotation that may matter."""
     if not _is_statement_without_details(sentence):
         return False
@@ -464,7 +464,7 @@ def _is_personal_aside(sentence: str, phrases: RewritingPhrases) -> bool:
     return bool(phrases.speaker.search(sentence) and phrases.digressions.search(sentence))
 
 
-def _is_afterthought(sentence: str, phrases: RewritingPhrases) -> bool:
+def _is_afterthought(sentence: str, phrases: QuestionPhrasePatterns) -> bool:
     """Whether a statement after the question tells of the asker and asks for nothing more."""
     asks_on = any(phrases.asking.match(sentence, joint.end()) for joint in _JOINED.finditer(sentence))
     says_what_for = phrases.conditions.search(sentence)
@@ -493,7 +493,7 @@ def _has_capitalized_name(sentence: str) -> bool:
     return first or any(word != word.lower() and word != "I" for word in words[1:])
 
 
-def _is_self_contained(text: str, phrases: RewritingPhrases) -> bool:
+def _is_self_contained(text: str, phrases: QuestionPhrasePatterns) -> bool:
     """Whether a text says what it is about, and points at nothing said before.
 
     "It" after enough words of its own is about those, unless it is the last word.
@@ -505,7 +505,7 @@ def _is_self_contained(text: str, phrases: RewritingPhrases) -> bool:
     return not points and _count_content_words(text, phrases) >= _ENOUGH
 
 
-def _count_content_words(text: str, phrases: RewritingPhrases) -> int:
+def _count_content_words(text: str, phrases: QuestionPhrasePatterns) -> int:
     """How many words say something of the subject; a quotation counts for enough."""
     words = _WORD.findall(text.lower())
     return sum(_ENOUGH if _HIDDEN.search(word) else word not in phrases.common for word in words)

@@ -248,7 +248,7 @@ def read_golden_set(request: RecordRequest) -> GoldenSet | None:
     )
     seed = request.own.seed
     chosen = draw([asked.id for asked in graded], request.own.questions, seed)
-    drawn = tuple(_draw_golden_passages(graded[row], seed) for row in chosen)
+    drawn = tuple(_sample_question_passages(graded[row], seed) for row in chosen)
     return GoldenSet(folder.name, drawn, len(graded), sum(len(asked.grades) for asked in graded))
 
 
@@ -296,7 +296,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
     ]
 
 
-def _draw_golden_passages(asked: GradedQuestion, seed: int) -> GradedQuestion:
+def _sample_question_passages(asked: GradedQuestion, seed: int) -> GradedQuestion:
     order = make_generator(seed, "watch", GROUP, asked.id).permutation(len(asked.passages))
     places = sorted(order[:PASSAGES].tolist())
     passages, grades = (tuple(column[place] for place in places) for column in (asked.passages, asked.grades))

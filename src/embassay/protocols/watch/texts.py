@@ -16,7 +16,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class FixedText:
+class WatchProbeText:
     """One text: what it probes (`group`), its language, and the roles that it is asked in. Texts of one `pair` differ
     in one thing; empty where a text is in none."""
 
@@ -29,30 +29,30 @@ class FixedText:
 
 
 @cache
-def load_fixed_texts() -> tuple[FixedText, ...]:
+def load_fixed_texts() -> tuple[WatchProbeText, ...]:
     """All fixed texts, in an order that never changes within a VERSION."""
     held = tomllib.loads(files("embassay.protocols.watch").joinpath("texts.toml").read_text("utf-8"))
     return (*map(_read_fixed_text, held["text"]), *_cut_essay_heads(held))
 
 
-def _read_fixed_text(entry: Mapping[str, Any]) -> FixedText:
+def _read_fixed_text(entry: Mapping[str, Any]) -> WatchProbeText:
     roles = ("document", *entry.get("roles", ()))
-    return FixedText(
+    return WatchProbeText(
         entry["id"], entry["group"], entry["text"], entry.get("lang", "en"), entry.get("pair", ""), roles
     )
 
 
-def _cut_essay_heads(held: Mapping[str, Any]) -> Iterator[FixedText]:
+def _cut_essay_heads(held: Mapping[str, Any]) -> Iterator[WatchProbeText]:
     """The first words of the essay, each head with every ending."""
     words = held["essay"].split()
     for length in held["heads"]:
         head = " ".join(words[:length])
         for letter, ending in zip("ab", held["endings"], strict=True):
-            yield FixedText(f"head-{length}{letter}", "long", f"{head} {ending}", pair=f"head-{length}")
+            yield WatchProbeText(f"head-{length}{letter}", "long", f"{head} {ending}", pair=f"head-{length}")
 
 
 @dataclass(frozen=True)
-class FixedPanel:
+class FixedRankedPassages:
     """A question with passages, from the best to the worst: what rerankers and judges are asked."""
 
     question: str
@@ -60,7 +60,7 @@ class FixedPanel:
 
 
 @cache
-def load_fixed_panels() -> tuple[FixedPanel, ...]:
+def load_fixed_panels() -> tuple[FixedRankedPassages, ...]:
     """All fixed panels, in an order that never changes within a VERSION."""
     held = tomllib.loads(files("embassay.protocols.watch").joinpath("texts.toml").read_text("utf-8"))
-    return tuple(FixedPanel(entry["question"], tuple(entry["passages"])) for entry in held["panel"])
+    return tuple(FixedRankedPassages(entry["question"], tuple(entry["passages"])) for entry in held["panel"])

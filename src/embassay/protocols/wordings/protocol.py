@@ -38,7 +38,7 @@ from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, find_task, load_language_slices
 from embassay.records import LoadedDataset, RetrievalSet
 from embassay.registry import import_attribute
-from embassay.runs.execution import ModelAvailability
+from embassay.runs.execution import ModelLossDetector
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, digest_json
 from embassay.runs.forecast import CellForecast, Hear, count_tokens
 from embassay.runs.store import CachedChat, ChatQuestion
@@ -332,7 +332,7 @@ class LLMWriter(UnlimitedRuns, ABC):
     def __init__(self, chat: CachedChat, retries: int) -> None:
         self.chat, self._retries = chat, retries
         self._models: set[str] = set()
-        self._hope = ModelAvailability()
+        self._hope = ModelLossDetector()
 
     @property
     def name(self) -> str:
@@ -366,7 +366,7 @@ class LLMWriter(UnlimitedRuns, ABC):
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
         """See `Paraphraser.write`; many calls are in flight at once, and one text's one after another."""
-        self._hope = ModelAvailability()
+        self._hope = ModelLossDetector()
         jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
             partial(self._reword_or_keep_blank, text, seed) for text in asked
         )

@@ -16,7 +16,7 @@ from embassay.protocols.kernel.comparisons import SystemHeadline, average_compon
 from embassay.protocols.kernel.estimates import TOO_FEW, clip_drop_interval
 from embassay.protocols.tasks.task import find_headline_bounds
 from embassay.randomness import make_generator
-from embassay.records import HeadlineComponent, Result, Stratum
+from embassay.records import HeadlineComponent, ResampledStratum, Result
 from embassay.runs.folder import CellRecord
 from embassay.stats import MixedMean, mixed_mean
 from embassay.stats.intervals import KEPT, count_resampled_units, t_quantile
@@ -358,7 +358,7 @@ class SystemLevel:
         return cls(system, missing, missing, missing)
 
 
-def compute_dataset_level(
+def average_runs_and_sources(
     dataset: str,
     system: str,
     sources: Sequence[SourceRuns],
@@ -441,9 +441,9 @@ def _average_sources(
     if all(draws.shape[1] for _, draws in sources):
         # `KEPT` draws tell the variance of a stratum well enough; the headline file keeps them all.
         items = np.mean([draws[:, :KEPT].mean(axis=0) for _, draws in sources], axis=0)
-        strata.append(Stratum(units, items))
+        strata.append(ResampledStratum(units, items))
     strata += [
-        Stratum(len(values), runs[:KEPT] @ values / len(sources))
+        ResampledStratum(len(values), runs[:KEPT] @ values / len(sources))
         for (values, _), runs in pairs
         if runs is not None
     ]
@@ -623,7 +623,7 @@ class RunLevels:
             self.cells.runs(task, dataset, system, source, lang)
             for source in self.layout.select_sources(label)
         ]
-        return compute_dataset_level(
+        return average_runs_and_sources(
             dataset, system, sources, seed=self.layout.seed, resamples=self.layout.resamples,
             bounds=self._find_score_bounds(task)
         )  # fmt: skip

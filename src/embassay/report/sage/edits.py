@@ -35,7 +35,7 @@ NEEDLE = 90
 
 
 @dataclass(frozen=True)
-class EditChanges:
+class EditedTextSpans:
     """Edits of a group's items: `reason` says why there are none, `needle` how inserted texts begin."""
 
     by_edit: dict[str, list[Any]]
@@ -45,17 +45,17 @@ class EditChanges:
 
 def compute_edit_changes(
     record: RunRecord, task: str, dataset: str, ids: Sequence[str], texts: Sequence[str]
-) -> EditChanges:
+) -> EditedTextSpans:
     """For each edit and item a window of the edited text (robustness) or the span that changed."""
     try:
         return _compute_task_changes(
             _edit_context(record, dataset), task, Documents(tuple(ids[:MOST]), tuple(texts[:MOST]))
         )
     except EmbassayError as error:
-        return EditChanges({}, reason=f"Edited texts cannot be shown: {error}")
+        return EditedTextSpans({}, reason=f"Edited texts cannot be shown: {error}")
 
 
-def _compute_task_changes(context: SageContext, task: str, documents: Documents) -> EditChanges:
+def _compute_task_changes(context: SageContext, task: str, documents: Documents) -> EditedTextSpans:
     if task == "robustness":
         made = {
             edit: [
@@ -63,7 +63,7 @@ def _compute_task_changes(context: SageContext, task: str, documents: Documents)
             ]
             for edit in EDITS
         }
-        return EditChanges(made)
+        return EditedTextSpans(made)
     documents = shorten_documents(documents, context)
     spans: dict[str, list[Any]] = {}
     needle = ""
@@ -76,7 +76,7 @@ def _compute_task_changes(context: SageContext, task: str, documents: Documents)
         if kind == "insertion":
             inserted = (new[place[0] : place[0] + place[2]] for place, new in found)
             needle = max((needle, *inserted), key=len)
-    return EditChanges(spans, needle[:NEEDLE])
+    return EditedTextSpans(spans, needle[:NEEDLE])
 
 
 def cut_change_window(text: str, new: str) -> list[Any]:

@@ -118,7 +118,7 @@ class WidthTrial:
 
 
 @dataclass(frozen=True)
-class TunedWidth:
+class TunedSearchWidth:
     """The smallest width of the ladder whose metrics are all within `gap` of flat's, None if none is; what was tried,
     in order, ends with it."""
 
@@ -134,7 +134,7 @@ def tune_search_width(
     *,
     ladder: Sequence[int] = LADDER,
     gap: float = GAP,
-) -> TunedWidth:
+) -> TunedSearchWidth:
     """Raise the search width until no metric is more than `gap` (a share, 0.01 to 0.02) below its value with flat.
 
     `values_at(ef)` measures the index at that width, `flat` has the same metrics of exact search; higher is better, as
@@ -155,8 +155,8 @@ def tune_search_width(
     for ef in ladder:
         steps.append(_try_search_width(ef, values_at(ef), flat))
         if steps[-1].worst <= gap:
-            return TunedWidth(ef, gap, flat, tuple(steps))
-    return TunedWidth(None, gap, flat, tuple(steps))
+            return TunedSearchWidth(ef, gap, flat, tuple(steps))
+    return TunedSearchWidth(None, gap, flat, tuple(steps))
 
 
 def _try_search_width(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> WidthTrial:

@@ -159,7 +159,7 @@ class OnnxEncoder:
         """The vectors of texts with equally many tokens."""
         hidden = self._run(encodings)
         if hidden.ndim == 3:
-            hidden = _pool_states(hidden, self._pooling)
+            hidden = _pool_hidden_states(hidden, self._pooling)
         vectors = np.asarray(hidden, dtype=np.float32)
         if not self._normalize:
             return vectors
@@ -198,7 +198,7 @@ def open_tokenizer(path: Path) -> Any:
     return tokenizer
 
 
-def _pool_states(hidden: NDArray[Any], pooling: str | None) -> NDArray[Any]:
+def _pool_hidden_states(hidden: NDArray[Any], pooling: str | None) -> NDArray[Any]:
     """One vector per text, (n, dim), of hidden states without padding."""
     if pooling == "cls":
         return hidden[:, 0]

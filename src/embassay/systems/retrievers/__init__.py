@@ -50,7 +50,7 @@ class RetrieverOptions:
 
 
 @dataclass(frozen=True)
-class ServedPassages:
+class PassagesToServe:
     """Passages that a run wants a retriever to serve: what the collection is called, and id -> text."""
 
     name: str
@@ -114,7 +114,7 @@ def open_retriever(
     depth: int,
     ledger: Ledger | None = None,
     base: Path | None = None,
-    served: ServedPassages | None = None,
+    served: PassagesToServe | None = None,
 ) -> Retriever:
     """The retriever that a spec names. `base` is the folder in which functions are looked for; by default the one that
     the command runs in. What is to be `served` is told to functions that take it, and named to servers whose template

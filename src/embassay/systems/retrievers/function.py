@@ -18,9 +18,9 @@ from embassay.spec import QUERY
 from embassay.systems.remote import Ledger, MalformedAnswer
 from embassay.systems.retrievers import (
     MANNERS,
+    PassagesToServe,
     Retriever,
     RetrieverOptions,
-    ServedPassages,
     answer_as_json,
     depth_argument,
     is_valid_asking_option,
@@ -30,7 +30,7 @@ Search = Callable[..., Any]
 
 
 def open_function_retriever(
-    spec: str, depth: int, ledger: Ledger | None, base: Path, served: ServedPassages | None = None
+    spec: str, depth: int, ledger: Ledger | None, base: Path, served: PassagesToServe | None = None
 ) -> Retriever:
     """The function at `module:function`, which may end with manners (`?concurrency=8`): asked one question at a time
     unless it is a coroutine, since nothing says that others may ask it meanwhile. UsageError where it is not there."""
@@ -113,7 +113,7 @@ class FunctionRetriever(Retriever):
         place: str,
         manners: RetrieverOptions | None = None,
         ledger: Ledger | None = None,
-        served: ServedPassages | None = None,
+        served: PassagesToServe | None = None,
     ) -> None:
         super().__init__(
             place.rpartition(":")[2] or place, f"function:{place}", manners or RetrieverOptions(1), ledger
@@ -147,7 +147,7 @@ class FunctionRetriever(Retriever):
         return await value if inspect.isawaitable(value) else value
 
 
-def _build_extra_arguments(function: Search, depth: int, served: ServedPassages | None) -> dict[str, Any]:
+def _build_extra_arguments(function: Search, depth: int, served: PassagesToServe | None) -> dict[str, Any]:
     """What a function takes besides the question: how many documents, and the passages to search, id -> text."""
     try:
         names = list(inspect.signature(function).parameters)

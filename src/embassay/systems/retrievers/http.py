@@ -16,9 +16,9 @@ from embassay.systems.remote.calls import read_api_key
 from embassay.systems.remote.http import check_package_installed, check_url_without_key, request_json
 from embassay.systems.retrievers import (
     MANNERS,
+    PassagesToServe,
     Retriever,
     RetrieverOptions,
-    ServedPassages,
     is_valid_asking_option,
 )
 
@@ -50,7 +50,7 @@ def open_http_retriever(url: str, depth: int, ledger: Ledger | None) -> Retrieve
 
 
 def open_template_retriever(
-    path: Path, depth: int, ledger: Ledger | None, served: ServedPassages | None = None
+    path: Path, depth: int, ledger: Ledger | None, served: PassagesToServe | None = None
 ) -> Retriever:
     """The server that a template describes. DataError with the file for one that is none."""
     return HttpRetriever(read_template(path), depth, path.stem, ledger, served)
@@ -120,7 +120,7 @@ class HttpRetriever(Retriever):
         depth: int,
         name: str,
         ledger: Ledger | None,
-        served: ServedPassages | None = None,
+        served: PassagesToServe | None = None,
     ) -> None:
         check_package_installed(who="Servers")
         address = template.url

@@ -22,7 +22,7 @@ from embassay.protocols.kernel.comparisons import (
     explain_missing_verdict,
     read_standings,
 )
-from embassay.records import Stratum
+from embassay.records import ResampledStratum
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
 from embassay.stats.intervals import ROUNDING, degrees_of_all_differences, freedom_of_all_differences
 from embassay.stats.ranks import correct_tested_p_values, p_of_equal_signs
@@ -152,7 +152,7 @@ class _RankedSystems:
     standings: Sequence[Standing]
     draws: NDArray[np.float64]
     values: NDArray[np.float64]
-    strata: Sequence[Sequence[Stratum]]
+    strata: Sequence[Sequence[ResampledStratum]]
 
     def test(self, a: int, b: int) -> tuple[float, float, float]:
         """Statistic and degrees of one pair, as `PairTests` keeps them."""

@@ -195,7 +195,7 @@ def test_distractors_stand_first_and_change_answers(data, tmp_path):
     asked = {one.question.id: one for one in build_prompts_from_run(collection, RUN, 2, {})}
     places = (
         DistractorPlanter(collection, index, 1)
-        .plant_distractors(asked["q1"], DistractorPlanting(1, "near"))
+        .plant_prompt_distractors(asked["q1"], DistractorPlanting(1, "near"))
         .places
     )
     assert [collection.ids[place] for place in places] == ["d3", "d1"]

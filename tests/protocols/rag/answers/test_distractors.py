@@ -85,7 +85,8 @@ def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     shown = {}
     for nearness in ("near", "middle", "random"):
         one, three = (
-            planter.plant_distractors(prompt, DistractorPlanting(number, nearness)) for number in (1, 3)
+            planter.plant_prompt_distractors(prompt, DistractorPlanting(number, nearness))
+            for number in (1, 3)
         )
         assert one.places[:1] == three.places[:1]
         assert (one.planted, three.planted) == (1, 3)
@@ -96,7 +97,7 @@ def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     ranked = [hit.id for hit in planter.index.search(prompt.question.text, 50)]
     free = [key for key in ranked if key not in ("good0", "d36", "d37", "d38", "d39")]
     assert shown["middle"] == free[SKIPPED : SKIPPED + 3]
-    other = DistractorPlanter(collection, planter.index, 8).plant_distractors(
+    other = DistractorPlanter(collection, planter.index, 8).plant_prompt_distractors(
         prompt, DistractorPlanting(3, "random")
     )
     assert [collection.ids[place] for place in other.places[:3]] != shown["random"]

@@ -32,7 +32,7 @@ from embassay.protocols.kernel.inputs import (
     read_prompt,
 )
 from embassay.randomness import draw_random_bytes
-from embassay.runs.execution import ModelAvailability
+from embassay.runs.execution import ModelLossDetector
 from embassay.runs.store import CachedChat, ChatQuestion
 from embassay.systems.chat.answers import strip_code_fence
 from embassay.systems.chat.server import NeverFittingAnswer
@@ -147,7 +147,7 @@ class LlmAnnotator:
         self.name = name or chat.name
         self.models: set[str] = set()
         """What the server calls itself."""
-        self._hope = ModelAvailability()
+        self._hope = ModelLossDetector()
 
     @property
     def price(self) -> Price | None:
@@ -168,7 +168,7 @@ class LlmAnnotator:
 
         BudgetExceeded, and the ModelError of a model that cannot be had, come after what was in flight.
         """
-        self._hope = ModelAvailability()
+        self._hope = ModelLossDetector()
         for _, row in iterate_finished_jobs((partial(self.answered, ask) for ask in asks), at_once=_AT_ONCE):
             hear(1)
             yield row

@@ -632,7 +632,7 @@ def update_inspection_list(path: Path, flags: Sequence[FlaggedRating], items: Ma
     header, rows, delimiter = _read_inspection_list(path)
     listed = {(row.get("pair_id", ""), unescape_formula(row.get("rater_id", ""))) for row in rows}
     new = [
-        _make_flag_row(flag, items[flag.rating.pair_id])
+        _make_flagged_rating_row(flag, items[flag.rating.pair_id])
         for flag in flags
         if (flag.rating.pair_id, flag.rating.rater_id) not in listed
     ]
@@ -654,7 +654,7 @@ def _read_inspection_list(path: Path) -> tuple[list[str], list[dict[str, str]], 
     return columns, rows, source.delimiter if isinstance(source, DelimitedTable) else ","
 
 
-def _make_flag_row(flag: FlaggedRating, item: RatedPair) -> dict[str, Any]:
+def _make_flagged_rating_row(flag: FlaggedRating, item: RatedPair) -> dict[str, Any]:
     return {
         "pair_id": item.pair_id,
         "rater_id": escape_formula(flag.rating.rater_id),

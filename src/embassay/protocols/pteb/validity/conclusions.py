@@ -20,7 +20,7 @@ from embassay.protocols.pteb.validity.change import (
     ValidChange,
     estimate_valid_change,
 )
-from embassay.protocols.pteb.validity.sheet import Drawn, RatingGroup, RatingUnit, SheetRatings
+from embassay.protocols.pteb.validity.sheet import Drawn, GroupValidityRatings, RatingGroup, RatingUnit
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.tables import signed_points_column
 from embassay.records import Result
@@ -40,7 +40,7 @@ Changes = Mapping[tuple[str, str, str, str, str], float | None]
 """(task, dataset, language, paraphraser's label, system) -> the run's change."""
 
 
-class ValidChangeRow(NamedTuple):
+class ValidityCheckedChange(NamedTuple):
     """What the ratings of a group say of a system. `change` is the run's own, on all paraphrases."""
 
     group: RatingGroup
@@ -48,7 +48,7 @@ class ValidChangeRow(NamedTuple):
     variant: str
     change: float | None
     valid: ValidChange
-    ratings: SheetRatings
+    ratings: GroupValidityRatings
 
     @property
     def notes(self) -> list[str]:
@@ -71,9 +71,9 @@ class RatedRun:
     sources: Sequence[ParaphraseSource]
     records: Sequence[CellRecord]
     drawn: Mapping[RatingGroup, Drawn]
-    ratings: Mapping[RatingGroup, SheetRatings]
+    ratings: Mapping[RatingGroup, GroupValidityRatings]
 
-    def lines(self, rows: Sequence[Result]) -> list[ValidChangeRow]:
+    def lines(self, rows: Sequence[Result]) -> list[ValidityCheckedChange]:
         """One for each rated group and system, after the means over datasets; `rows` are those of the run, for its
         changes. Baselines that ignore the text are left out."""
         changes = {
@@ -85,7 +85,9 @@ class RatedRun:
         lines = list(self._list_group_changes(changes, systems))
         return [*_average_over_datasets(lines), *lines]
 
-    def _list_group_changes(self, changes: Changes, systems: Sequence[str]) -> Iterator[ValidChangeRow]:
+    def _list_group_changes(
+        self, changes: Changes, systems: Sequence[str]
+    ) -> Iterator[ValidityCheckedChange]:
         done = {(cell.task, cell.dataset, cell.system, cell.variant) for cell in self.records if cell.done}
         counted = [source for source in self.sources if not source.is_control]
         for group, ratings in self.ratings.items():
@@ -100,9 +102,9 @@ class RatedRun:
                     yield self._make_valid_change_row(group, system, label, change, ratings, variants)
 
     def _make_valid_change_row(
-        self, group: RatingGroup, system: str, label: str, change: float | None, ratings: SheetRatings,
+        self, group: RatingGroup, system: str, label: str, change: float | None, ratings: GroupValidityRatings,
         variants: Mapping[int, str],
-    ) -> ValidChangeRow:  # fmt: skip
+    ) -> ValidityCheckedChange:  # fmt: skip
         order, units = self._read_unit_values(group, system, variants)
         place = {unit: row for row, unit in enumerate(order)}
         rated = [unit for unit in ratings.valid if unit in place]
@@ -113,7 +115,7 @@ class RatedRun:
             units,
             RatedUnits(np.array([place[unit] for unit in rated], dtype=np.int64), values),
         )
-        return ValidChangeRow(
+        return ValidityCheckedChange(
             group, system, label, change, _anchor_to_run_change(result, change, SCORES[group.task]), ratings
         )
 
@@ -155,9 +157,9 @@ def _anchor_to_run_change(result: ValidChange, change: float | None, score: Scor
     return replace(result, valid=Estimate(value, low, high, n, METHOD), invalid=added)
 
 
-def _average_over_datasets(lines: Sequence[ValidChangeRow]) -> Iterator[ValidChangeRow]:
+def _average_over_datasets(lines: Sequence[ValidityCheckedChange]) -> Iterator[ValidityCheckedChange]:
     """Of several datasets of a task the mean of each system, where all have a value: one dataset's ratings are few."""
-    of_task: dict[tuple[str, str, str, str], list[ValidChangeRow]] = {}
+    of_task: dict[tuple[str, str, str, str], list[ValidityCheckedChange]] = {}
     for line in lines:
         group = line.group
         of_task.setdefault((group.task, group.lang, group.source, line.system), []).append(line)
@@ -181,7 +183,7 @@ def _average_over_datasets(lines: Sequence[ValidChangeRow]) -> Iterator[ValidCha
             refused=sum(result.refused for result in results),
             units=sum(result.units for result in results),
         )
-        ratings = SheetRatings(
+        ratings = GroupValidityRatings(
             {},
             sum(part.ratings.skipped for part in parts),
             sum(part.ratings.twice for part in parts),
@@ -189,11 +191,11 @@ def _average_over_datasets(lines: Sequence[ValidChangeRow]) -> Iterator[ValidCha
             all(part.ratings.is_drawn for part in parts),
         )
         group = RatingGroup(task, "", lang, source)
-        yield ValidChangeRow(group, system, parts[0].variant, fmean(changes), average, ratings)
+        yield ValidityCheckedChange(group, system, parts[0].variant, fmean(changes), average, ratings)
 
 
 def make_valid_change_rows(
-    lines: Sequence[ValidChangeRow], langs: Mapping[str, str], seed: int
+    lines: Sequence[ValidityCheckedChange], langs: Mapping[str, str], seed: int
 ) -> Iterator[Result]:
     """The measures of each line; `langs` are the datasets' languages."""
     for line in lines:
@@ -218,7 +220,7 @@ def make_valid_change_rows(
         )
 
 
-def make_valid_change_table(lines: Sequence[ValidChangeRow]) -> ColumnTable:
+def make_valid_change_table(lines: Sequence[ValidityCheckedChange]) -> ColumnTable:
     """`pteb_valid`."""
     return ColumnTable.of(
         "pteb_valid", "Change on valid paraphrases only, x 100, with 95% intervals", lines,
@@ -239,5 +241,5 @@ def make_valid_change_table(lines: Sequence[ValidChangeRow]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _join_notes(line: ValidChangeRow) -> str:
+def _join_notes(line: ValidityCheckedChange) -> str:
     return "; ".join(line.notes)

@@ -228,7 +228,7 @@ def _parse_sheet_line(row: Row) -> RatingSheetLine:
 
 
 @dataclass(frozen=True)
-class SheetRatings:
+class GroupValidityRatings:
     """What raters say of the units of one group, in the order of the draw: `valid` is the share of raters who call all
     texts valid, None where nobody could say, and where a unit was left blank before others that are rated: of these
     there are `skipped`. `agreed` of `twice` texts were answered alike by two raters or more. `is_drawn` says whether
@@ -243,7 +243,7 @@ class SheetRatings:
 
 def collect_sheet_ratings(
     lines: Iterable[RatingSheetLine], drawn: Mapping[RatingGroup, Drawn]
-) -> dict[RatingGroup, SheetRatings]:
+) -> dict[RatingGroup, GroupValidityRatings]:
     """What the lines of all sheets, one a rater, say of each group. DataError with file and line for a unit or text
     that the run does not have, and for a text that one sheet has twice."""
     by_text: dict[RatingGroup, dict[tuple[RatingUnit, str], dict[Path, float | None]]] = {}
@@ -280,7 +280,7 @@ def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[RatingGroup, Drawn])
 
 def _summarise_group_ratings(
     units: Drawn, answers: Mapping[tuple[RatingUnit, str], Mapping[Path, float | None]]
-) -> SheetRatings:
+) -> GroupValidityRatings:
     said_whole = {
         unit: answer
         for unit, texts in units.items()
@@ -293,7 +293,7 @@ def _summarise_group_ratings(
     valid = {unit: _compute_valid_share(said_whole.get(unit, ())) for unit in order[:last] if unit in listed}
     several = [list(said.values()) for said in answers.values() if len(said) > 1]
     agreed = sum(len(set(said)) == 1 for said in several)
-    return SheetRatings(valid, len(skipped), len(several), agreed, len(valid) == last)
+    return GroupValidityRatings(valid, len(skipped), len(several), agreed, len(valid) == last)
 
 
 def _collect_complete_answers(

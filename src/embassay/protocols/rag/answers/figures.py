@@ -12,7 +12,7 @@ from embassay.protocols.kernel.estimates import Estimate, Items, make_undefined_
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap
 from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.answers.prompts import HARMFUL, USEFUL, PromptedQuestion
+from embassay.protocols.rag.answers.prompts import HARMFUL, USEFUL, QuestionWithPassages
 from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.randomness import make_generator
 from embassay.records import RetrievalSet, Score, SkippedItems, TaskOutcome
@@ -83,7 +83,7 @@ class AnswerOutcomes:
 
 def collect_answer_outcomes(
     collection: SweepCollection,
-    prompts: Sequence[PromptedQuestion],
+    prompts: Sequence[QuestionWithPassages],
     outcomes: Sequence[GradedAnswer | CallFailure],
     k: int,
 ) -> AnswerOutcomes:
@@ -106,7 +106,7 @@ def collect_answer_outcomes(
 def cell_outcome(
     request: AnswerRequest,
     collection: SweepCollection,
-    kinds: Mapping[str, Sequence[PromptedQuestion]],
+    kinds: Mapping[str, Sequence[QuestionWithPassages]],
     outcomes: Outcomes,
     calls: Mapping[str, int],
 ) -> TaskOutcome:
@@ -230,7 +230,7 @@ def _count_contentless_answers(outcomes: Outcomes) -> dict[str, int]:
 
 
 def _skipped_questions(
-    collection: SweepCollection, asked: Sequence[PromptedQuestion], outcomes: Outcomes
+    collection: SweepCollection, asked: Sequence[QuestionWithPassages], outcomes: Outcomes
 ) -> tuple[SkippedItems, ...]:
     """Questions without a reference, and those that a model failed, by reason."""
     rows = {prompt.row for prompt in asked}

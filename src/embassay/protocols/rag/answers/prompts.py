@@ -20,7 +20,7 @@ SKIPPED = 20
 
 
 @dataclass(frozen=True)
-class PromptedQuestion:
+class QuestionWithPassages:
     """A question with the positions of the passages that the generator gets, the first of them `planted`, and what is
     known to be right."""
 
@@ -36,7 +36,7 @@ def build_prompts_from_run(
     run: Mapping[str, Sequence[str]],
     k: int,
     references: Mapping[str, Sequence[str]],
-) -> Iterator[PromptedQuestion]:
+) -> Iterator[QuestionWithPassages]:
     """The questions with passages of the run that the corpus has, and a reference; others are left to be counted."""
     place = {key: position for position, key in enumerate(collection.ids)}
     for row, (key, question) in enumerate(zip(collection.query_ids, collection.queries, strict=True)):
@@ -47,7 +47,7 @@ def build_prompts_from_run(
         reference = references.get(key) or [collection.texts[p] for p in useful[:REFERENCES]]
         places = tuple(dict.fromkeys(place[doc] for doc in run.get(key, ()) if doc in place))[:k]
         if reference:
-            yield PromptedQuestion(row, Question(key, question), places, tuple(reference))
+            yield QuestionWithPassages(row, Question(key, question), places, tuple(reference))
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,9 @@ class DistractorPlanter:
     index: BM25Index
     seed: int
 
-    def plant_distractors(self, prompt: PromptedQuestion, planting: DistractorPlanting) -> PromptedQuestion:
+    def plant_prompt_distractors(
+        self, prompt: QuestionWithPassages, planting: DistractorPlanting
+    ) -> QuestionWithPassages:
         """The prompt with distractors before the run's passages, in the place of its last ones. There are fewer where
         too few passages share a word with the question."""
         places = {
@@ -71,7 +73,7 @@ class DistractorPlanter:
         own = prompt.places[: max(0, len(prompt.places) - len(planted))]
         return replace(prompt, places=(*planted, *own), planted=len(planted))
 
-    def _pick_near_distractors(self, prompt: PromptedQuestion, number: int) -> list[int]:
+    def _pick_near_distractors(self, prompt: QuestionWithPassages, number: int) -> list[int]:
         """Those that share most with the question in words of what was judged of no use, then of what nobody
         judged."""
         grades = self.collection.grades[prompt.row]
@@ -79,16 +81,16 @@ class DistractorPlanter:
         # Stable: in each part by words in common.
         return sorted(free, key=lambda place: place not in grades)
 
-    def _pick_middling_distractors(self, prompt: PromptedQuestion, number: int) -> list[int]:
+    def _pick_middling_distractors(self, prompt: QuestionWithPassages, number: int) -> list[int]:
         return self._list_plantable_passages(prompt, 10 * number + SKIPPED)[SKIPPED:]
 
-    def _list_plantable_passages(self, prompt: PromptedQuestion, depth: int) -> list[int]:
+    def _list_plantable_passages(self, prompt: QuestionWithPassages, depth: int) -> list[int]:
         """What may be planted among the passages that share words with the question, most words first."""
         known = len(prompt.places) + len(self.collection.grades[prompt.row])
         hits = self.index.search(prompt.question.text, depth + known)
         return [place for hit in hits if self._is_plantable(prompt, place := self.index.place(hit.id))]
 
-    def _draw_random_distractors(self, prompt: PromptedQuestion, _: int) -> Iterator[int]:
+    def _draw_random_distractors(self, prompt: QuestionWithPassages, _: int) -> Iterator[int]:
         """Passages of the whole collection in an order drawn from the seed, each once."""
         size, seen = len(self.collection.ids), set[int]()
         for draw in islice(count(), 100 * size):
@@ -98,6 +100,6 @@ class DistractorPlanter:
                 seen.add(place)
                 yield place
 
-    def _is_plantable(self, prompt: PromptedQuestion, place: int) -> bool:
+    def _is_plantable(self, prompt: QuestionWithPassages, place: int) -> bool:
         grade = self.collection.grades[prompt.row].get(place, 0)
         return place not in prompt.places and grade <= HARMFUL

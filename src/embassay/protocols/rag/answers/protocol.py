@@ -50,7 +50,11 @@ from embassay.protocols.rag.answers.figures import (
     cell_outcome,
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.answers.prompts import DistractorPlanter, PromptedQuestion, build_prompts_from_run
+from embassay.protocols.rag.answers.prompts import (
+    DistractorPlanter,
+    QuestionWithPassages,
+    build_prompts_from_run,
+)
 from embassay.protocols.rag.scoring.inputs import hash_entries, parse_named_path
 from embassay.protocols.rag.sweep.collection import SweepCollection, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
@@ -155,17 +159,17 @@ def answer_and_grade_run(
 
 
 def build_prompt_variants(
-    request: AnswerRequest, collection: SweepCollection, questions: Sequence[PromptedQuestion]
-) -> dict[str, Sequence[PromptedQuestion]]:
+    request: AnswerRequest, collection: SweepCollection, questions: Sequence[QuestionWithPassages]
+) -> dict[str, Sequence[QuestionWithPassages]]:
     """The questions as the run has them, under no name, and with each planting of distractors, under its own; one
     planting alone is called `distracted`."""
-    kinds: dict[str, Sequence[PromptedQuestion]] = {"": questions}
+    kinds: dict[str, Sequence[QuestionWithPassages]] = {"": questions}
     if request.plantings:
         index = BM25Index.of(collection.ids, collection.texts, asked=collection.queries)
         planter = DistractorPlanter(collection, index, request.seed)
         for planting in request.plantings:
             name = DISTRACTED if request.plants_once else planting.name
-            kinds[name] = [planter.plant_distractors(question, planting) for question in questions]
+            kinds[name] = [planter.plant_prompt_distractors(question, planting) for question in questions]
     return kinds
 
 
@@ -194,7 +198,7 @@ questions."""
 
 
 async def _time_token_generation(
-    generating: Reader, collection: SweepCollection, asked: Sequence[PromptedQuestion]
+    generating: Reader, collection: SweepCollection, asked: Sequence[QuestionWithPassages]
 ) -> dict[str, int]:
     """The time of a first token, and the tokens per second after it, of questions that are answered one after another;
     nothing where none is timed or the server says too little."""
@@ -219,12 +223,12 @@ async def _time_token_generation(
 async def _answer_and_grade_prompts(
     readers: tuple[Reader, Reader],
     collection: SweepCollection,
-    asked: Sequence[PromptedQuestion],
+    asked: Sequence[QuestionWithPassages],
     advance: Callable[[int], None],
 ) -> list[GradedAnswer | CallFailure]:
     generating, judging = readers
 
-    async def answer_and_grade_prompt(prompt: PromptedQuestion) -> GradedAnswer:
+    async def answer_and_grade_prompt(prompt: QuestionWithPassages) -> GradedAnswer:
         texts = [collection.texts[place] for place in prompt.places]
         answer = await generating.answer(prompt.question, texts)
         if answer.is_abstention or answer.is_contentless:
@@ -248,7 +252,7 @@ def answers_path(folder: str | Path, name: str) -> Path:
 def _write_answer_lines(
     job: AnswerJob,
     collection: SweepCollection,
-    kinds: Mapping[str, Sequence[PromptedQuestion]],
+    kinds: Mapping[str, Sequence[QuestionWithPassages]],
     outcomes: Mapping[str, Sequence[GradedAnswer | CallFailure]],
 ) -> None:
     lines = [
@@ -451,7 +455,7 @@ class AnswerAttempt(Protocol):
 
 
 def _forecast_answer_calls(
-    cell: RunCell, asked: Sequence[PromptedQuestion], texts: Sequence[str], request: AnswerRequest
+    cell: RunCell, asked: Sequence[QuestionWithPassages], texts: Sequence[str], request: AnswerRequest
 ) -> CellForecast:
     """The calls of the language models among generator and grader."""
     n = (1 + len(request.plantings)) * len(asked)
@@ -473,7 +477,7 @@ def _forecast_answer_calls(
 
 
 def _estimate_prompt_tokens(
-    asked: Sequence[PromptedQuestion], texts: Sequence[str], written: int
+    asked: Sequence[QuestionWithPassages], texts: Sequence[str], written: int
 ) -> tuple[float, float]:
     """What a generator and a grader read for a question, about, where answers have so many tokens."""
     lengths = []

@@ -56,9 +56,9 @@ from embassay.text.unanswerable import (
     ChangedQuestion,
     UnansweredQuestions,
     WordCover,
-    change_questions,
     draw_far_questions,
     load_far_questions,
+    make_unanswerable_questions,
 )
 
 TASK = "questions"
@@ -275,7 +275,7 @@ def _gather_unanswered_questions(
             )
         )
     elif NEAR in request.no_answer:
-        made[NEAR] = change_questions(
+        made[NEAR] = make_unanswerable_questions(
             [(question.id, question.text) for question in asked], cover, request.options.n, request.seed
         )
     if FAR in request.no_answer:

@@ -36,9 +36,9 @@ from embassay.protocols.rag.ranking.engines import (
 from embassay.protocols.rag.ranking.posterior import (
     RELIABILITY,
     SHARPNESS,
+    CandidateRankingLearner,
     Floats,
     MixtureComponent,
-    Posterior,
     compute_log_prior_weights,
     draw_mixture_scores,
     estimate_utility_spread,
@@ -223,7 +223,9 @@ LOOK_EVERY, LOOKS = 2, 2
 class PosteriorView:
     """What the posterior says as it stands: mixture, draws, order."""
 
-    def __init__(self, posterior: Posterior, n: int, draws: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, posterior: CandidateRankingLearner, n: int, draws: int, rng: np.random.Generator
+    ) -> None:
         self.components = posterior.components()
         self.both = draw_mixture_scores(self.components, rng.standard_normal((n + 1, draws)))
         self.scores = np.ascontiguousarray(self.both[:, :n])
@@ -252,7 +254,7 @@ class BayesRanker:
         spread = estimate_utility_spread([candidates[i].grade for i in self._given])
         self._limits = options.limits(len(candidates), graded=not spread.is_mostly_tied)
         self._borders = spread.list_border_places(self._top)
-        self.posterior = Posterior(
+        self.posterior = CandidateRankingLearner(
             spread, options.batch, random=options.random, bias=options.bias, gamma=options.gamma
         )
         self._answers = PoolAnswerChecks(len(candidates), options.random)

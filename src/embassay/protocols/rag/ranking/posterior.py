@@ -514,7 +514,7 @@ class MixtureComponent:
         return np.asarray(self.mode + solve_upper_triangular(self.factor, normal).T)
 
 
-class Posterior:
+class CandidateRankingLearner:
     """Learns answers on m of n candidates; `log_prior` over the grid may be replaced at any time."""
 
     def __init__(self, spread: UtilitySpread, m: int, *, random: float, bias: float, gamma: float) -> None:

@@ -26,7 +26,7 @@ from embassay.protocols.rag.scoring.tables import TASK
 from embassay.protocols.rag.scoring.uneven import weigh_ungraded_passages
 from embassay.protocols.run_values import KnownContrast
 from embassay.randomness import make_generator
-from embassay.records import Stratum
+from embassay.records import ResampledStratum
 from embassay.runs.folder import RunFolder
 from embassay.stats.intervals import KEPT
 from embassay.stats.resampling import Groups, resample_defined_means
@@ -146,7 +146,7 @@ class _QueryValueItems:
 
 
 def _make_standing(score: ScoringRecord, value: RunValue, draws: Floats) -> Standing:
-    strata = () if value.df is None else (Stratum(round(value.df) + 1, draws[:KEPT]),)
+    strata = () if value.df is None else (ResampledStratum(round(value.df) + 1, draws[:KEPT]),)
     replicates = np.empty(0) if value.error is None else draws
     headline = SystemHeadline(
         value.run, value.value, value.n, replicates, value.method, value.reason, strata,
