@@ -26,7 +26,14 @@ PUBLISHED = {
     ("all-mpnet-base-v2", "20newsgroups"): 50.18, ("all-mpnet-base-v2", "summeval"): 26.25,
 }  # fmt: skip
 """PTEB's column Orig. (tables 6 and 9), x 100. Sets of the same name: 20newsgroups is a sample of ours."""
-WHOLE = {"stsb": 1379, "sick_r": 4927, "sts12": 3108, "sts13": 1500, "sts17_en": 250}
+WHOLE = {
+    "stsb": 1379,
+    "sick_r": 4927,
+    "sts12": 3108,
+    "sts13": 1500,
+    "sts17_en": 250,
+    "banking77_intents": 3080,
+}
 """Items of the published sets; a score on fewer is no reproduction."""
 
 
@@ -95,7 +102,7 @@ def write(out: Path, checkout: Path) -> None:
     path = checkout / "benchmarks" / "results" / "real_models.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_text("utf-8") if path.is_file() else HEAD
-    path.write_text(merged(before, "\n".join(page(out))), encoding="utf-8")
+    path.write_text(merged(before, "\n".join(page(out, before))), encoding="utf-8")
     guide = checkout / "docs" / "real_data.md"
     if not guide.is_file():
         return
@@ -134,12 +141,13 @@ def merged(before: str, made: str) -> str:
     return "\n\n## ".join(text.strip() for text in (head, *sections.values())) + "\n"
 
 
-def page(out: Path) -> Iterator[str]:
-    """Every run with its tables."""
+def page(out: Path, before: str = "") -> Iterator[str]:
+    """Every run with its tables. Of the page `before`, steps that are not among these runs keep their lines."""
     yield from ("## Steps", "")
-    yield from taken(out)
+    yield from kept_beside(steps_of(before, _TOOK), _TOOK, taken(out))
     yield ""
-    yield from failures(out)
+    yield from kept_beside(steps_of(before, _ENDED), _ENDED, failures(out))
+    yield ""
     for section, heading, sentences in verdicts(out):
         path = out / section.folder
         day = json.loads((path / "manifest.json").read_text("utf-8"))["updated"][:10]
@@ -152,6 +160,8 @@ def page(out: Path) -> Iterator[str]:
         yield from warnings(path)
         for name in section.tables:
             yield from embedded(path / "tables" / f"{name}.md")
+    yield from set_by_set(out, "encoders", "Encoders on sets of other kinds", _main)
+    yield from set_by_set(out, "pteb", "Paraphrased: clusters, candidates and queries", _change)
     yield from people(out)
     for name in ("cranfield", "scifact"):
         yield from orders(name, out / f"orders-{name}.json")
@@ -172,7 +182,7 @@ def verdicts(out: Path) -> Iterator[tuple[Section, str, str]]:
 
 
 def has_ended(path: Path) -> bool:
-    """Whether a run has results, and is no more at work."""
+    """Whether a run has results, and is no more at work: one that was stopped has none of its systems' scores."""
     manifest = path / "manifest.json"
     if not manifest.is_file() or not (path / "results.jsonl").is_file():
         return False
@@ -233,7 +243,8 @@ def published(rows: Iterable[Row]) -> Iterator[str]:
             if abs(ours - known) <= 0.05
             else "differs"
         )
-        note = word if row["n"] == whole else f"{row['n']} items, not {whole}: no reproduction"
+        other = f"{row['n']} items" + (f", not {whole}" if whole else " of a sample of ours")
+        note = word if row["n"] == whole else f"{other}: no reproduction"
         yield f"| {short(row['system'])} | {row['dataset']} | {known:.2f} | {ours:.2f} | {row['n']} | {note} |"
     yield ""
 
@@ -249,6 +260,16 @@ def embedded(path: Path) -> Iterator[str]:
     """A table of the run, with models by their names."""
     if path.is_file():
         yield from (short(path.read_text("utf-8").strip()), "")
+
+
+def set_by_set(out: Path, part: str, title: str, is_shown: Callable[[Row], bool]) -> Iterator[str]:
+    """The runs of a part that has one for each set, in one table."""
+    runs = [path for path in sorted(out.glob(f"{part}-*")) if has_ended(path)]
+    rows = [row for path in runs for row in read_results(path) if is_shown(row)]
+    if rows:
+        yield from (f"## {title}", "", *table(rows, 100.0), "")
+    if any((short(row["system"]), row["dataset"]) in PUBLISHED for row in rows if row["measure"] != "delta"):
+        yield from published(rows)
 
 
 def people(out: Path) -> Iterator[str]:
@@ -375,6 +396,29 @@ def effect(noted: Mapping[str, Sequence[float | None]]) -> Iterator[str]:
         yield ""
 
 
+_TOOK = r"\| [a-z]+ \| (\S+) \|.*"
+_ENDED = r"- `(\S+)` ended with .*"
+
+
+def steps_of(page: str, pattern: str) -> dict[str, str]:
+    """The lines of a page's last section of steps that have the pattern, by step.
+
+    >>> steps_of("## Steps\\n\\n- `pteb` ended with exit code 3.\\n", _ENDED)
+    {'pteb': '- `pteb` ended with exit code 3.'}
+    """
+    steps = page.rpartition("## Steps\n")[2].partition("\n## ")[0].splitlines()
+    return {found[1]: line for line in steps if (found := re.fullmatch(pattern, line))}
+
+
+def kept_beside(before: Mapping[str, str], pattern: str, made: Iterable[str]) -> Iterator[str]:
+    """The lines that were made, after those of other steps."""
+    made = list(made)
+    steps = {found[1] for line in made if (found := re.fullmatch(pattern, line))}
+    others = [line for step, line in before.items() if step not in steps]
+    heads = [line for line in made if not re.fullmatch(pattern, line)]
+    yield from (*heads, *others, *(line for line in made if line not in heads))
+
+
 def taken(out: Path) -> Iterator[str]:
     """Seconds of every step over all its sessions, and what was sent."""
     steps: dict[tuple[str, str], float] = {}
@@ -402,7 +446,6 @@ def failures(out: Path) -> Iterator[str]:
     for row in last.values():
         if row["exit"]:
             yield f"- `{row['step']}` ended with exit code {row['exit']}."
-    yield ""
 
 
 _SPEC = re.compile(r"(?:llm:)?(?:openai|ollama|st|onnx):(?:[^\s|?&,;`]*/)?([^\s|?/,;`]+)(?:\?[^\s|,;`)]*)?")
