@@ -201,7 +201,7 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
 def _describe_asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
     """How many systems were asked, and on which data, behind the heading of the answers."""
     systems = {system.name for run in runs for system in run.record.ranked_systems}
-    datasets = {dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ())}
+    datasets = {dataset["name"] for run in runs for dataset in run.record.dataset_entries}
     told = [numbers.format_noun_count(len(systems), "system")] if systems else []
     told += (
         [*datasets]
