@@ -226,6 +226,11 @@ class RankedCandidates:
     indices: NDArray[np.int64]
     scores: NDArray[np.float64]
 
+    @classmethod
+    def make_empty(cls, queries: int, k: int) -> RankedCandidates:
+        """No candidate for any of so many queries: to be filled in."""
+        return cls(np.full((queries, k), -1, dtype=np.int64), np.full((queries, k), -np.inf))
+
 
 class Similarity(Protocol):
     """Anything SAGE can evaluate. Similarities are floats, 1 for equal texts; higher is more similar."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options
+from embassay.cli.terminal import format_command_line
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
 from embassay.protocols.kernel.request import (
@@ -202,8 +203,6 @@ def _calibrate_runs(
     request: CalibrationRequest, retrieved: CalibrationSourceOptions, running: WorkerOptions
 ) -> Path | None:
     """Calibrate what was retrieved, show it, and say where it is; None where it was only tried."""
-    import shlex
-    import sys
 
     from embassay.cli.options import make_default_folder
     from embassay.cli.progress import make_progress_listener
@@ -226,7 +225,7 @@ def _calibrate_runs(
         _try_retrievers(wanted)
         return None
     heard = make_progress_listener() if retrieved.retrievers else None
-    command = shlex.join(["embassay", *sys.argv[1:]])
+    command = format_command_line()
     try:
         calibrate_runs(wanted, out, command, listener=heard, max_usd=running.max_cost)
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import multiprocessing
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from embassay.cli.options import WorkerOptions, add_record_options
+from embassay.cli.terminal import format_command_line
 from embassay.errors import EmbassayError
 from embassay.machine import count_cores
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
@@ -239,7 +239,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> No
     qrels = str(out / "golden" / "export" / "qrels.tsv")
     request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
     if display.brief:
-        score_request(request, out / "rag", shlex.join(["embassay", *sys.argv[1:]]))
+        score_request(request, out / "rag", format_command_line())
         show_run_verdict(out / "rag")
     else:
         run_scoring(request, out / "rag", wide=display.wide)

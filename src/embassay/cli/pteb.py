@@ -23,6 +23,7 @@ from embassay.cli.options import (
     make_default_folder,
     stopping_at_memory,
 )
+from embassay.cli.terminal import format_command_line
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import (
     OUTPUT,
@@ -279,7 +280,7 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
         return
     _have_judges_estimate_pairs(study, asked.judges, asked.max_cost)
     scored = scoring.score_study(study, files or (), estimates=asked.estimates, decisions=asked.decisions)
-    written = scoring.write_study_run(scored, command=_format_command_line())
+    written = scoring.write_study_run(scored, command=format_command_line())
     if json:
         from json import dumps
 
@@ -304,7 +305,7 @@ def _have_judges_estimate_pairs(study: Study, judges: Sequence[str], max_cost: f
             rate_pairs_by_models(study, judges, ledger=ledger, hear=heard.advanced_by)
         except KeyboardInterrupt:
             raise Interrupted(
-                "Stopped. The answers so far are kept.", mend=f"Resume with: {_format_command_line()}"
+                "Stopped. The answers so far are kept.", mend=f"Resume with: {format_command_line()}"
             ) from None
         finally:
             getattr(heard, "stop", lambda: None)()
@@ -447,13 +448,6 @@ def _build_language_row(result: LanguageResult, results: Sequence[LanguageResult
         f"{result.ratings:,}",
         f"{result.rejected} of {result.raters}",
     ]
-
-
-def _format_command_line() -> str:
-    import shlex
-    import sys
-
-    return shlex.join(["embassay", *sys.argv[1:]])
 
 
 app.add_typer(validation, name="validate")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_record_options
+from embassay.cli.terminal import format_command_line
 from embassay.protocols.kernel.request import (
     DATA,
     OUTPUT,
@@ -207,8 +208,6 @@ def _score_retrievers(
 ) -> tuple[Path, dict[str, str]] | None:
     """Ask and score retrievers as a stored scoring was: the new folder, and the name of each in the stored one -> its
     own; None where they were only tried."""
-    import shlex
-    import sys
 
     from embassay.cli.options import make_default_folder
     from embassay.cli.progress import make_progress_listener
@@ -223,7 +222,7 @@ def _score_retrievers(
             typer.echo(line)
         return None
     out, heard = now.out or make_default_folder("gate"), make_progress_listener()
-    command = shlex.join(["embassay", *sys.argv[1:]])
+    command = format_command_line()
     try:
         scored = score_request(request, out, command, listener=heard, max_usd=now.max_cost)
     finally:

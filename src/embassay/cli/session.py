@@ -27,7 +27,7 @@ from embassay.cli.options import (
 )
 from embassay.cli.progress import announce_opening
 from embassay.cli.progress import make_progress_listener as progress
-from embassay.cli.terminal import make_name_shortener, show_blocks, show_table
+from embassay.cli.terminal import format_command_line, make_name_shortener, show_blocks, show_table
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError, UsageError
 from embassay.limits import explain_permission, find_forbidden_path
 from embassay.machine import HANGUP
@@ -75,7 +75,7 @@ def run_and_show(
 
     Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
     """
-    command = _add_out_option(shlex.join(["embassay", *_drop_flags(sys.argv[1:], once)]), out)
+    command = _add_out_option(format_command_line(_drop_flags(sys.argv[1:], once)), out)
     heard = progress(display.brief)
     try:
         with _report_full_disk(out, command), stop_on_signal(f"Finished work is kept in {out}.", command):

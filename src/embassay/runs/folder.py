@@ -88,6 +88,16 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     temporary.replace(path)
 
 
+def format_json_lines(rows: Iterable[Any]) -> str:
+    """A line of JSON for each row."""
+    return "".join(to_json(row) + "\n" for row in rows)
+
+
+def write_json_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Write a line of JSON for each row, in one step."""
+    write_atomic(path, format_json_lines(rows))
+
+
 def make_private_folder(path: Path) -> Path:
     """The folder, made where it is missing: each one that is made is for its owner only."""
     for folder in reversed([parent for parent in (path, *path.parents) if not parent.exists()]):
@@ -488,7 +498,7 @@ class RunFolder:
 
     def append_results(self, rows: Iterable[Result]) -> None:
         """Add rows at the end of `results.jsonl`, in one write."""
-        data = "".join(to_json(row.as_dict()) + "\n" for row in rows).encode()
+        data = format_json_lines(row.as_dict() for row in rows).encode()
         with self.results.open("ab") as stream:
             stream.write(data)
             stream.flush()
@@ -496,7 +506,7 @@ class RunFolder:
 
     def write_results(self, rows: Iterable[Result]) -> None:
         """Replace `results.jsonl`."""
-        write_atomic(self.results, "".join(to_json(row.as_dict()) + "\n" for row in rows))
+        write_json_lines(self.results, (row.as_dict() for row in rows))
 
     def read_results(self) -> list[Result]:
         """All rows; DataError with the line for one that cannot be read."""

@@ -226,12 +226,12 @@ class Ensemble:
             for row in range(len(whole[0].indices))
         ]
         for offset, size in zip(offsets, sizes, strict=True):
-            indices = np.full((len(queries), k), -1, dtype=np.int64)
-            scores = np.full((len(queries), k), -np.inf)
+            ranked = RankedCandidates.make_empty(len(queries), k)
             for row, (ids, values) in enumerate(queries):
                 within = np.flatnonzero((ids >= offset) & (ids < offset + size))[:k]
-                indices[row, : len(within)], scores[row, : len(within)] = ids[within] - offset, values[within]
-            yield RankedCandidates(indices, scores)
+                ranked.indices[row, : len(within)] = ids[within] - offset
+                ranked.scores[row, : len(within)] = values[within]
+            yield ranked
 
     def _fuse_query_lists(
         self, lists: Sequence[tuple[NDArray[np.int64], Floats]]

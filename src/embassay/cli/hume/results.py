@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +11,7 @@ import typer
 
 from embassay.cli.hume.study import STUDY
 from embassay.cli.options import WorkerOptions, add_record_options, make_default_folder
+from embassay.cli.terminal import format_command_line
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.kernel.request import declare_label_price_option
@@ -77,7 +76,7 @@ def run_published_results(
     """Carry out a request for published results."""
     from embassay.protocols.hume.published.protocol import write_published_run as carry_out_published
 
-    run = carry_out_published(request, out, shlex.join(["embassay", *sys.argv[1:]]))
+    run = carry_out_published(request, out, format_command_line())
     _show_scored_run(run.path, display, report)
 
 

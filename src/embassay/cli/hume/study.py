@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_record_options
+from embassay.cli.terminal import format_command_line
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.options import (
     AnnotateRequest,
@@ -411,7 +412,7 @@ def _run_annotation_session(
     from embassay.cli.session import stop_on_signal
     from embassay.protocols.hume.llms.protocol import annotate
 
-    command = shlex.join(["embassay", *(word for word in sys.argv[1:] if word not in ONCE)])
+    command = format_command_line(word for word in sys.argv[1:] if word not in ONCE)
     kept = f"Answers are kept in {study / 'llm'}."
     heard = make_progress_listener()
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import MatrixOptions, PrintOptions, RunOptions, add_record_options
+from embassay.cli.terminal import format_command_line
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
 from embassay.protocols.rag.sessions import SessionsRequest
@@ -126,7 +125,7 @@ def _score_sessions(request: SessionsRequest, printing: ScorePrintOptions) -> No
         if heard is not None:
             heard.announce_run_end()
     if printing.out is not None:
-        write_sessions(scored, request, printing.out, _format_command_line())
+        write_sessions(scored, request, printing.out, format_command_line())
     if printing.json:
         typer.echo(to_json({"results": [row.as_dict() for row in scored.rows], "notes": list(scored.notes)}))
         return
@@ -183,7 +182,7 @@ def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float
 
             show_rank_matrix(out, wide=printing.wide)
         return
-    scored = score_request(request, out, _format_command_line(), max_usd=printing.max_cost)
+    scored = score_request(request, out, format_command_line(), max_usd=printing.max_cost)
     _print_score_json(
         scored, None if out is None else _write_report_page(out), per_query=per_query is not False
     )
@@ -266,7 +265,7 @@ def run_scoring(
 
     heard = make_progress_listener() if request.retrievers else None
     try:
-        scored = score_request(request, out, _format_command_line(), listener=heard, max_usd=max_usd)
+        scored = score_request(request, out, format_command_line(), listener=heard, max_usd=max_usd)
     finally:
         if heard is not None:
             heard.announce_run_end()
@@ -279,10 +278,6 @@ def _write_report_page(out: Path) -> Path:
     from embassay.report import write_report
 
     return write_report(out)
-
-
-def _format_command_line() -> str:
-    return shlex.join(["embassay", *sys.argv[1:]])
 
 
 def _show_scoring(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import PrintOptions, add_record_options
+from embassay.cli.terminal import format_command_line
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option
 from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
@@ -169,7 +168,7 @@ def _show_asking_progress(asking: AskingCostOptions, kept: str = "") -> Iterator
 
     heard = make_progress_listener(asking.json)
     try:
-        command = shlex.join(["embassay", *sys.argv[1:]])
+        command = format_command_line()
         with stop_on_signal(kept, command) if kept else nullcontext():
             yield heard
     finally:

@@ -56,7 +56,15 @@ from embassay.protocols.mteb.survey import (
 )
 from embassay.randomness import make_generator
 from embassay.records import Result, Stratum
-from embassay.runs.folder import RunFolder, digest_json, hardware_facts, list_versions, to_json, write_atomic
+from embassay.runs.folder import (
+    RunFolder,
+    digest_json,
+    hardware_facts,
+    list_versions,
+    to_json,
+    write_atomic,
+    write_json_lines,
+)
 from embassay.stats.intervals import t_quantile
 from embassay.stats.resampling import DEFAULT_SEED
 
@@ -492,7 +500,7 @@ def _note_reading_fault(reading: SurveyProgress, where: str, what: str) -> None:
 def _write_faults(path: Path, faults: Sequence[Fault]) -> None:
     path.unlink(missing_ok=True)
     if faults:
-        write_atomic(path, "".join(to_json(vars(fault)) + "\n" for fault in faults))
+        write_json_lines(path, map(vars, faults))
 
 
 def _check_out(folder: RunFolder) -> None:
