@@ -23,7 +23,7 @@ from embassay.cli.options import (
     make_default_folder,
     stopping_at_memory,
 )
-from embassay.cli.terminal import format_command_line
+from embassay.cli.terminal import format_command_line, show_table
 from embassay.protocols.hteb.options import HtebRequest, apply_reference_value
 from embassay.protocols.kernel.request import DATA, OUTPUT, option, redeclare_option, split_names
 
@@ -120,7 +120,6 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
 
 
 def _show_transformed_counts(kept: object, json: bool, wide: bool) -> None:
-    from embassay.cli.terminal import show_table
     from embassay.protocols.wordings.sets import ParaphraseSet
 
     assert isinstance(kept, ParaphraseSet)
@@ -272,7 +271,6 @@ def score(
 
     Example: embassay hteb validate score study -s minilm
     """
-    from embassay.cli.terminal import show_table
     from embassay.protocols.hteb.validation import make_tables, score_study
 
     scored = score_study(folder, files or (), system or ())

@@ -4,7 +4,7 @@ rewords, and what people say of paraphrases."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -23,7 +23,8 @@ from embassay.cli.options import (
     make_default_folder,
     stopping_at_memory,
 )
-from embassay.cli.terminal import format_command_line
+from embassay.cli.session import DisplayOptions, run_protocol_session, show_run_plan
+from embassay.cli.terminal import format_command_line, show_blocks, show_table
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import (
     OUTPUT,
@@ -71,7 +72,6 @@ def judge(request: JudgeRequest, running: RunOptions) -> None:
 
     Example: embassay pteb judge -j ollama:gemma3:27b -d sample
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.pteb.judging import JudgingProtocol
 
     run_protocol_session(JudgingProtocol(), request, running, "judge")
@@ -88,7 +88,6 @@ def paraphrasers(request: SelectionRequest, running: RunOptions) -> None:
 
     Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.pteb.selection import ParaphraserSelection
 
     done = run_protocol_session(ParaphraserSelection(), request, running, "paraphrasers")
@@ -114,7 +113,6 @@ def run(request: Request, running: WorkerOptions) -> None:
 
     Example: embassay pteb run -s minilm -p recorded
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.pteb.protocol import PtebProtocol
 
     if request.until_ci is not None:
@@ -139,7 +137,6 @@ def prompts(request: Request, running: WorkerOptions) -> None:
 
     Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.pteb.protocol import PtebProtocol
 
     run_protocol_session(PtebProtocol(), request, running, "prompts")
@@ -312,14 +309,12 @@ def _have_judges_estimate_pairs(study: Study, judges: Sequence[str], max_cost: f
 
 
 def _show_estimate_plan(study: Study, judges: Sequence[str], json: bool, wide: bool) -> None:
-    from embassay.cli.session import DisplayOptions, show_run_plan
     from embassay.protocols.pteb.validation.scoring import forecast_model_ratings
 
     show_run_plan(lambda _: forecast_model_ratings(study, judges), DisplayOptions(json, wide))
 
 
 def _show_rating_study(study: Study) -> None:
-    from embassay.cli.terminal import show_table
 
     rows = [
         [lang, f"{n['pairs']:,}", f"{n['dummies']:,}", f"{n['copies']:,}", f"{n['candidates']:,}"]
@@ -344,7 +339,6 @@ def _show_rating_study(study: Study) -> None:
 
 
 def _show_scored_study(scored: ScoredStudy, wide: bool, price: float | None = None) -> None:
-    from embassay.cli.terminal import show_blocks
     from embassay.document.blocks import Column, Table, make_number_columns
 
     typer.echo(_describe_study_verdict(scored) + "\n")
@@ -375,7 +369,6 @@ def _show_scored_study(scored: ScoredStudy, wide: bool, price: float | None = No
 
 def _show_undecided_languages(scored: ScoredStudy, wide: bool, price: float | None) -> None:
     """What more pairs would achieve for the languages whose verdict other pairs could turn."""
-    from embassay.cli.terminal import show_blocks
     from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 
     bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
@@ -403,9 +396,7 @@ def _show_undecided_languages(scored: ScoredStudy, wide: bool, price: float | No
 
 def _show_judge_ratings(scored: ScoredStudy, wide: bool, price: float | None) -> None:
     """By each judge: mean ratings of all pairs, corrected by people's."""
-    from dataclasses import replace
 
-    from embassay.cli.terminal import show_blocks
     from embassay.report.rag.decision import judged_quantity_blocks
 
     for judge in dict.fromkeys(language.judge for language in scored.corrected):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, RunOptions, add_record_options
-from embassay.cli.terminal import format_command_line
+from embassay.cli.options import PrintOptions, RunOptions, add_record_options, make_default_folder
+from embassay.cli.terminal import format_command_line, show_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 
@@ -133,7 +133,6 @@ def _run_paper_step(
     recipe: PaperRecipe, step: PaperCommand, more: Sequence[str], out: Path | None, *, json: bool, wide: bool
 ) -> Path:
     """Do the step; its folder."""
-    from embassay.cli.options import make_default_folder
 
     if lacking := step.lacking(more):
         name, about = lacking[0]
@@ -187,7 +186,6 @@ def _show_paper_tables(
 
 
 def _show_table_pair(beside: ReproducedTable, wide: bool) -> None:
-    from embassay.cli.terminal import show_blocks
     from embassay.document.blocks import Table, make_number_columns
 
     typer.echo(beside.title)

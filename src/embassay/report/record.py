@@ -146,9 +146,10 @@ class RunRecord:
         return shorten_names_to_labels([system.name for system in self.systems])
 
     @property
-    def dataset_entries(self) -> Sequence[Mapping[str, Any]]:
+    def dataset_entries(self) -> Sequence[Any]:
         """What the manifest says of each dataset."""
-        return self.manifest.get("datasets", ())
+        entries: Sequence[Any] = self.manifest.get("datasets", ())
+        return entries
 
     @property
     def dataset_languages(self) -> dict[str, str]:
@@ -156,9 +157,10 @@ class RunRecord:
         return {dataset["name"]: dataset.get("lang", "") for dataset in self.dataset_entries}
 
     @property
-    def wording_sources(self) -> Sequence[Mapping[str, Any]]:
+    def wording_sources(self) -> Sequence[Any]:
         """What the manifest says of each paraphraser."""
-        return self.manifest.get("paraphrases", {}).get("sources", ())
+        sources: Sequence[Any] = self.manifest.get("paraphrases", {}).get("sources", ())
+        return sources
 
     @property
     def arguments(self) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import MatrixOptions, RunOptions, add_record_options, make_default_folder
+from embassay.cli.terminal import show_blocks, show_table
 from embassay.protocols.kernel.request import (
     SPEED,
     RunRequest,
@@ -158,7 +159,6 @@ def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
 
         typer.echo(json.dumps(forecast.as_dict(), ensure_ascii=False))
         return
-    from embassay.cli.terminal import show_table
 
     show_table(*forecast_table(forecast.work), wide=display.wide, numbers=True)
     typer.echo("")
@@ -180,7 +180,6 @@ def _show_sweep(
         _print_sweep_json(path, written)
         return
     if measured:
-        from embassay.cli.terminal import show_blocks
         from embassay.report.rag.frontier import sweep_view
 
         findings = read_findings(path / FILE)

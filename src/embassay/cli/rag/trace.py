@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, add_record_options
-from embassay.cli.terminal import format_command_line
+from embassay.cli.terminal import format_command_line, show_blocks
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option, redeclare_option
 from embassay.protocols.rag.trace.options import TraceRequest
 
@@ -46,7 +46,6 @@ def trace(request: TraceRequest, printing: TracePrinting) -> None:
     --stage fused=fused.trec --stage reranked=final.trec
     """
     from embassay.cli.progress import make_progress_listener
-    from embassay.cli.terminal import show_blocks
     from embassay.protocols.kernel.session import SilentListener
     from embassay.protocols.rag.trace.pipeline import run_trace
     from embassay.protocols.rag.trace.protocol import describe_trace_plan, trace_into_folder

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import database as clock
-from embassay.protocols.hume.database import Database, Row, SqliteFile, Transaction
+from embassay.protocols.hume.database import Database, Row, SqliteFile, Transaction, open_postgres_database
 from embassay.protocols.hume.study import (
     ANSWERS,
     Annotation,
@@ -570,7 +570,6 @@ def _holds_answers(folder: StudyFolder) -> bool:
 
 
 def _open_server_database(address: str, folder: StudyFolder) -> Database:
-    from embassay.protocols.hume.database import open_postgres_database
 
     return open_postgres_database(address, schema_name(folder))
 

@@ -25,7 +25,7 @@ from embassay.protocols.rag.golden.candidates import read_rewrite
 from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.grades import count_query_labels, summarise_label_counts
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.stages import STAGES, QueryState, States, read_json_line_rows
+from embassay.protocols.rag.golden.stages import STAGES, QueryState, RunQuery, States, read_json_line_rows
 from embassay.protocols.rag.golden.summary import GoldenRecord
 from embassay.protocols.rag.golden.trust import note_passages_addressing_judge
 from embassay.protocols.rag.judges import describe_judge
@@ -116,7 +116,6 @@ def _gather_one_query_progress(state: QueryState, options: GoldenOptions) -> Que
 
 def read_query_rewrite_text(state: QueryState) -> str:
     """The rewriting of a query."""
-    from embassay.protocols.rag.golden.stages import RunQuery
 
     return str(read_rewrite(RunQuery(state.id, state.text, state.folder))["text_rewrite"])
 
