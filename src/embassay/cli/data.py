@@ -23,6 +23,7 @@ from embassay.data.catalogue.entries import (
     make_dataset_card,
     read_all_entries,
 )
+from embassay.data.catalogue.suites import Suite, find_records_and_members, find_suite
 from embassay.document.blocks import Column, Table, make_number_columns
 from embassay.errors import DataError, Interrupted, UsageError
 from embassay.protocols.kernel.request import DATA, OUTPUT, RunRequest, option, redeclare_option
@@ -31,7 +32,6 @@ from embassay.protocols.kernel.tables import format_noun_count, format_percent
 if TYPE_CHECKING:
     from embassay.contracts import Tokenizer
     from embassay.data.catalogue.hub import FetchedTable
-    from embassay.data.catalogue.suites import Suite
     from embassay.data.check.files import (
         AlikeRows,
         CheckedFile,
@@ -120,7 +120,6 @@ def show(
 
     Example: embassay data show sample
     """
-    from embassay.data.catalogue.suites import find_suite
     from embassay.data.sources import prefer_own_path
 
     name = prefer_own_path(name)
@@ -527,7 +526,6 @@ def _fetch_one_dataset(
 
 
 def _find_dataset_records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord]:
-    from embassay.data.catalogue.suites import find_records_and_members, find_suite
 
     if bool(names) == bool(protocol or task):
         raise UsageError(

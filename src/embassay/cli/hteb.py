@@ -26,6 +26,7 @@ from embassay.cli.options import (
 from embassay.cli.terminal import format_command_line, show_table
 from embassay.protocols.hteb.options import HtebRequest, apply_reference_value
 from embassay.protocols.kernel.request import DATA, OUTPUT, option, redeclare_option, split_names
+from embassay.protocols.wordings.sets import ParaphraseSet
 
 app = App("HTEB: how far scores drop under eight transformations on three axes.")
 validation = App("Have people check the transformed texts.")
@@ -120,7 +121,6 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
 
 
 def _show_transformed_counts(kept: object, json: bool, wide: bool) -> None:
-    from embassay.protocols.wordings.sets import ParaphraseSet
 
     assert isinstance(kept, ParaphraseSet)
     rows = [
@@ -188,7 +188,6 @@ def export(
     Example: embassay hteb export runs/hteb -d sample -t sts --out transformations
     """
     from embassay.protocols.hteb.exchange import export
-    from embassay.protocols.wordings.sets import ParaphraseSet
 
     for layout in export(ParaphraseSet.open(texts), request, out, generator=generator, date=date):
         counts = layout.statistics
@@ -231,7 +230,6 @@ def sample(texts: Texts, drawing: RatedPairOptions) -> None:
     """
     from embassay.protocols.hteb.validation import RATERS, draw_study
     from embassay.protocols.wordings.pairs import SampleSize
-    from embassay.protocols.wordings.sets import ParaphraseSet
 
     folder, raters = drawing.out or make_default_folder("hteb-validate"), drawing.raters
     items = draw_study(

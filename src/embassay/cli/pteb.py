@@ -42,12 +42,12 @@ from embassay.protocols.pteb.options import (
     StudyPool,
     SubmissionFilters,
 )
+from embassay.protocols.pteb.validation.study import RATERS, Study, draw_study, read_study
 from embassay.protocols.wordings.pairs import RatingRules, SampleSize
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.raters import LanguageResult
     from embassay.protocols.pteb.validation.scoring import ScoredStudy
-    from embassay.protocols.pteb.validation.study import Study
 
 app = App("PTEB: how far benchmark scores drop when an LLM paraphrases every text.")
 validation = App("Have people check the paraphrases.")
@@ -175,7 +175,6 @@ def sample(
 
     Example: embassay pteb validate sample runs/pteb --langs fra --out study
     """
-    from embassay.protocols.pteb.validation.study import draw_study
     from embassay.protocols.wordings.sets import ParaphraseSet
 
     out = drawn.out or make_default_folder("pteb-validate")
@@ -203,7 +202,6 @@ def crowd(folder: StudyFolder, asked: CrowdOptions) -> None:
     Example: embassay pteb validate crowd study --platform mturk --pilot 20
     """
     from embassay.protocols.pteb.validation.crowd import write_batches
-    from embassay.protocols.pteb.validation.study import read_study
 
     for path in write_batches(
         read_study(folder), asked.platform, asked.batches, asked.out or folder / "crowd"
@@ -230,7 +228,6 @@ def collect(
     """
     from embassay.protocols.kernel.tables import format_noun_count
     from embassay.protocols.pteb.validation.crowd import read_crowd_ratings, write_kept_ratings
-    from embassay.protocols.pteb.validation.study import RATERS, read_study
 
     study = read_study(folder)
     kept = read_crowd_ratings(files, {item.pair_id: item for item in study.items}, options, submissions or ())
@@ -269,7 +266,6 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
     Example: embassay pteb validate score study
     """
     from embassay.protocols.pteb.validation import scoring
-    from embassay.protocols.pteb.validation.study import read_study
 
     study, json, wide = read_study(folder), asked.json, asked.wide
     if asked.dry_run:
