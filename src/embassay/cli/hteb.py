@@ -3,7 +3,6 @@ the texts without scores, the files of the authors, and what people say of the t
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from embassay.cli.options import (
     make_default_folder,
     stopping_at_memory,
 )
+from embassay.cli.session import add_out_option
 from embassay.cli.terminal import format_command_line, show_table
 from embassay.protocols.hteb.options import HtebRequest, apply_reference_value
 from embassay.protocols.kernel.request import DATA, OUTPUT, option, redeclare_option, split_names
@@ -103,8 +103,7 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
         show_run_plan(partial(forecast_transform_cost, request), DisplayOptions(json, wide))
         return
     folder = running.out or make_default_folder("hteb-texts")
-    command = format_command_line()
-    command = command if "--out" in command else f"{command} --out {shlex.quote(str(folder))}"
+    command = add_out_option(format_command_line(), folder)
     heard = make_progress_listener()
     kept_in = f"Finished work is kept in {folder}."
     with (

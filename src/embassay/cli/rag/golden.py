@@ -20,6 +20,7 @@ from embassay.cli.options import (
     add_record_options,
     stopping_at_memory,
 )
+from embassay.cli.session import print_results_json
 from embassay.cli.terminal import show_blocks, show_table
 from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, redeclare_option
 from embassay.protocols.live import RetrieverOption
@@ -29,7 +30,7 @@ from embassay.protocols.rag.golden.options import (
     make_golden_request,
     resolve_settings,
 )
-from embassay.runs.folder import RunFolder, to_json
+from embassay.runs.folder import to_json
 from embassay.stats import Estimate
 
 if TYPE_CHECKING:
@@ -177,12 +178,8 @@ def _show_golden_set(path: Path, display: DisplayOptions, report: bool) -> None:
 
 
 def _print_golden_json(path: Path, golden: GoldenRecord, written: Path | None) -> None:
-    import json
-
-    rows = [row.as_dict() for row in RunFolder(path).read_results()]
     per_query = [row for query in golden.queries for row in _list_query_records(query)]
-    output = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
-    typer.echo(json.dumps(output, ensure_ascii=False))
+    print_results_json(path, written, per_query=per_query)
 
 
 def _list_query_records(query: Any) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import MatrixOptions, RunOptions, add_record_options, make_default_folder
+from embassay.cli.session import print_results_json
 from embassay.cli.terminal import show_blocks, show_table
 from embassay.protocols.kernel.request import (
     SPEED,
@@ -187,12 +188,9 @@ def _show_sweep(
 
 
 def _print_sweep_json(path: Path, written: Path | None) -> None:
-    import json
 
     from embassay.protocols.rag.sweep.protocol import read_sweep
-    from embassay.runs.folder import RunFolder
 
-    rows = [row.as_dict() for row in RunFolder(path).read_results()]
     sweep = read_sweep(path)
     per_query = [
         {
@@ -204,5 +202,4 @@ def _print_sweep_json(path: Path, written: Path | None) -> None:
         for measure, values in quality.quality.items()
         for key, value in zip(sweep.queries[quality.dataset], values.tolist(), strict=True)
     ]  # fmt: skip
-    output = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
-    typer.echo(json.dumps(output, ensure_ascii=False))
+    print_results_json(path, written, per_query=per_query)

@@ -107,6 +107,8 @@ def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
     texts, reason = sample_wordings(record)
     quality = paraphrase_quality_lines(record)
     files = file_tables(record.path)
+    sources = {row.source for row in quality}
+    drops = tuple(table for table in files if table.id.startswith("drop-by-"))
     return PtebPage(
         facts=_describe_pteb_run(record, board),
         verdict=pteb_verdict(record, board),
@@ -123,11 +125,11 @@ def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
         distance=plot_against_distance(losses),
         headings=HEADINGS,
         quality=quality,
-        several_sources=len({row.source for row in quality}) > 1,
+        several_sources=len(sources) > 1,
         outcomes=paraphrase_outcome_lines(record),
         wordings=texts,
         wordings_reason=reason,
-        drops=tuple(table for table in files if table.id.startswith("drop-by-")),
+        drops=drops,
         tables=tuple(table for table in files if table.id in ALONE),
     )
 

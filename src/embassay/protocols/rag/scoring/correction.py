@@ -631,8 +631,4 @@ def _compare_by_corrections(
         )
         for pair, p in zip(pairs, adjusted, strict=True)
     )
-    low_rank = [
-        1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
-    ]
-    high_rank = [len(ranked) - sum(pair.better == run for pair in tested) for run in ranked]
-    return MeasureComparison(measure, tuple(ranked), tuple(low_rank), tuple(high_rank), tested)
+    return MeasureComparison.rank_by_tests(measure, ranked, tested)

@@ -133,6 +133,16 @@ class MeasureComparison:
     reason: str = ""
     unjudged: Mapping[str, float] = field(default_factory=dict)
 
+    @classmethod
+    def rank_by_tests(cls, measure: str, runs: Sequence[str], pairs: Sequence[RunPair]) -> MeasureComparison:
+        """With the ranks that the tests of all pairs of `runs` (best first) allow."""
+        low = [
+            1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in pairs)
+            for run in runs
+        ]
+        high = [len(runs) - sum(pair.better == run for pair in pairs) for run in runs]
+        return cls(measure, tuple(runs), tuple(low), tuple(high), tuple(pairs))
+
 
 @dataclass(frozen=True)
 class RunLikeness:
