@@ -19,7 +19,7 @@ from embassay.data.judged_runs.traces import (
 )
 from embassay.errors import UsageError
 from embassay.randomness import draw_random_bytes
-from embassay.runs.folder import slugify_name, to_json, write_atomic, write_json_lines
+from embassay.runs.folder import slugify_name, write_json, write_json_lines
 
 QUERIES, SESSIONS, CORPUS, FACTS = "queries.jsonl", "sessions.jsonl", "corpus.jsonl", "traces.json"
 
@@ -115,7 +115,7 @@ def import_traces(
         sum(_has_several_searches(trace) for trace in whole), len(corpus),
         sum(search.is_failed for search in searches), read.without_query, read.without_documents, mask
     )  # fmt: skip
-    write_atomic(out / FACTS, to_json(asdict(done), indent=1) + "\n")
+    write_json(out / FACTS, asdict(done))
     return done
 
 

@@ -27,7 +27,7 @@ from embassay.interchange.tables import (
     make_wide_table,
 )
 from embassay.records import Result
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import to_json, write_json
 
 _CHANGES = ("status", "updated", "embassay", "name", "created")
 REPORT = "report.html"
@@ -429,7 +429,7 @@ def _log_to_wandb(library: Any, run: RunTables, out: Path, project: str, *, onli
             mend="Log in with `wandb login`, or leave out --online.",
         ) from error
     # Read once more: another process may have added marks meanwhile.
-    write_atomic(out / _MARK, to_json({**_read_log_marks(out), key: run.content}, indent=1) + "\n")
+    write_json(out / _MARK, {**_read_log_marks(out), key: run.content})
     return Logged(run.name, run.identity)
 
 
@@ -541,7 +541,7 @@ def _log_to_trackio(library: Any, run: RunTables, out: Path, project: str) -> Lo
                 raise ModelError(
                     f"Trackio failed: {str(error).splitlines()[0]}", mend="Choose another --project or --out."
                 ) from error
-    write_atomic(out / _MARK, to_json({**_read_log_marks(out), key: run.content}, indent=1) + "\n")
+    write_json(out / _MARK, {**_read_log_marks(out), key: run.content})
     return Logged(run.name, run.identity)
 
 

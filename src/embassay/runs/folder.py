@@ -88,6 +88,11 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     temporary.replace(path)
 
 
+def write_json(path: Path, value: Any, indent: int = 1) -> None:
+    """Write a value as indented JSON, in one step."""
+    write_atomic(path, to_json(value, indent=indent) + "\n")
+
+
 def format_json_lines(rows: Iterable[Any]) -> str:
     """A line of JSON for each row."""
     return "".join(to_json(row) + "\n" for row in rows)
@@ -412,7 +417,7 @@ class RunFolder:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""
-        write_atomic(self.path / MANIFEST, to_json({"schema": SCHEMA, **manifest}, indent=1) + "\n")
+        write_json(self.path / MANIFEST, {"schema": SCHEMA, **manifest})
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:

@@ -201,8 +201,8 @@ class Cosine(ShardSearch):
         *,
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
-        """The k texts of the highest cosine in each shard, in order (see `exact_search` for ties); a shard is one call of the encoder, and only one shard's vectors are in
-        memory at a time."""
+        """The k texts of the highest cosine in each shard, in order (see `exact_search` for ties); a shard is one call
+        of the encoder, and only one shard's vectors are in memory at a time."""
         work = _CosineShardSearch(self, self._encode_unit_vectors(queries, "query"), k)
         accounts = find_encoder_part_with("accept", self.encoder)
         for ranked, account in run_over_shards(work, shards, spread):

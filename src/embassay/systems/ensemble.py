@@ -158,7 +158,8 @@ class Ensemble(ShardSearch):
         *,
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
-        """The k texts that the members find best together in each shard; scores are those of all shards as one corpus."""
+        """The k texts that the members find best together in each shard; scores are those of all shards as one
+        corpus."""
         depth = max(_DEPTH, 10 * k)
         ranked = [
             list(_call_search(member.search_shards, queries, shards, depth, spread))

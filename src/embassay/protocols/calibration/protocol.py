@@ -88,7 +88,7 @@ def evaluate_calibration(
 ) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
     same = mask_same_pairs(data, context.options.same_from)
-    similar, lost, items = compare_gold_pairs(system, data, same, "same")
+    similar, lost, items = compare_gold_pairs(system, data.pairs, same, "same")
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
     kept = np.flatnonzero(~lost.lost_mask)

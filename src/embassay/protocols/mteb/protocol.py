@@ -62,7 +62,7 @@ from embassay.runs.folder import (
     hardware_facts,
     list_versions,
     to_json,
-    write_atomic,
+    write_json,
     write_json_lines,
 )
 from embassay.stats.intervals import t_quantile
@@ -449,7 +449,7 @@ def import_results(
         rows, means, scores = _write_result_rows(folder, survey, measures, reading, progress)
         standings = make_standings(means, scores, survey)
         write_standings(out, standings)
-        write_atomic(out / "comparisons.json", to_json(make_comparisons(standings), indent=1) + "\n")
+        write_json(out / "comparisons.json", make_comparisons(standings))
         _write_faults(out / FAULTS, reading.faults)
         folder.write_manifest(make_manifest(source, out, survey, reading, sorted(measures), command))
     systems, tasks = len(survey.systems()), len(survey.tasks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, make_undefined_score

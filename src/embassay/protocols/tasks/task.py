@@ -34,7 +34,6 @@ from embassay.protocols.kernel.forecast import (
 )
 from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, check_options, option
 from embassay.records import (
-    AnnotatedPairs,
     HeadlineComponent,
     LabelledPairs,
     LabelledTexts,
@@ -329,8 +328,8 @@ def measure_pair_similarity(
 
 def compare_gold_pairs(
     system: Similarity,
-    data: LabelledPairs | ScoredPairs | AnnotatedPairs,
-    gold: Sequence[Any],
+    data: LabelledPairs | ScoredPairs,
+    gold: NDArray[Any],
     name: str = "gold",
 ) -> tuple[NDArray[np.float64], Lost, Items]:
     """The similarity of each pair, (n,), the pairs that were lost, and the items: `similarity` and what people say."""

@@ -46,7 +46,7 @@ from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question
 from embassay.protocols.rag.ranking import RankedCandidate
 from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
 from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.folder import digest_json, format_json_lines, to_json, write_atomic
+from embassay.runs.folder import digest_json, format_json_lines, to_json, write_atomic, write_json
 from embassay.systems.remote.calls import wait_in_remote_loop
 
 Key = tuple[str, str]
@@ -708,7 +708,7 @@ def _read_or_add_wave(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
         # A question stands in one wave only: its answers were asked for beside that wave's others.
         waves = [left for wave in waves if (left := {k: sha for k, sha in wave.items() if k not in new})]
         waves.append(new)
-        write_atomic(path, to_json({"waves": waves}, indent=1) + "\n")
+        write_json(path, {"waves": waves})
     return waves
 
 

@@ -69,8 +69,7 @@ from embassay.runs.folder import (
     RunCell,
     RunFolder,
     digest_json,
-    to_json,
-    write_atomic,
+    write_json,
     write_json_lines,
 )
 from embassay.runs.forecast import CellForecast, RunForecast, find_remote_encoder, remote_seconds
@@ -596,7 +595,7 @@ class GoldenSession(RunAttempt):
             "folders": {asked.id: asked.folder.name for asked in self.work.queries},
             "texts": {asked.id: asked.text for asked in self.work.queries},
         }
-        write_atomic(self.folder.path / "questions_manifest.json", to_json(questions, indent=1) + "\n")
+        write_json(self.folder.path / "questions_manifest.json", questions)
         self.write_manifest("running")
 
     def do(self, listener: SilentListener) -> None:

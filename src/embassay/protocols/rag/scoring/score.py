@@ -19,7 +19,7 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
 from embassay.measures.judgements import FacetTable, Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
-from embassay.runs.folder import read_json_record, to_json, write_atomic
+from embassay.runs.folder import read_json_record, write_json
 from embassay.spec import CALL, Spec
 from embassay.stats import Estimate
 
@@ -289,7 +289,7 @@ class ScoringRecord:
 
 def write_scoring_record(path: Path, score: ScoringRecord) -> None:
     """Write `score.json` in one step."""
-    write_atomic(path, to_json(score.as_dict(), indent=1) + "\n")
+    write_json(path, score.as_dict())
 
 
 def read_scoring_record(path: Path) -> ScoringRecord:
