@@ -22,7 +22,6 @@ from embassay.cli.session import DisplayOptions, run_and_show, show_run_verdict
 from embassay.cli.terminal import format_command_line, measure_stdout_screen, print_rendered, show_blocks
 from embassay.errors import EmbassayError, ModelError
 from embassay.machine import count_cores
-from embassay.protocols import hteb, pteb, sage
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 from embassay.runs.execution import prepare_worker
 
@@ -165,6 +164,7 @@ def show_run_headlines(runs: Sequence[Path]) -> None:
 
 
 def _run_sage(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+    from embassay.protocols import sage
     from embassay.protocols.sage.protocol import SageProtocol
 
     _announce_next_step("SAGE: does similarity agree with people, and notice changes to a text?")
@@ -176,6 +176,7 @@ def _run_sage(systems: tuple[str, ...], out: Path, display: DisplayOptions, work
 
 
 def _run_pteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+    from embassay.protocols import pteb
     from embassay.protocols.pteb.protocol import PtebProtocol
 
     _announce_next_step(
@@ -190,6 +191,7 @@ def _run_pteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, work
 
 
 def _run_hteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+    from embassay.protocols import hteb
     from embassay.protocols.hteb.protocol import HtebProtocol
 
     _announce_next_step(f"HTEB: which axis lowers scores: style, length or language? {PAIRS} pairs")
