@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
@@ -225,6 +226,30 @@ class RankedCandidates:
 
     indices: NDArray[np.int64]
     scores: NDArray[np.float64]
+
+    @classmethod
+    def make_empty(cls, queries: int, k: int) -> RankedCandidates:
+        """No candidate for any of so many queries: to be filled in."""
+        return cls(np.full((queries, k), -1, dtype=np.int64), np.full((queries, k), -np.inf))
+
+
+class ShardSearch(ABC):
+    """What searches in shards, and so in a whole corpus."""
+
+    @abstractmethod
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: CellPartExecutor | None = None,
+    ) -> Iterator[RankedCandidates]:
+        """See `Similarity.search_shards`."""
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
+        """The k best texts of the corpus for each query, as `search_shards` finds them in one shard."""
+        return next(self.search_shards(queries, [corpus], k))
 
 
 class Similarity(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, is_dataclass, replace
@@ -11,6 +12,7 @@ from importlib import import_module
 from math import inf, isfinite
 from pathlib import Path
 from traceback import walk_tb
+from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from embassay.errors import EmbassayError, UsageError
@@ -36,6 +38,16 @@ def make_lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str],
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find_lazy_attribute
+
+
+def make_package_callable(package: str, function: str) -> None:
+    """Let a call of the package be one of this function of its module `protocol`, which is imported then."""
+
+    class CallablePackage(ModuleType):
+        def __call__(self, *arguments: Any, **named: Any) -> Any:
+            return import_attribute(f"{package}.protocol:{function}")(*arguments, **named)
+
+    sys.modules[package].__class__ = CallablePackage
 
 
 def locate_error_in_package(error: BaseException, module: str) -> str:

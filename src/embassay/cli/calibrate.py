@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options
+from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options, make_default_folder
+from embassay.cli.session import DisplayOptions, RunOnDisk, check_failed_cells, run_protocol_session, show_run
+from embassay.cli.terminal import format_command_line, print_rendered, show_blocks
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
 from embassay.protocols.kernel.request import (
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from embassay.cli.session import DisplayOptions, RunOnDisk
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 
 
@@ -97,7 +98,6 @@ def calibrate(
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.calibration.protocol import CalibrationProtocol
 
     if words:
@@ -133,7 +133,6 @@ def _check_saved_calibration(
     words: Sequence[str], request: CalibrationRequest, running: WorkerOptions
 ) -> None:
     """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
-    from embassay.cli.terminal import print_rendered, show_blocks
     from embassay.protocols.calibration.check import check_calibration
     from embassay.report.calibration.thresholds import calibration_check_view
     from embassay.runs.folder import to_json
@@ -202,12 +201,8 @@ def _calibrate_runs(
     request: CalibrationRequest, retrieved: CalibrationSourceOptions, running: WorkerOptions
 ) -> Path | None:
     """Calibrate what was retrieved, show it, and say where it is; None where it was only tried."""
-    import shlex
-    import sys
 
-    from embassay.cli.options import make_default_folder
     from embassay.cli.progress import make_progress_listener
-    from embassay.cli.session import DisplayOptions
     from embassay.protocols.calibration.protocol import check_any_calibrated
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
     from embassay.protocols.rag.scoring.threshold import calibrate_runs
@@ -226,7 +221,7 @@ def _calibrate_runs(
         _try_retrievers(wanted)
         return None
     heard = make_progress_listener() if retrieved.retrievers else None
-    command = shlex.join(["embassay", *sys.argv[1:]])
+    command = format_command_line()
     try:
         calibrate_runs(wanted, out, command, listener=heard, max_usd=running.max_cost)
     finally:
@@ -239,7 +234,6 @@ def _calibrate_runs(
 
 def _check_calibrated_cells(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed, DataError if none has a curve."""
-    from embassay.cli.session import check_failed_cells
     from embassay.protocols.calibration.protocol import check_any_calibrated
 
     check_failed_cells(run, out)
@@ -248,7 +242,6 @@ def _check_calibrated_cells(run: RunOnDisk, out: Path) -> None:
 
 def _make_priced_run_view(price: float | None) -> Callable[[Path, DisplayOptions, bool], None]:
     """What shows a run, with what more labels would cost."""
-    from embassay.cli.session import show_run
     from embassay.report.terminal import run_view
 
     return partial(show_run, view=partial(run_view, price=price))
@@ -272,7 +265,6 @@ def _parse_threshold(text: str) -> tuple[str, float]:
 def _show_translated_thresholds(
     out: Path, origin: str, score: float, targets: Sequence[str], wide: bool
 ) -> None:
-    from embassay.cli.terminal import show_blocks
     from embassay.protocols.calibration.probability import translate_thresholds
     from embassay.report.calibration.thresholds import threshold_translation_view
 

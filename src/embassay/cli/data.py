@@ -5,26 +5,33 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, asdict, dataclass
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from embassay.cli.options import App, PrintOptions, add_record_options, stopping_at_memory
+from embassay.cli.progress import WaitingNotice
 from embassay.cli.terminal import measure_stdout_screen, show_blocks, show_table
 from embassay.cli.terminal import print_rendered as print_text
+from embassay.data.catalogue.entries import (
+    EntryRecord,
+    find_mirror_folder,
+    list_dataset_overviews,
+    make_dataset_card,
+    read_all_entries,
+)
+from embassay.data.catalogue.suites import Suite, find_records_and_members, find_suite
 from embassay.document.blocks import Column, Table, make_number_columns
 from embassay.errors import DataError, Interrupted, UsageError
 from embassay.protocols.kernel.request import DATA, OUTPUT, RunRequest, option, redeclare_option
 from embassay.protocols.kernel.tables import format_noun_count, format_percent
 
 if TYPE_CHECKING:
-    from embassay.cli.progress import WaitingNotice
     from embassay.contracts import Tokenizer
-    from embassay.data.catalogue.entries import EntryRecord
     from embassay.data.catalogue.hub import FetchedTable
-    from embassay.data.catalogue.suites import Suite
     from embassay.data.check.files import (
         AlikeRows,
         CheckedFile,
@@ -83,14 +90,9 @@ def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
 
     Example: embassay data list --task retrieval
     """
-    from dataclasses import asdict
-
-    from embassay.data.catalogue.entries import list_dataset_overviews
 
     listed = list(list_dataset_overviews(chosen.protocol or "", chosen.task or ""))
     if shown.json:
-        from json import dumps
-
         typer.echo(dumps([asdict(overview) for overview in listed], ensure_ascii=False))
         return
     columns = [
@@ -118,8 +120,6 @@ def show(
 
     Example: embassay data show sample
     """
-    from embassay.data.catalogue.entries import make_dataset_card
-    from embassay.data.catalogue.suites import find_suite
     from embassay.data.sources import prefer_own_path
 
     name = prefer_own_path(name)
@@ -128,8 +128,6 @@ def show(
         return
     facts = make_dataset_card(name)
     if shown.json:
-        from json import dumps
-
         typer.echo(dumps(facts.as_dict(), ensure_ascii=False))
         return
     typer.echo("\n".join(facts.lines()))
@@ -138,8 +136,6 @@ def show(
 def _show_suite(suite: Suite, *, json: bool) -> None:
     members = [member.as_dict() for member in suite.members]
     if json:
-        from json import dumps
-
         facts = {"name": suite.name, "title": suite.title, "source": suite.source, "protocol": suite.protocol}
         typer.echo(dumps({**facts, "sets": len(suite.sets), "members": members}, ensure_ascii=False))
         return
@@ -204,7 +200,6 @@ def check(
 
 def _check_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
     """Whether a run can use what lies there, once its report is printed: with --json one line."""
-    from embassay.cli.progress import WaitingNotice
     from embassay.data.check import DataCheck, NearDuplicateRule
 
     nearness = (
@@ -223,8 +218,6 @@ def _check_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool
         )
         report = check.report()
     if shown.json:
-        from json import dumps
-
         typer.echo(dumps(report.as_dict(), ensure_ascii=False))
     else:
         show_report(report, wide=shown.wide)
@@ -498,8 +491,6 @@ def fetch_datasets(names: Sequence[str], protocol: str, task: str, *, json: bool
 
     DataError at the end if one could not be fetched, Interrupted on Ctrl-C; the others are kept.
     """
-    from embassay.cli.progress import WaitingNotice
-    from embassay.data.catalogue.entries import find_mirror_folder
 
     fetched: list[FetchedTable] = []
     failed: list[DataError] = []
@@ -535,8 +526,6 @@ def _fetch_one_dataset(
 
 
 def _find_dataset_records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord]:
-    from embassay.data.catalogue.entries import list_dataset_overviews, read_all_entries
-    from embassay.data.catalogue.suites import find_records_and_members, find_suite
 
     if bool(names) == bool(protocol or task):
         raise UsageError(
@@ -566,9 +555,6 @@ def _select_fetchable_records(used: Sequence[EntryRecord]) -> list[EntryRecord]:
 
 def _show_fetched_tables(fetched: Sequence[FetchedTable], *, json: bool) -> None:
     if json:
-        from dataclasses import asdict
-        from json import dumps
-
         typer.echo(dumps([{**asdict(table), "path": str(table.path)} for table in fetched]))
         return
     for table in fetched:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import multiprocessing
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +18,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from embassay.cli.options import WorkerOptions, add_record_options
-from embassay.errors import EmbassayError
+from embassay.cli.session import DisplayOptions, run_and_show, show_run_verdict
+from embassay.cli.terminal import format_command_line, measure_stdout_screen, print_rendered, show_blocks
+from embassay.errors import EmbassayError, ModelError
 from embassay.machine import count_cores
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 from embassay.runs.execution import prepare_worker
 
 if TYPE_CHECKING:
-    from embassay.cli.session import DisplayOptions
     from embassay.protocols.rag.golden.options import GoldenRequest
 
 BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein")
@@ -70,7 +70,6 @@ def demo(asked: DemoOptions) -> None:
 
     Example: embassay demo --out runs/demo
     """
-    from embassay.cli.session import DisplayOptions
     from embassay.report import write_report
 
     out, workers = asked.out, asked.workers
@@ -149,7 +148,6 @@ def _capture_output(
 
 def show_run_headlines(runs: Sequence[Path]) -> None:
     """Print what the runs answer, every system's headline in each with interval and ranks, and the gravest notes."""
-    from embassay.cli.terminal import measure_stdout_screen, print_rendered, show_blocks
     from embassay.report.headlines import headlines_view, list_run_headlines
     from embassay.report.runs import read_report_runs
     from embassay.report.terminal import gravest_notes_view, render_answers
@@ -166,7 +164,6 @@ def show_run_headlines(runs: Sequence[Path]) -> None:
 
 
 def _run_sage(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
-    from embassay.cli.session import run_and_show
     from embassay.protocols import sage
     from embassay.protocols.sage.protocol import SageProtocol
 
@@ -179,7 +176,6 @@ def _run_sage(systems: tuple[str, ...], out: Path, display: DisplayOptions, work
 
 
 def _run_pteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
-    from embassay.cli.session import run_and_show
     from embassay.protocols import pteb
     from embassay.protocols.pteb.protocol import PtebProtocol
 
@@ -195,7 +191,6 @@ def _run_pteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, work
 
 
 def _run_hteb(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
-    from embassay.cli.session import run_and_show
     from embassay.protocols import hteb
     from embassay.protocols.hteb.protocol import HtebProtocol
 
@@ -221,7 +216,6 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> No
     """A golden set for a dozen of the sample's questions, and what the bundled systems retrieve scored with it."""
     from embassay.cli.rag.golden import run_golden_set
     from embassay.cli.rag.score import run_scoring
-    from embassay.cli.session import show_run_verdict
     from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
     from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
@@ -239,7 +233,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> No
     qrels = str(out / "golden" / "export" / "qrels.tsv")
     request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
     if display.brief:
-        score_request(request, out / "rag", shlex.join(["embassay", *sys.argv[1:]]))
+        score_request(request, out / "rag", format_command_line())
         show_run_verdict(out / "rag")
     else:
         run_scoring(request, out / "rag", wide=display.wide)
@@ -264,7 +258,6 @@ def _write_retrieval_runs(request: GoldenRequest, systems: list[str], folder: Pa
 
 def _run_sweep(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
     """The sweep that is bundled, with both encoders and an approximate index where they can be had."""
-    from dataclasses import replace
     from importlib.resources import as_file, files
     from importlib.util import find_spec
 
@@ -318,7 +311,6 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> N
 
 def _list_bundled_systems() -> tuple[str, ...]:
     """The bundled systems, minilm first where it can be had."""
-    from embassay.errors import ModelError
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import App, PrintOptions, WorkerOptions, add_record_options
+from embassay import __version__
+from embassay.cli.options import App, PrintOptions, WorkerOptions, add_record_options, choose_executor
+from embassay.cli.terminal import show_table
 from embassay.errors import UsageError
+from embassay.machine import find_cache_folder, find_corpus_folder
 from embassay.protocols.kernel.request import SYSTEMS, option
 
 if TYPE_CHECKING:
@@ -58,11 +62,8 @@ def show(
     else:
         rows, shown = list(_list_registry_entries(what)), []
     if printed.json:
-        from json import dumps
-
         typer.echo(dumps(rows, ensure_ascii=False))
         return
-    from embassay.cli.terminal import show_table
 
     facts = list(dict.fromkeys(key for row in rows for key in row if key not in ("name", "summary")))
     last = ["summary"] if any("summary" in row for row in rows) else []
@@ -98,7 +99,6 @@ def _list_suite_rows() -> Iterator[dict[str, Any]]:
 
 def _list_known_models() -> list[dict[str, Any]]:
     """What is known of models, without what is not."""
-    from dataclasses import asdict
 
     from embassay.systems.models import list_known_models
 
@@ -146,7 +146,6 @@ def doctor(running: WorkerOptions) -> None:
     Example: embassay doctor
     """
     from embassay.doctor import examine_installation, examine_machine, list_extras
-    from embassay.machine import find_cache_folder
 
     if running.engine == "ray" or running.address is not None:
         _show_ray_cluster(running.address, running.json)
@@ -164,8 +163,6 @@ def doctor(running: WorkerOptions) -> None:
 def _print_machine_report(
     machine: Machine, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
 ) -> None:
-    from embassay import __version__
-    from embassay.cli.terminal import show_table
 
     typer.echo(f"embassay {__version__}, Python {machine.python}, {machine.platform}")
     typer.echo(
@@ -195,15 +192,11 @@ def _print_machine_report(
 
 
 def _show_ray_cluster(address: str | None, json: bool) -> None:
-    from embassay.cli.options import choose_executor
     from embassay.doctor import examine_cluster
 
     choose_executor(1, "ray", address)
     facts = examine_cluster(address)
     if json:
-        from dataclasses import asdict
-        from json import dumps
-
         typer.echo(dumps(asdict(facts), ensure_ascii=False))
     else:
         _print_cluster_facts(facts)
@@ -212,8 +205,6 @@ def _show_ray_cluster(address: str | None, json: bool) -> None:
 
 
 def _print_cluster_facts(facts: ClusterFacts) -> None:
-    from embassay import __version__
-    from embassay.cli.terminal import show_table
 
     typer.echo(f"embassay {__version__}; Ray cluster: {facts.address}\n")
     finds = [node.seen for node in facts.nodes]
@@ -295,8 +286,6 @@ def _format_gib(size: int | None) -> str:
 def _print_machine_json(
     machine: Machine, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
 ) -> None:
-    from dataclasses import asdict
-    from json import dumps
 
     facts = {
         "machine": {**asdict(machine), "cache": str(machine.cache)},
@@ -316,12 +305,9 @@ def info(shown: PrintOptions) -> None:
 
     Example: embassay cache info
     """
-    from dataclasses import asdict
-    from json import dumps
 
     from embassay.data.column import summarize_kept_corpora
     from embassay.data.documents.conversion import summarize_kept_conversions
-    from embassay.machine import find_corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
     from embassay.runs.store import AnswerCache, RerankScoreCache, index_folder
     from embassay.search.indexes.store import list_kept_indexes
@@ -390,7 +376,6 @@ def clear(only: CacheClearOptions) -> None:
     """
     from embassay.data.column import clear_corpora
     from embassay.data.documents.conversion import clear_conversions
-    from embassay.machine import find_corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
     from embassay.runs.store import AnswerCache, RerankScoreCache, index_folder
     from embassay.search.indexes.store import clear_indexes

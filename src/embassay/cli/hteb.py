@@ -3,8 +3,6 @@ the texts without scores, the files of the authors, and what people say of the t
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,8 +22,11 @@ from embassay.cli.options import (
     make_default_folder,
     stopping_at_memory,
 )
+from embassay.cli.session import add_out_option
+from embassay.cli.terminal import format_command_line, show_table
 from embassay.protocols.hteb.options import HtebRequest, apply_reference_value
 from embassay.protocols.kernel.request import DATA, OUTPUT, option, redeclare_option, split_names
+from embassay.protocols.wordings.sets import ParaphraseSet
 
 app = App("HTEB: how far scores drop under eight transformations on three axes.")
 validation = App("Have people check the transformed texts.")
@@ -102,8 +103,7 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
         show_run_plan(partial(forecast_transform_cost, request), DisplayOptions(json, wide))
         return
     folder = running.out or make_default_folder("hteb-texts")
-    command = shlex.join(["embassay", *sys.argv[1:]])
-    command = command if "--out" in command else f"{command} --out {shlex.quote(str(folder))}"
+    command = add_out_option(format_command_line(), folder)
     heard = make_progress_listener()
     kept_in = f"Finished work is kept in {folder}."
     with (
@@ -120,8 +120,6 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
 
 
 def _show_transformed_counts(kept: object, json: bool, wide: bool) -> None:
-    from embassay.cli.terminal import show_table
-    from embassay.protocols.wordings.sets import ParaphraseSet
 
     assert isinstance(kept, ParaphraseSet)
     rows = [
@@ -189,7 +187,6 @@ def export(
     Example: embassay hteb export runs/hteb -d sample -t sts --out transformations
     """
     from embassay.protocols.hteb.exchange import export
-    from embassay.protocols.wordings.sets import ParaphraseSet
 
     for layout in export(ParaphraseSet.open(texts), request, out, generator=generator, date=date):
         counts = layout.statistics
@@ -232,7 +229,6 @@ def sample(texts: Texts, drawing: RatedPairOptions) -> None:
     """
     from embassay.protocols.hteb.validation import RATERS, draw_study
     from embassay.protocols.wordings.pairs import SampleSize
-    from embassay.protocols.wordings.sets import ParaphraseSet
 
     folder, raters = drawing.out or make_default_folder("hteb-validate"), drawing.raters
     items = draw_study(
@@ -272,7 +268,6 @@ def score(
 
     Example: embassay hteb validate score study -s minilm
     """
-    from embassay.cli.terminal import show_table
     from embassay.protocols.hteb.validation import make_tables, score_study
 
     scored = score_study(folder, files or (), system or ())

@@ -4,7 +4,7 @@ rewords, and what people say of paraphrases."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -23,6 +23,8 @@ from embassay.cli.options import (
     make_default_folder,
     stopping_at_memory,
 )
+from embassay.cli.session import DisplayOptions, run_protocol_session, show_run_plan
+from embassay.cli.terminal import format_command_line, show_blocks, show_table
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import (
     OUTPUT,
@@ -40,12 +42,12 @@ from embassay.protocols.pteb.options import (
     StudyPool,
     SubmissionFilters,
 )
+from embassay.protocols.pteb.validation.study import RATERS, Study, draw_study, read_study
 from embassay.protocols.wordings.pairs import RatingRules, SampleSize
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.raters import LanguageResult
     from embassay.protocols.pteb.validation.scoring import ScoredStudy
-    from embassay.protocols.pteb.validation.study import Study
 
 app = App("PTEB: how far benchmark scores drop when an LLM paraphrases every text.")
 validation = App("Have people check the paraphrases.")
@@ -70,7 +72,6 @@ def judge(request: JudgeRequest, running: RunOptions) -> None:
 
     Example: embassay pteb judge -j ollama:gemma3:27b -d sample
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.pteb.judging import JudgingProtocol
 
     run_protocol_session(JudgingProtocol(), request, running, "judge")
@@ -87,7 +88,6 @@ def paraphrasers(request: SelectionRequest, running: RunOptions) -> None:
 
     Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.pteb.selection import ParaphraserSelection
 
     done = run_protocol_session(ParaphraserSelection(), request, running, "paraphrasers")
@@ -113,7 +113,6 @@ def run(request: Request, running: WorkerOptions) -> None:
 
     Example: embassay pteb run -s minilm -p recorded
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.pteb.protocol import PtebProtocol
 
     if request.until_ci is not None:
@@ -138,7 +137,6 @@ def prompts(request: Request, running: WorkerOptions) -> None:
 
     Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.pteb.protocol import PtebProtocol
 
     run_protocol_session(PtebProtocol(), request, running, "prompts")
@@ -177,7 +175,6 @@ def sample(
 
     Example: embassay pteb validate sample runs/pteb --langs fra --out study
     """
-    from embassay.protocols.pteb.validation.study import draw_study
     from embassay.protocols.wordings.sets import ParaphraseSet
 
     out = drawn.out or make_default_folder("pteb-validate")
@@ -205,7 +202,6 @@ def crowd(folder: StudyFolder, asked: CrowdOptions) -> None:
     Example: embassay pteb validate crowd study --platform mturk --pilot 20
     """
     from embassay.protocols.pteb.validation.crowd import write_batches
-    from embassay.protocols.pteb.validation.study import read_study
 
     for path in write_batches(
         read_study(folder), asked.platform, asked.batches, asked.out or folder / "crowd"
@@ -232,7 +228,6 @@ def collect(
     """
     from embassay.protocols.kernel.tables import format_noun_count
     from embassay.protocols.pteb.validation.crowd import read_crowd_ratings, write_kept_ratings
-    from embassay.protocols.pteb.validation.study import RATERS, read_study
 
     study = read_study(folder)
     kept = read_crowd_ratings(files, {item.pair_id: item for item in study.items}, options, submissions or ())
@@ -271,7 +266,6 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
     Example: embassay pteb validate score study
     """
     from embassay.protocols.pteb.validation import scoring
-    from embassay.protocols.pteb.validation.study import read_study
 
     study, json, wide = read_study(folder), asked.json, asked.wide
     if asked.dry_run:
@@ -279,7 +273,7 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
         return
     _have_judges_estimate_pairs(study, asked.judges, asked.max_cost)
     scored = scoring.score_study(study, files or (), estimates=asked.estimates, decisions=asked.decisions)
-    written = scoring.write_study_run(scored, command=_format_command_line())
+    written = scoring.write_study_run(scored, command=format_command_line())
     if json:
         from json import dumps
 
@@ -304,21 +298,19 @@ def _have_judges_estimate_pairs(study: Study, judges: Sequence[str], max_cost: f
             rate_pairs_by_models(study, judges, ledger=ledger, hear=heard.advanced_by)
         except KeyboardInterrupt:
             raise Interrupted(
-                "Stopped. The answers so far are kept.", mend=f"Resume with: {_format_command_line()}"
+                "Stopped. The answers so far are kept.", mend=f"Resume with: {format_command_line()}"
             ) from None
         finally:
             getattr(heard, "stop", lambda: None)()
 
 
 def _show_estimate_plan(study: Study, judges: Sequence[str], json: bool, wide: bool) -> None:
-    from embassay.cli.session import DisplayOptions, show_run_plan
     from embassay.protocols.pteb.validation.scoring import forecast_model_ratings
 
     show_run_plan(lambda _: forecast_model_ratings(study, judges), DisplayOptions(json, wide))
 
 
 def _show_rating_study(study: Study) -> None:
-    from embassay.cli.terminal import show_table
 
     rows = [
         [lang, f"{n['pairs']:,}", f"{n['dummies']:,}", f"{n['copies']:,}", f"{n['candidates']:,}"]
@@ -343,7 +335,6 @@ def _show_rating_study(study: Study) -> None:
 
 
 def _show_scored_study(scored: ScoredStudy, wide: bool, price: float | None = None) -> None:
-    from embassay.cli.terminal import show_blocks
     from embassay.document.blocks import Column, Table, make_number_columns
 
     typer.echo(_describe_study_verdict(scored) + "\n")
@@ -374,7 +365,6 @@ def _show_scored_study(scored: ScoredStudy, wide: bool, price: float | None = No
 
 def _show_undecided_languages(scored: ScoredStudy, wide: bool, price: float | None) -> None:
     """What more pairs would achieve for the languages whose verdict other pairs could turn."""
-    from embassay.cli.terminal import show_blocks
     from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 
     bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
@@ -402,9 +392,7 @@ def _show_undecided_languages(scored: ScoredStudy, wide: bool, price: float | No
 
 def _show_judge_ratings(scored: ScoredStudy, wide: bool, price: float | None) -> None:
     """By each judge: mean ratings of all pairs, corrected by people's."""
-    from dataclasses import replace
 
-    from embassay.cli.terminal import show_blocks
     from embassay.report.rag.decision import judged_quantity_blocks
 
     for judge in dict.fromkeys(language.judge for language in scored.corrected):
@@ -447,13 +435,6 @@ def _build_language_row(result: LanguageResult, results: Sequence[LanguageResult
         f"{result.ratings:,}",
         f"{result.rejected} of {result.raters}",
     ]
-
-
-def _format_command_line() -> str:
-    import shlex
-    import sys
-
-    return shlex.join(["embassay", *sys.argv[1:]])
 
 
 app.add_typer(validation, name="validate")

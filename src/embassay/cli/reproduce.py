@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as writing
-import shlex
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, RunOptions, add_record_options
+from embassay.cli.options import PrintOptions, RunOptions, add_record_options, make_default_folder
+from embassay.cli.terminal import format_command_line, show_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 
@@ -103,7 +103,7 @@ def _format_recipe_lines(recipe: PaperRecipe, step: PaperCommand, more: Sequence
     for command in recipe.steps:
         words = command.shown(more if command is step else ())
         lines.append(f"{command.tables}{'' if len(recipe.steps) == 1 else f' (--step {command.name})'}:")
-        lines.append(f"  {shlex.join(['embassay', *words])}")
+        lines.append(f"  {format_command_line(words)}")
         lines += [f"  {file} is {about}." for file, about in command.advised.values() if file in words]
     if recipe.suite:
         lines.append(_count_local_sets(read_all_suites()[recipe.suite]))
@@ -133,14 +133,13 @@ def _run_paper_step(
     recipe: PaperRecipe, step: PaperCommand, more: Sequence[str], out: Path | None, *, json: bool, wide: bool
 ) -> Path:
     """Do the step; its folder."""
-    from embassay.cli.options import make_default_folder
 
     if lacking := step.lacking(more):
         name, about = lacking[0]
         raise UsageError(f"{recipe.paper} needs {name} from you: {about}.", mend=f"Add {name} ...")
     folder = out or make_default_folder(f"{recipe.paper.lower()}-{step.name}")
     words = [*step.words(more), "--out", str(folder), *_build_flag_words(json, wide)]
-    typer.echo(shlex.join(["embassay", *words]), err=True)
+    typer.echo(format_command_line(words), err=True)
     _call_own_command(words)
     return folder
 
@@ -187,7 +186,6 @@ def _show_paper_tables(
 
 
 def _show_table_pair(beside: ReproducedTable, wide: bool) -> None:
-    from embassay.cli.terminal import show_blocks
     from embassay.document.blocks import Table, make_number_columns
 
     typer.echo(beside.title)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_record_options
+from embassay.cli.options import (
+    PrintOptions,
+    RunOptions,
+    ServerOptions,
+    add_record_options,
+    make_default_folder,
+)
+from embassay.cli.terminal import find_unfiltered_stream, format_command_line, show_blocks
 from embassay.protocols.kernel.request import (
     DATA,
     OUTPUT,
@@ -21,6 +28,7 @@ from embassay.protocols.kernel.request import (
     redeclare_option,
 )
 from embassay.protocols.live import RetrieverOption
+from embassay.runs.folder import to_json, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +65,6 @@ def compare(
 
     Example: embassay compare runs/sage -a minilm -b bm25
     """
-    from embassay.cli.terminal import show_blocks
     from embassay.protocols import compare as comparing
     from embassay.report.terminal import compared_pair_view, ranked_fields_view
 
@@ -77,10 +84,7 @@ def compare(
 
 
 def _print_records_json(records: dict[str, Any]) -> None:
-    from dataclasses import asdict, is_dataclass
     from math import isfinite
-
-    from embassay.runs.folder import to_json
 
     def make_json_safe(value: Any) -> Any:
         if is_dataclass(value) and not isinstance(value, type):
@@ -164,12 +168,9 @@ def gate(folder: Folder, asked: GateOptions, now: LiveRetrieverOptions, shown: P
 
     Example: embassay gate runs/sage --min 'sage.overall[minilm]>=0.45@lower'
     """
-    from dataclasses import asdict
 
-    from embassay.cli.terminal import show_blocks
     from embassay.protocols import gate as gating
     from embassay.report.terminal import gate_verdicts_view
-    from embassay.runs.folder import to_json, write_atomic
 
     if asked.listed:
         _print_gate_scores(folder, asked, shown)
@@ -207,10 +208,7 @@ def _score_retrievers(
 ) -> tuple[Path, dict[str, str]] | None:
     """Ask and score retrievers as a stored scoring was: the new folder, and the name of each in the stored one -> its
     own; None where they were only tried."""
-    import shlex
-    import sys
 
-    from embassay.cli.options import make_default_folder
     from embassay.cli.progress import make_progress_listener
     from embassay.cli.rag.score import preview_retriever_asking
     from embassay.protocols.compare import find_run_folder
@@ -223,7 +221,7 @@ def _score_retrievers(
             typer.echo(line)
         return None
     out, heard = now.out or make_default_folder("gate"), make_progress_listener()
-    command = shlex.join(["embassay", *sys.argv[1:]])
+    command = format_command_line()
     try:
         scored = score_request(request, out, command, listener=heard, max_usd=now.max_cost)
     finally:
@@ -232,7 +230,6 @@ def _score_retrievers(
 
 
 def _print_gate_scores(folder: Path, asked: GateOptions, shown: PrintOptions) -> None:
-    from embassay.cli.terminal import show_blocks
     from embassay.protocols.thresholds import list_scores
     from embassay.report.terminal import gateable_scores_view
 
@@ -386,7 +383,6 @@ def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
 
 def _log_runs_to_tracker(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
     from embassay.interchange import log_to_mlflow, log_to_trackio, log_to_wandb
-    from embassay.runs.folder import to_json
 
     if asked.to == "mlflow":
         logged = log_to_mlflow(folders, asked.out, experiment=asked.project)
@@ -407,7 +403,6 @@ def _print_left_out_results(done: Exported) -> None:
 
 
 def _print_export_json(done: Exported) -> None:
-    from embassay.runs.folder import to_json
 
     left_out = [vars(out) for out in done.left_out]
     typer.echo(to_json({**vars(done), "out": str(done.out), "left_out": left_out}, indent=1))
@@ -447,7 +442,6 @@ def import_(source: Source, asked: ImportOptions, shown: PrintOptions) -> None:
 
     from embassay.cli.progress import WaitingNotice
     from embassay.interchange import import_results
-    from embassay.runs.folder import to_json
 
     with WaitingNotice() as waiting:
         done = import_results(
@@ -512,7 +506,6 @@ def serve_agents(rights: AgentRights) -> None:
     """
     import sys
 
-    from embassay.cli.terminal import find_unfiltered_stream
     from embassay.errors import UsageError
     from embassay.web.agents import AgentLimits, make_agent_server
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shlex
 import signal
@@ -27,11 +28,12 @@ from embassay.cli.options import (
 )
 from embassay.cli.progress import announce_opening
 from embassay.cli.progress import make_progress_listener as progress
-from embassay.cli.terminal import make_name_shortener, show_blocks, show_table
+from embassay.cli.terminal import format_command_line, make_name_shortener, show_blocks, show_table
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError, UsageError
 from embassay.limits import explain_permission, find_forbidden_path
 from embassay.machine import HANGUP
 from embassay.protocols.kernel.request import TaskRequest
+from embassay.runs.folder import RunFolder
 from embassay.runs.spending import summarise_spending
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def run_and_show(
 
     Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
     """
-    command = _add_out_option(shlex.join(["embassay", *_drop_flags(sys.argv[1:], once)]), out)
+    command = add_out_option(format_command_line(_drop_flags(sys.argv[1:], once)), out)
     heard = progress(display.brief)
     try:
         with _report_full_disk(out, command), stop_on_signal(f"Finished work is kept in {out}.", command):
@@ -172,13 +174,7 @@ def show_run(
 
     written = write_report(path) if report else None
     if display.json:
-        import json
-
-        from embassay.runs.folder import RunFolder
-
-        rows = [row.as_dict() for row in RunFolder(path).read_results()]
-        facts = {"results": rows, "report": str(written) if written else None}
-        typer.echo(json.dumps(facts, ensure_ascii=False))
+        print_results_json(path, written)
         return
     show_blocks((view or run_view)(path, display.wide), display.wide)
 
@@ -234,7 +230,14 @@ def _drop_flags(words: Sequence[str], once: Sequence[str]) -> list[str]:
     return rest
 
 
-def _add_out_option(command: str, out: Path) -> str:
+def print_results_json(path: Path, written: Path | None, **more: Any) -> None:
+    """Print the results of a run as JSON, with `more` and where its report was written."""
+    rows = [row.as_dict() for row in RunFolder(path).read_results()]
+    facts = {"results": rows, **more, "report": str(written) if written else None}
+    typer.echo(json.dumps(facts, ensure_ascii=False))
+
+
+def add_out_option(command: str, out: Path) -> str:
     """The command with its --out, so that it resumes."""
     return command if "--out" in command else f"{command} --out {shlex.quote(str(out))}"
 

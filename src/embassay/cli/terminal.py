@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import sys
 import threading
@@ -23,6 +24,11 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2
 of direction that texts in Hebrew or Arabic need (U+200E, U+200F, U+061C) are left."""
 _OF_BARS = re.compile(r"\r(?!\n)|(?:\n|\x1b\[A)*\Z")
 """How the bars of libraries (tqdm) begin a write on stderr: back to the beginning of the line, or a line up."""
+
+
+def format_command_line(words: Iterable[str] | None = None) -> str:
+    """The `words` after `embassay` as they are typed; by default those of the present command."""
+    return shlex.join(["embassay", *(sys.argv[1:] if words is None else words)])
 
 
 def escape_controls(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from embassay import __version__
 from embassay.errors import DataError, UsageError
-from embassay.interchange.papers import write_latex_table
+from embassay.interchange.papers import DRAWINGS, make_figures, write_latex_table
 from embassay.interchange.publication import WRITERS
 from embassay.interchange.tables import (
     RunTables,
@@ -220,7 +220,6 @@ def _export_one_table(runs: Sequence[RunTables], table: str, out: Path, single: 
 
 def _name_figures(runs: Sequence[RunTables]) -> str:
     """What figures there are, under the names that --table takes."""
-    from embassay.interchange.papers import DRAWINGS, make_figures
     from embassay.interchange.side_by_side import NAME, NUMBER
 
     numbers = {NAME: NUMBER, **{drawing.table: drawing.number for drawing in DRAWINGS if drawing.number}}
@@ -230,7 +229,6 @@ def _name_figures(runs: Sequence[RunTables]) -> str:
 
 
 def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
-    from embassay.interchange.papers import make_figures
 
     figures = [
         (name, drawn) for name, run in _name_run_files(runs).items() for drawn in make_figures(run, table)

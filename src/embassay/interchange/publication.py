@@ -22,7 +22,7 @@ from embassay.interchange.trackers import TrackedHeadline, list_headlines, redac
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.protocols.run_values import higher_is_better
 from embassay.records import Result
-from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
+from embassay.runs.folder import digest_json, slugify_name, write_atomic, write_json
 
 SCHEMA_VERSION = "0.3.0"
 _OWNER = "embassay"
@@ -98,7 +98,7 @@ def write_evaluations(
             if not scored:
                 continue
             body = _make_evaluation(run, system, values, organization)
-            write_atomic(out / _name_evaluation_file(run, system), to_json(body, indent=2) + "\n")
+            write_json(out / _name_evaluation_file(run, system), body, indent=2)
             files, rows = files + 1, rows + len(scored)
         counts = ((without, _VALUELESS), (baseline, _BASELINE))
         lost += [(run.name, many, why) for many, why in counts if many]

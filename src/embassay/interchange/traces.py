@@ -19,7 +19,7 @@ from embassay.data.judged_runs.traces import (
 )
 from embassay.errors import UsageError
 from embassay.randomness import draw_random_bytes
-from embassay.runs.folder import slugify_name, to_json, write_atomic
+from embassay.runs.folder import slugify_name, write_json, write_json_lines
 
 QUERIES, SESSIONS, CORPUS, FACTS = "queries.jsonl", "sessions.jsonl", "corpus.jsonl", "traces.json"
 
@@ -103,19 +103,19 @@ def import_traces(
     corpus = {key: text for trace in whole for key, text in _list_document_texts(trace) if text}
     times = Counter(merged.values())
     queries = [{"id": trace.key, "text": trace.text, "times": 1 + times[trace.key]} for trace in drawn]
-    _write_json_lines(out / QUERIES, queries)
+    write_json_lines(out / QUERIES, queries)
     for name, rows in runs.items():
-        _write_json_lines(out / "runs" / f"{slugify_name(name)}.jsonl", rows)
-    _write_json_lines(out / SESSIONS, [row for trace in whole for row in _make_session_rows(trace)])
+        write_json_lines(out / "runs" / f"{slugify_name(name)}.jsonl", rows)
+    write_json_lines(out / SESSIONS, [row for trace in whole for row in _make_session_rows(trace)])
     if corpus:
-        _write_json_lines(out / CORPUS, [{"id": key, "text": text} for key, text in sorted(corpus.items())])
+        write_json_lines(out / CORPUS, [{"id": key, "text": text} for key, text in sorted(corpus.items())])
     done = ImportedTraces(
         str(out), read.spans, len(read.searches), len(drawn), len(merged),
         {name: len(rows) for name, rows in runs.items()}, len(whole),
         sum(_has_several_searches(trace) for trace in whole), len(corpus),
         sum(search.is_failed for search in searches), read.without_query, read.without_documents, mask
     )  # fmt: skip
-    write_atomic(out / FACTS, to_json(asdict(done), indent=1) + "\n")
+    write_json(out / FACTS, asdict(done))
     return done
 
 
@@ -216,8 +216,3 @@ def _name_document(document: TracedDocument) -> str:
 def _list_document_texts(trace: _Trace) -> Iterator[tuple[str, str]]:
     for search in trace.searches:
         yield from ((key, document.text) for key, document in _list_distinct_documents(search))
-
-
-def _write_json_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, "".join(to_json(row) + "\n" for row in rows))

@@ -27,7 +27,7 @@ from embassay.interchange.tables import (
     make_wide_table,
 )
 from embassay.records import Result
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import to_json, write_json
 
 _CHANGES = ("status", "updated", "embassay", "name", "created")
 REPORT = "report.html"
@@ -262,7 +262,7 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
     known = _find_logged_run(client, place, run.identity, "")
     if known is not None and known.data.tags.get(CONTENT) == run.content:
         return Logged(run.name, known.info.run_id, unchanged=True)
-    tags = {RUN: run.identity, **{f"embassay.{name}": text for name, text in describe_run(run).items()}}
+    tags = {RUN: run.identity, **_list_run_tags(run)}
     top = (
         known.info.run_id
         if known is not None
@@ -273,16 +273,8 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
         nested = _find_logged_run(client, place, run.identity, system)
         own = {RUN: run.identity, SYSTEM: system, "mlflow.parentRunId": top}
         run_id = nested.info.run_id if nested is not None else _create_run(client, place, run, system, own)
-        metrics = {
-            format_metric_name(value, kind): x
-            for value in values
-            for kind, x in split_headline_numbers(value).items()
-        }
-        missing = {
-            f"missing.{format_metric_name(value)}": value.row.reason or "no value"
-            for value in values
-            if value.row.value is None
-        }
+        metrics = _list_metrics(values)
+        missing = _list_missing_metrics(values)
         _write_mlflow(
             client,
             run_id,
@@ -335,12 +327,39 @@ def _clean_metric_name(text: str) -> str:
     return re.sub(r"[^\w.:/ -]", "_", text, flags=re.ASCII)[:_LONGEST_NAME]
 
 
+def _list_run_tags(run: RunTables) -> dict[str, str]:
+    return {f"embassay.{name}": text for name, text in describe_run(run).items()}
+
+
+def _list_metrics(values: Sequence[TrackedHeadline]) -> dict[str, float]:
+    return {
+        format_metric_name(value, kind): x
+        for value in values
+        for kind, x in split_headline_numbers(value).items()
+    }
+
+
+def _list_missing_metrics(values: Sequence[TrackedHeadline]) -> dict[str, str]:
+    """Why there is no number, by the name that it would have."""
+    return {
+        f"missing.{format_metric_name(value)}": value.row.reason or "no value"
+        for value in values
+        if value.row.value is None
+    }
+
+
+def _write_run_files(run: RunTables, folder: Path) -> Iterator[tuple[str, Path]]:
+    """The files of a run with their names; what is no file yet is written into the folder."""
+    for name, content in list_run_files(run):
+        path = content if isinstance(content, Path) else folder / Path(name).name
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        yield name, path
+
+
 def _upload_files(client: Any, run_id: str, run: RunTables) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, content in list_run_files(run):
-            path = content if isinstance(content, Path) else Path(folder) / Path(name).name
-            if isinstance(content, bytes):
-                path.write_bytes(content)
+        for name, path in _write_run_files(run, Path(folder)):
             client.log_artifact(run_id, str(path), str(Path(name).parent) if "/" in name else None)
 
 
@@ -410,7 +429,7 @@ def _log_to_wandb(library: Any, run: RunTables, out: Path, project: str, *, onli
             mend="Log in with `wandb login`, or leave out --online.",
         ) from error
     # Read once more: another process may have added marks meanwhile.
-    write_atomic(out / _MARK, to_json({**_read_log_marks(out), key: run.content}, indent=1) + "\n")
+    write_json(out / _MARK, {**_read_log_marks(out), key: run.content})
     return Logged(run.name, run.identity)
 
 
@@ -420,10 +439,7 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
         x_disable_meta=True, x_disable_stats=True, x_disable_machine_info=True, x_save_requirements=False,
         host=""
     )  # fmt: skip
-    config = {
-        **list_run_parameters(run),
-        **{f"embassay.{name}": text for name, text in describe_run(run).items()},
-    }
+    config = {**list_run_parameters(run), **_list_run_tags(run)}
     opened = library.init(
         project=project, id=run.identity, name=run.name, group=run.protocol, job_type=run.kind, config=config,
         dir=str(out), mode="online" if online else "offline", resume="allow" if online else None, settings=settings,
@@ -442,10 +458,7 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
             f"{run.kind}-{run.identity[:12]}", type="embassay-run", metadata=describe_run(run)
         )
         with tempfile.TemporaryDirectory() as folder:
-            for name, content in list_run_files(run):
-                path = content if isinstance(content, Path) else Path(folder) / Path(name).name
-                if isinstance(content, bytes):
-                    path.write_bytes(content)
+            for name, path in _write_run_files(run, Path(folder)):
                 kept.add_file(str(path), name=name)
             opened.log_artifact(kept)
             opened.finish()
@@ -518,10 +531,7 @@ def _log_to_trackio(library: Any, run: RunTables, out: Path, project: str) -> Lo
     key = f"trackio/{project}/{run.identity}"
     if _read_log_marks(out).get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
-    shared = {
-        **list_run_parameters(run),
-        **{f"embassay.{name}": text for name, text in describe_run(run).items()},
-    }
+    shared = {**list_run_parameters(run), **_list_run_tags(run)}
     # Trackio tells what it does on stdout, which is for results.
     with redirect_stdout(io.StringIO()):
         for system, values in _group_headlines_by_system(list_headlines(run)).items():
@@ -531,7 +541,7 @@ def _log_to_trackio(library: Any, run: RunTables, out: Path, project: str) -> Lo
                 raise ModelError(
                     f"Trackio failed: {str(error).splitlines()[0]}", mend="Choose another --project or --out."
                 ) from error
-    write_atomic(out / _MARK, to_json({**_read_log_marks(out), key: run.content}, indent=1) + "\n")
+    write_json(out / _MARK, {**_read_log_marks(out), key: run.content})
     return Logged(run.name, run.identity)
 
 
@@ -543,22 +553,14 @@ def _write_trackio(
     project: str,
     shared: Mapping[str, str],
 ) -> None:
-    missing = {
-        f"missing.{format_metric_name(value)}": value.row.reason or "no value"
-        for value in values
-        if value.row.value is None
-    }
+    missing = _list_missing_metrics(values)
     config = {**shared, "system": str(redact_secrets(system)), **missing}
     opened = library.init(
         project=project, name=f"{run.name} {config['system']} {run.identity[:8]}", group=run.name, config=config,
         resume="allow", embed=False, auto_log_gpu=False, auto_log_cpu=False
     )  # fmt: skip
     try:
-        metrics = {
-            format_metric_name(value, kind): x
-            for value in values
-            for kind, x in split_headline_numbers(value).items()
-        }
+        metrics = _list_metrics(values)
         if metrics:
             opened.log(metrics)
     finally:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import ALPHA, SystemHeadline, read_standings
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import write_json_lines
 
 Verdict = Literal["better", "worse", "cannot be told apart", "not tested"]
 _NAME = "model"
@@ -182,7 +182,7 @@ class TrainingProgress:
 
     def _write_progress(self) -> None:
         looks = [self.base, *self.evaluations]
-        write_atomic(self.out / _LOG, "".join(to_json(asdict(look)) + "\n" for look in looks))
+        write_json_lines(self.out / _LOG, map(asdict, looks))
 
 
 @dataclass(frozen=True)

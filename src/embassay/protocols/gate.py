@@ -30,7 +30,7 @@ from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, claim_count,
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.protocols.kernel.outcome import render_html, render_terminal_view
 from embassay.protocols.kernel.quantities import REACH, forecast_difference_detection
-from embassay.protocols.kernel.tables import format_noun_count
+from embassay.protocols.kernel.tables import escape_markdown_cell, format_noun_count, strip_control_characters
 from embassay.protocols.run_values import is_named_place
 from embassay.protocols.thresholds import (
     ScoreThreshold,
@@ -199,18 +199,18 @@ def format_as_junit(verdicts: Sequence[BarVerdict]) -> str:
     )
     for verdict, kind in zip(verdicts, kinds, strict=True):
         # XML cannot hold control characters.
-        name = _strip_control_characters(verdict.bar + " (unpaired)" * bool(verdict.unpaired))
+        name = strip_control_characters(verdict.bar + " (unpaired)" * bool(verdict.unpaired))
         case = ElementTree.SubElement(suite, "testcase", classname="embassay.gate", name=name)
         if kind:
             told = ElementTree.SubElement(
-                case, kind, message=_strip_control_characters(explain_verdict(verdict)), type="bar"
+                case, kind, message=strip_control_characters(explain_verdict(verdict)), type="bar"
             )
-            told.text = _strip_control_characters(
+            told.text = strip_control_characters(
                 f"{verdict.bar}: {format_verdict_value(verdict)} (n = {verdict.n}); {explain_verdict(verdict)}"
             )
         if verdict.unpaired:
             said = ElementTree.SubElement(case, "system-out")
-            said.text = _strip_control_characters(f"Not paired ({verdict.unpaired}): {UNPAIRED}.")
+            said.text = strip_control_characters(f"Not paired ({verdict.unpaired}): {UNPAIRED}.")
     ElementTree.indent(suite)
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
@@ -230,8 +230,8 @@ def format_as_markdown(verdicts: Sequence[BarVerdict]) -> str:
         "|---|---:|---:|---|---|",
     ]
     lines += [
-        f"| `{_escape_cell(verdict.bar)}` | {format_verdict_value(verdict)} | {verdict.n:,} | "
-        f"{name_verdict(verdict)} | {_escape_cell(explain_verdict(verdict))} |"
+        f"| `{escape_markdown_cell(verdict.bar)}` | {format_verdict_value(verdict)} | {verdict.n:,} | "
+        f"{name_verdict(verdict)} | {escape_markdown_cell(explain_verdict(verdict))} |"
         for verdict in verdicts
     ]
     lines += [
@@ -241,21 +241,6 @@ def format_as_markdown(verdicts: Sequence[BarVerdict]) -> str:
     if any(verdict.unpaired for verdict in verdicts):
         lines += ["", f"Unpaired: {UNPAIRED}."]
     return "\n".join(lines) + "\n"
-
-
-def _escape_cell(text: str) -> str:
-    return (
-        _strip_control_characters(text)
-        .replace("|", "\\|")
-        .replace("`", "'")
-        .replace("<", "&lt;")
-        .replace("\n", " ")
-    )
-
-
-def _strip_control_characters(text: str) -> str:
-    """Without the control characters that XML cannot hold."""
-    return "".join(one if one.isprintable() or one in "\t\n" else " " for one in text)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ from embassay.report.record import (
     RecordCell,
     RecordSystem,
     RunRecord,
-    shorten_names_to_labels,
 )
 
 PLACES = {
@@ -264,7 +263,7 @@ def build_record_board(record: RunRecord) -> SystemBoard:
     title = (
         "Overall" if lead == OVERALL else next((task.short for task in tasks if task.name == lead), "Overall")
     )
-    label_of = shorten_names_to_labels([system.name for system in record.systems])
+    label_of = record.system_labels
     rows = [_make_board_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
     complete = [row for row in rows if row.system.ranked and row.lead.value is not None]
     # The tests' own order and not the values': a page and comparisons.json must agree in ties.

@@ -137,7 +137,7 @@ def read_item_groups(record: RunRecord) -> tuple[ItemGroup, ...]:
         return tuple(list_measured_groups(record))
     if record.kind != "sage":
         return ()
-    langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
+    langs = record.dataset_languages
     groups = (
         read_item_values(record, kind, dataset, langs.get(dataset, ""))
         for kind in KINDS
@@ -348,7 +348,7 @@ class _TaskOnDataset:
 
 def list_measured_groups(record: RunRecord) -> Iterator[ItemGroup]:
     """The items of every task and dataset that have a value of the measures shown."""
-    langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
+    langs = record.dataset_languages
     pairs = dict.fromkeys(_TaskOnDataset(cell.task, cell.dataset) for cell in record.cells)
     for pair in pairs:
         measures = _list_measures(record, pair)

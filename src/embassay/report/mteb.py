@@ -22,7 +22,7 @@ from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import SystemBoard
 from embassay.report.notes import list_run_notes, show_gravest_notes
-from embassay.report.record import OVERALL, RunRecord, shorten_names_to_labels
+from embassay.report.record import OVERALL, RunRecord
 from embassay.report.runs import ReportRun
 
 MAIN = "main_score"
@@ -86,7 +86,7 @@ def _state_highest_mean(record: RunRecord) -> tuple[Claim, ...]:
 
 
 def _say_highest_mean(record: RunRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
-    label = shorten_names_to_labels([entry.name for entry in record.systems])
+    label = record.system_labels
     for claim in claims:
         of, value = (
             numbers.format_noun_count(claim.of, "system"),
@@ -140,7 +140,7 @@ def _scores_by_task_table(record: RunRecord, names: Sequence[str], kind: str) ->
 def _scores_table(
     record: RunRecord, id: str, title: str, columns: Sequence[str], rows: dict[str, list[Result | None]]
 ) -> Table:
-    label = shorten_names_to_labels([system.name for system in record.systems])
+    label = record.system_labels
     lines = tuple(
         TableLine(label[name], tuple(_score_entry(row) for row in row_of), record.systems_by_name[name].kind)
         for name, row_of in rows.items()

@@ -20,7 +20,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
 from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
 from embassay.report.board import choose_leading_scope, list_tasks
-from embassay.report.record import FEW, OVERALL, RunRecord, shorten_names_to_labels
+from embassay.report.record import FEW, OVERALL, RunRecord
 from embassay.report.runs import ReportRun
 from embassay.stats.few_labels import MoreLabelsOutlook
 
@@ -113,7 +113,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
         yield RunNote("lost", what, "Their scores are missing.", "`embassay import` names them.")
     warned = [
         f"{dataset['name']}: {warning}"
-        for dataset in record.manifest.get("datasets", ())
+        for dataset in record.dataset_entries
         for facts in (dataset.get("tasks") or {}).values()
         for warning in facts.get("warnings", ())
     ]
@@ -157,7 +157,7 @@ def _hume_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _failed_cell_notes(record: RunRecord) -> Iterator[RunNote]:
-    label = shorten_names_to_labels([system.name for system in record.systems])
+    label = record.system_labels
     failed = sorted((c for c in record.cells if c.status == "failed"), key=lambda c: (c.system, c.reason))
     for (system, reason), group in groupby(failed, key=lambda cell: (cell.system, cell.reason)):
         cells = list(group)
@@ -223,7 +223,7 @@ def _protocol_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _truncated_text_notes(record: RunRecord) -> Iterator[RunNote]:
-    label = shorten_names_to_labels([system.name for system in record.systems])
+    label = record.system_labels
     for system in record.ranked_systems:
         cells = [cell for cell in record.cells if cell.system == system.name]
         cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)
@@ -285,7 +285,7 @@ def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
 
 def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
     lost: dict[tuple[str, str, str], int] = {}
-    for dataset in record.manifest.get("datasets", ()):
+    for dataset in record.dataset_entries:
         for task, facts in (dataset.get("tasks") or {}).items():
             for skip in facts.get("skipped", ()):
                 lost[task, dataset["name"], skip["reason"]] = skip["count"]
@@ -301,7 +301,7 @@ def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
             "skipped",
             f"{numbers.format_noun_count(count, 'item')} of {dataset} left out of {task_name}: {reason}.",
         )
-    label = shorten_names_to_labels([system.name for system in record.systems])
+    label = record.system_labels
     for (task_name, dataset, reason), counts in of_systems.items():
         for system, count in counts.items() if (task_name, dataset, reason) not in lost else ():
             what = f"{numbers.format_noun_count(count, 'item')} of {dataset} left out of {task_name}"
@@ -322,7 +322,7 @@ def _warning_notes(record: RunRecord) -> Iterator[RunNote]:
     of_run = [str(warning) for warning in record.manifest.get("warnings", ())]
     yield from (RunNote("warning", warning) for warning in dict.fromkeys(of_run))
     where: dict[str, dict[str, None]] = {}
-    for dataset in record.manifest.get("datasets", ()):
+    for dataset in record.dataset_entries:
         for task, facts in (dataset.get("tasks") or {}).items():
             for warning in facts.get("warnings", ()):
                 where.setdefault(warning, {})[f"{task} on {dataset['name']}"] = None

@@ -366,9 +366,7 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     systems = {
         system.name for record in records if has_board(record.kind) for system in record.ranked_systems
     }
-    datasets = list(
-        dict.fromkeys(data["name"] for record in records for data in record.manifest.get("datasets", ()))
-    )
+    datasets = list(dict.fromkeys(data["name"] for record in records for data in record.dataset_entries))
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.format_noun_count(len(datasets), "dataset")
     suites = [suite["said"].rstrip(".") for run in records for suite in run.manifest.get("suites") or ()]
     named = ", ".join((*dict.fromkeys(suites), named))
@@ -514,7 +512,7 @@ def _state_task_leaders(record: RunRecord, board: SystemBoard, first: Sequence[C
 
 def _count_measured_items(record: RunRecord, task: str) -> int:
     """The items that a task was measured on, over its datasets; 0 for overall, or where it is not recorded."""
-    datasets = record.manifest.get("datasets", ())
+    datasets = record.dataset_entries
     return sum(int(((dataset.get("tasks") or {}).get(task) or {}).get("n") or 0) for dataset in datasets)
 
 

@@ -141,6 +141,28 @@ class RunRecord:
         return {system.name: system for system in self.systems}
 
     @property
+    def system_labels(self) -> dict[str, str]:
+        """A short label for each system, by name."""
+        return shorten_names_to_labels([system.name for system in self.systems])
+
+    @property
+    def dataset_entries(self) -> Sequence[Any]:
+        """What the manifest says of each dataset."""
+        entries: Sequence[Any] = self.manifest.get("datasets", ())
+        return entries
+
+    @property
+    def dataset_languages(self) -> dict[str, str]:
+        """The language of each dataset, by name; empty where it is not known."""
+        return {dataset["name"]: dataset.get("lang", "") for dataset in self.dataset_entries}
+
+    @property
+    def wording_sources(self) -> Sequence[Any]:
+        """What the manifest says of each paraphraser."""
+        sources: Sequence[Any] = self.manifest.get("paraphrases", {}).get("sources", ())
+        return sources
+
+    @property
     def arguments(self) -> Mapping[str, Any]:
         """What the run was asked for."""
         return dict(self.manifest.get("arguments", {}))

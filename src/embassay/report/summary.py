@@ -458,9 +458,7 @@ def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer])
 
 
 def _list_dataset_names(runs: Sequence[ReportRun]) -> list[str]:
-    return list(
-        dict.fromkeys(dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ()))
-    )
+    return list(dict.fromkeys(dataset["name"] for run in runs for dataset in run.record.dataset_entries))
 
 
 def _join_some_names(names: Sequence[str]) -> str:
@@ -476,7 +474,7 @@ def _join_some_names(names: Sequence[str]) -> str:
 
 
 def _is_sample_data_only(runs: Sequence[ReportRun]) -> bool:
-    sources = {dataset.get("source") for run in runs for dataset in run.record.manifest.get("datasets", ())}
+    sources = {dataset.get("source") for run in runs for dataset in run.record.dataset_entries}
     return sources == {"sample"}
 
 
@@ -517,7 +515,7 @@ def _tested_items_table(runs: Sequence[ReportRun], answers: Sequence[ReportAnswe
 def _describe_items_by_task(run: ReportRun) -> str:
     """Items by task, of all datasets."""
     counts: dict[str, int] = {}
-    for dataset in run.record.manifest.get("datasets", ()):
+    for dataset in run.record.dataset_entries:
         for task, facts in (dataset.get("tasks") or {}).items():
             counts[task] = counts.get(task, 0) + facts.get("n", 0)
     if len(counts) == 1:
@@ -530,7 +528,7 @@ WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}
 
 def _describe_dataset_source(run: ReportRun) -> str:
     """Its dataset with whose it is, or its licence; several are counted."""
-    datasets: Sequence[Mapping[str, Any]] = run.record.manifest.get("datasets", ())
+    datasets: Sequence[Mapping[str, Any]] = run.record.dataset_entries
     if len(datasets) != 1:
         return numbers.format_noun_count(len(datasets), "dataset")
     licence = find_licence(datasets[0].get("source", ""))
@@ -545,8 +543,7 @@ def _untested_bullets(
             asks = answer.question.asks[:1].lower() + answer.question.asks[1:]
             yield (f"{asks} (", answer.note or StyledWords(answer.how_sure, "command"), ")")
     languages = sorted(
-        {dataset.get("lang") for run in runs for dataset in run.record.manifest.get("datasets", ())}
-        - {"", None}
+        {dataset.get("lang") for run in runs for dataset in run.record.dataset_entries} - {"", None}
     )
     if languages and not {"mul", "und"} & set(languages):
         named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)

@@ -52,13 +52,13 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS, describe_beating_baselines
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 from embassay.records import Result
+from embassay.report.record import RunRecord, read_run_record
+from embassay.report.runs import PAGES, ReportRun, gather_report_runs
 
 if TYPE_CHECKING:
     from rich.text import Text as Styled
 
     from embassay.report.board import BoardRow, BoardValue, SystemBoard
-    from embassay.report.record import RunRecord
-    from embassay.report.runs import ReportRun
 
 
 MEASURED = (
@@ -80,8 +80,6 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     the folder holds no run."""
     from embassay.report.notes import list_run_notes
     from embassay.report.overview import run_verdict
-    from embassay.report.record import read_run_record
-    from embassay.report.runs import PAGES, gather_report_runs
 
     shown = gather_report_runs((read_run_record(Path(run)),))[0]
     if shown.record.kind == "hume":
@@ -144,8 +142,6 @@ def verdict_view(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
     Raises DataError when the folder holds no run.
     """
     from embassay.report.overview import run_verdict
-    from embassay.report.record import read_run_record
-    from embassay.report.runs import gather_report_runs
 
     verdict = run_verdict(gather_report_runs((read_run_record(Path(run)),))[0])
     yield replace(verdict, lede=verdict.lede[:sentences])
@@ -201,7 +197,7 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
 def _describe_asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
     """How many systems were asked, and on which data, behind the heading of the answers."""
     systems = {system.name for run in runs for system in run.record.ranked_systems}
-    datasets = {dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ())}
+    datasets = {dataset["name"] for run in runs for dataset in run.record.dataset_entries}
     told = [numbers.format_noun_count(len(systems), "system")] if systems else []
     told += (
         [*datasets]

@@ -88,6 +88,21 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     temporary.replace(path)
 
 
+def write_json(path: Path, value: Any, indent: int = 1) -> None:
+    """Write a value as indented JSON, in one step."""
+    write_atomic(path, to_json(value, indent=indent) + "\n")
+
+
+def format_json_lines(rows: Iterable[Any]) -> str:
+    """A line of JSON for each row."""
+    return "".join(to_json(row) + "\n" for row in rows)
+
+
+def write_json_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Write a line of JSON for each row, in one step."""
+    write_atomic(path, format_json_lines(rows))
+
+
 def make_private_folder(path: Path) -> Path:
     """The folder, made where it is missing: each one that is made is for its owner only."""
     for folder in reversed([parent for parent in (path, *path.parents) if not parent.exists()]):
@@ -402,7 +417,7 @@ class RunFolder:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""
-        write_atomic(self.path / MANIFEST, to_json({"schema": SCHEMA, **manifest}, indent=1) + "\n")
+        write_json(self.path / MANIFEST, {"schema": SCHEMA, **manifest})
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
@@ -488,7 +503,7 @@ class RunFolder:
 
     def append_results(self, rows: Iterable[Result]) -> None:
         """Add rows at the end of `results.jsonl`, in one write."""
-        data = "".join(to_json(row.as_dict()) + "\n" for row in rows).encode()
+        data = format_json_lines(row.as_dict() for row in rows).encode()
         with self.results.open("ab") as stream:
             stream.write(data)
             stream.flush()
@@ -496,7 +511,7 @@ class RunFolder:
 
     def write_results(self, rows: Iterable[Result]) -> None:
         """Replace `results.jsonl`."""
-        write_atomic(self.results, "".join(to_json(row.as_dict()) + "\n" for row in rows))
+        write_json_lines(self.results, (row.as_dict() for row in rows))
 
     def read_results(self) -> list[Result]:
         """All rows; DataError with the line for one that cannot be read."""

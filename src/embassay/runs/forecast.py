@@ -19,6 +19,7 @@ from embassay.contracts import (
     RankedCandidates,
     RemoteEncoder,
     Role,
+    ShardSearch,
     Tokenizer,
 )
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
@@ -327,7 +328,7 @@ def _describe_memory(most: int) -> Iterator[str]:
 Hear = Callable[[Sequence[str], Role | None], None]
 
 
-class RehearsalSimilarity:
+class RehearsalSimilarity(ShardSearch):
     """Stands in for an embedding model compared by cosine: `hear` gets the texts and the role of every call that
     its encoder would get. All texts are equally similar."""
 
@@ -359,10 +360,6 @@ class RehearsalSimilarity:
         """Zeros, condensed."""
         self.hear(texts, None)
         return np.zeros(len(texts) * (len(texts) - 1) // 2, dtype=np.float32)
-
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
-        """The first k texts of the corpus."""
-        return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
         self,

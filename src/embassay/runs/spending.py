@@ -18,7 +18,7 @@ from typing import Any
 
 from embassay.contracts import Usage
 from embassay.limits import parse_record_json
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import to_json, write_json_lines
 
 _PATIENCE = 40
 """Times that the end of a session looks whether given-up requests are settled."""
@@ -175,7 +175,7 @@ class RunSpendingJournal:
     def _compact_journal(self) -> None:
         rows = ({"session": session, "account": account, **asdict(spent)}
                 for (session, account), spent in self._book.items())  # fmt: skip
-        write_atomic(self.path, "".join(to_json(row) + "\n" for row in rows))
+        write_json_lines(self.path, rows)
 
     def _enter_line(self, line: dict[str, Any]) -> None:
         key = self.session, line["account"]

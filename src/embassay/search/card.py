@@ -82,9 +82,7 @@ class GpuResidentVectors:
 
     def search(self, queries: Floats, k: int) -> RankedCandidates:
         """As `exact_search`."""
-        none = RankedCandidates(
-            np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf)
-        )
+        none = RankedCandidates.make_empty(len(queries), k)
         return _search_blocks(queries, self._blocks, none, 0, self._cells)
 
 

@@ -356,9 +356,7 @@ def exact_search_shards(
     where it is known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)
-    nothing = RankedCandidates(
-        np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf)
-    )
+    nothing = RankedCandidates.make_empty(len(queries), k)
     lengths = _row_lengths(queries)
     offset = 0
     for shard in shards:

@@ -109,9 +109,7 @@ def maxsim_search(
     """
     if k < 1:
         raise UsageError(f"Cannot search for the best {k}.", mend="k is at least 1.")
-    ranked = RankedCandidates(
-        np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf)
-    )
+    ranked = RankedCandidates.make_empty(len(queries), k)
     errors = _bound_score_errors(queries)
     for places, part in corpus:
         if part.values.shape[1] != queries.values.shape[1]:

@@ -168,14 +168,7 @@ def _estimate_with_labels(
     own_mean, variance, off = _mean_of_people(rows)
     (value, better), slope, left = _regression_mean(rows, every)
     if groups is not None or refusals.total:
-        # Units of no group are independent of the labels, for want of better.
-        all_units = n + np.arange(total) if every_groups is None else every_groups
-        variance = max(variance, _jackknife_variance(rows, every, all_units, _people_mean_from_sums))
-        better = (
-            max(better, _jackknife_variance(rows, every, all_units, _regression_mean_from_sums))
-            if slope
-            else better
-        )
+        variance, better = _widen_by_jackknife(rows, every, every_groups, variance, better, slope)
     unseen = refusals.estimate_unseen_variance(people, bounds)
     variance, better = variance + unseen, better + unseen
     half = _half_width(variance, free(1), confidence)
@@ -202,6 +195,23 @@ def _estimate_with_labels(
                 narrowed, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1], arms
             )
     return CorrectedMean(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
+
+
+def _widen_by_jackknife(
+    rows: _LabelledUnits,
+    every: Floats,
+    every_groups: Groups | None,
+    variance: float,
+    better: float,
+    slope: float,
+) -> tuple[float, float]:
+    """The variances of both means, where units are not independent: those over groups if they are larger."""
+    # Units of no group are independent of the labels, for want of better.
+    all_units = len(rows.y) + np.arange(len(every)) if every_groups is None else every_groups
+    variance = max(variance, _jackknife_variance(rows, every, all_units, _people_mean_from_sums))
+    if slope:
+        better = max(better, _jackknife_variance(rows, every, all_units, _regression_mean_from_sums))
+    return variance, better
 
 
 @dataclass(frozen=True)

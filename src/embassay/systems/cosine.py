@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import CellPartExecutor, Encoder, EncoderStandIn, RankedCandidates, Role
+from embassay.contracts import CellPartExecutor, Encoder, EncoderStandIn, RankedCandidates, Role, ShardSearch
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.search.exact import run_over_shards
@@ -120,7 +120,7 @@ def _divide_rows(vectors: Vectors, scales: Vectors) -> Vectors:
 _BLOCK = 256
 
 
-class Cosine:
+class Cosine(ShardSearch):
     """The cosine of two texts' vectors, in [-1, 1]; higher is more similar.
 
     Equal texts have exactly 1, two empty ones too; an empty text, or one whose vector is zero, has 0 with
@@ -193,10 +193,6 @@ class Cosine:
                 distances[_condensed_row_start(int(row), n) + rows[position + 1 :] - row - 1] = 0
         return distances
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
-        """The k corpus texts of the highest cosine for each query; see `exact_search` for ties."""
-        return next(self.search_shards(queries, [corpus], k))
-
     def search_shards(
         self,
         queries: Sequence[str],
@@ -205,8 +201,8 @@ class Cosine:
         *,
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
-        """`search` in each shard, in order; a shard is one call of the encoder, and only one shard's vectors are in
-        memory at a time."""
+        """The k texts of the highest cosine in each shard, in order (see `exact_search` for ties); a shard is one call
+        of the encoder, and only one shard's vectors are in memory at a time."""
         work = _CosineShardSearch(self, self._encode_unit_vectors(queries, "query"), k)
         accounts = find_encoder_part_with("accept", self.encoder)
         for ranked, account in run_over_shards(work, shards, spread):

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, Similarity
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, ShardSearch, Similarity
 from embassay.errors import UsageError
 from embassay.search import merge
 from embassay.systems.cosine import find_encoder_part_with
@@ -74,7 +74,7 @@ class SystemOpener(Protocol):
     def __call__(self, spec: str, /) -> Similarity: ...
 
 
-class Ensemble:
+class Ensemble(ShardSearch):
     """The members `target`, spec strings with + between them (their own ? and & written %3F and %26).
 
     `of=similarities`: each member's similarity is taken in spreads above what it gives unrelated texts, sixteen of
@@ -150,10 +150,6 @@ class Ensemble:
         similar = (1 - np.asarray(member.distances(texts), np.float64) for member in self.members)
         return np.maximum(0, 1 - self._join_similarities(list(similar))).astype(np.float32)
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
-        """The k texts of the corpus that the members find best together."""
-        return next(self.search_shards(queries, [corpus], k))
-
     def search_shards(
         self,
         queries: Sequence[str],
@@ -162,7 +158,8 @@ class Ensemble:
         *,
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
-        """`search` in each shard; scores are those of all shards as one corpus."""
+        """The k texts that the members find best together in each shard; scores are those of all shards as one
+        corpus."""
         depth = max(_DEPTH, 10 * k)
         ranked = [
             list(_call_search(member.search_shards, queries, shards, depth, spread))
@@ -226,12 +223,12 @@ class Ensemble:
             for row in range(len(whole[0].indices))
         ]
         for offset, size in zip(offsets, sizes, strict=True):
-            indices = np.full((len(queries), k), -1, dtype=np.int64)
-            scores = np.full((len(queries), k), -np.inf)
+            ranked = RankedCandidates.make_empty(len(queries), k)
             for row, (ids, values) in enumerate(queries):
                 within = np.flatnonzero((ids >= offset) & (ids < offset + size))[:k]
-                indices[row, : len(within)], scores[row, : len(within)] = ids[within] - offset, values[within]
-            yield RankedCandidates(indices, scores)
+                ranked.indices[row, : len(within)] = ids[within] - offset
+                ranked.scores[row, : len(within)] = values[within]
+            yield ranked
 
     def _fuse_query_lists(
         self, lists: Sequence[tuple[NDArray[np.int64], Floats]]

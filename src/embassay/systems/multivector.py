@@ -6,7 +6,7 @@ queries, and a document scores what the library that trained the model would giv
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -22,6 +22,7 @@ from embassay.contracts import (
     Ragged,
     RankedCandidates,
     Role,
+    ShardSearch,
     make_ragged_array,
 )
 from embassay.search.exact import RowScores, compute_condensed_distances, cut_range_into_blocks
@@ -38,7 +39,7 @@ _DECIMALS = 6
 """Distances are rounded, so that how a product is added up decides no tie."""
 
 
-class RaggedSimilarity(ABC):
+class RaggedSimilarity(ShardSearch):
     """The similarity of an encoder of ragged vectors.
 
     Equal texts have exactly 1, two empty ones too; an empty text has 0 with every other, as in `Cosine`. A text among
@@ -96,10 +97,6 @@ class RaggedSimilarity(ABC):
         # The products inside have threads of their own.
         return compute_condensed_distances(compute_distance_block, len(texts), threads=1)
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
-        """The k corpus texts that score highest for each query, exactly; ties by index."""
-        return next(self.search_shards(queries, [corpus], k))
-
     def search_shards(
         self,
         queries: Sequence[str],
@@ -108,7 +105,7 @@ class RaggedSimilarity(ABC):
         *,
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
-        """`search` in each shard, in order."""
+        """The k texts that score highest in each shard, in order, exactly; ties by index."""
         del spread  # a model that gives many vectors is asked where the cell is
         return map(_RaggedShardSearch(self, self.rows(queries, "query"), k), shards)
 

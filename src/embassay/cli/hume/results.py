@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,12 +11,13 @@ import typer
 
 from embassay.cli.hume.study import STUDY
 from embassay.cli.options import WorkerOptions, add_record_options, make_default_folder
+from embassay.cli.session import DisplayOptions, run_and_show, show_run, show_run_plan
+from embassay.cli.terminal import format_command_line
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.kernel.request import declare_label_price_option
 
 if TYPE_CHECKING:
-    from embassay.cli.session import DisplayOptions
     from embassay.protocols.kernel.outcome import Run
 
 Study = Annotated[Path | None, typer.Argument(metavar="[STUDY]", help=STUDY)]
@@ -45,7 +44,6 @@ def score(
 
     Example: embassay hume score study -s minilm
     """
-    from embassay.cli.session import DisplayOptions
 
     out, display = running.out, DisplayOptions(running.json, running.wide)
     crew = 1 if running.dry_run else running.choose_cell_workers()
@@ -77,7 +75,7 @@ def run_published_results(
     """Carry out a request for published results."""
     from embassay.protocols.hume.published.protocol import write_published_run as carry_out_published
 
-    run = carry_out_published(request, out, shlex.join(["embassay", *sys.argv[1:]]))
+    run = carry_out_published(request, out, format_command_line())
     _show_scored_run(run.path, display, report)
 
 
@@ -97,7 +95,6 @@ def score_result_files(
     if running.dry_run:
         plan_own_systems(request, display)
         return
-    from embassay.cli.session import run_and_show
     from embassay.protocols.hume.published.protocol import read_published
     from embassay.protocols.hume.published.protocol import write_published_run as carry_out_published
     from embassay.protocols.hume.results.protocol import evaluate_systems
@@ -124,7 +121,6 @@ def plan_own_systems(request: PublishedRequest, display: DisplayOptions) -> None
     """Show what evaluating own systems would take."""
     from tempfile import TemporaryDirectory
 
-    from embassay.cli.session import show_run_plan
     from embassay.protocols.hume.results.protocol import SystemScoring, study_request, write_annotated_items
 
     with TemporaryDirectory() as folder:
@@ -144,7 +140,6 @@ def run_study(
     **arguments: Any,
 ) -> None:
     """Carry out a request for a study, and say what more labels would cost at a `price` each."""
-    from embassay.cli.session import run_and_show
     from embassay.protocols.hume.results.protocol import StudyScoring
 
     run_and_show(
@@ -155,14 +150,12 @@ def run_study(
 
 def plan_study(request: StudyRequest, out: Path, display: DisplayOptions) -> None:  # noqa: ARG001
     """Show what a request would take."""
-    from embassay.cli.session import show_run_plan
     from embassay.protocols.hume.results.protocol import StudyScoring
 
     show_run_plan(partial(StudyScoring().forecast_request_cost, request), display)
 
 
 def _show_scored_run(path: Path, display: DisplayOptions, report: bool, price: float | None = None) -> None:
-    from embassay.cli.session import show_run
     from embassay.report.hume.conclusions import hume_view
 
     show_run(path, display, report, view=partial(hume_view, price=price))

@@ -7,7 +7,8 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from json import dumps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_record_options
+from embassay.cli.terminal import format_command_line, show_blocks, show_table
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.options import (
     AnnotateRequest,
@@ -25,6 +27,7 @@ from embassay.protocols.hume.options import (
     ImportOptions,
     TaskDrawOptions,
 )
+from embassay.protocols.hume.study import StudyTask, read_study, write_annotations, write_study
 from embassay.protocols.kernel.request import (
     OUTPUT,
     SERVER,
@@ -34,12 +37,12 @@ from embassay.protocols.kernel.request import (
     option,
     redeclare_option,
 )
+from embassay.runs.folder import to_json, write_atomic
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.exchange.intake import ImportedAnswers
     from embassay.protocols.hume.llms.protocol import SessionOutcome
     from embassay.protocols.hume.sampling import SampledStudy, SampleRequest
-    from embassay.protocols.hume.study import StudyTask
     from embassay.web.annotation.service import ServeOptions, StudyService
 
 STUDY = "A study folder from `embassay hume sample`."
@@ -67,7 +70,6 @@ def sample(asked: DataOptions, writing: StudyOutputOptions) -> None:
     from embassay.cli.progress import WaitingNotice
     from embassay.protocols.hume.sampling import draw_study as drawn
     from embassay.protocols.hume.sampling import write_miniatures
-    from embassay.protocols.hume.study import write_study
     from embassay.protocols.kernel.absentees import describe_catalogue_planning
 
     out, dry_run = writing.out, writing.dry_run
@@ -115,7 +117,6 @@ def _build_sample_request(asked: DataOptions, name: str) -> SampleRequest:
 
 
 def _show_sampled_study(sampled: SampledStudy, wide: bool, absent: Sequence[str]) -> None:
-    from embassay.cli.terminal import show_table
 
     tasks = sampled.study.tasks
     rows = [
@@ -150,8 +151,6 @@ def _suggest_next_step(out: Path, sampled: SampledStudy) -> str:
 
 
 def _print_sample_json(out: Path | None, sampled: SampledStudy, absent: Sequence[str]) -> None:
-    from json import dumps
-
     tasks = [
         {
             "task": task.name, "family": task.family, "lang": task.lang, "n": task.n,
@@ -285,8 +284,6 @@ _KINDS = {"simulated": "simulated", "adjudicator": "adjudicates"}
 def _print_annotator_links(links: StudyLinkList, json: bool) -> None:
     """One line each on stdout, links in a column."""
     if json:
-        from json import dumps
-
         people = [{"id": name, "kind": kind, "link": link} for name, kind, link in links.people]
         typer.echo(
             dumps({"study": links.study, "annotators": people, "owner": links.owner}, ensure_ascii=False)
@@ -394,7 +391,6 @@ def _show_annotation_plan(
 ) -> None:
     from embassay.cli.session import DisplayOptions, show_run_plan
     from embassay.protocols.hume.llms.protocol import forecast_annotation, plan_annotation_work
-    from embassay.protocols.hume.study import read_study
 
     show_run_plan(
         lambda ledger: forecast_annotation(study, request, ledger, replace=replace),
@@ -411,7 +407,7 @@ def _run_annotation_session(
     from embassay.cli.session import stop_on_signal
     from embassay.protocols.hume.llms.protocol import annotate
 
-    command = shlex.join(["embassay", *(word for word in sys.argv[1:] if word not in ONCE)])
+    command = format_command_line(word for word in sys.argv[1:] if word not in ONCE)
     kept = f"Answers are kept in {study / 'llm'}."
     heard = make_progress_listener()
     try:
@@ -429,13 +425,9 @@ def _show_session_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) ->
     from embassay.runs.spending import format_dollars, summarise_spending
 
     if json:
-        from embassay.runs.folder import to_json
-
         rows = [row.as_dict() for row in outcome.annotated]
         typer.echo(to_json({"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)}))
     else:
-        from embassay.cli.terminal import show_table
-
         titles = ["model", "task", "family", "asked", "read", "mended", "unread", "failed", "tokens", "cost"]
         names = ("ok", "completed", "unparsed", "failed")
         rows_shown = [
@@ -479,14 +471,12 @@ def hybrid(study: Study, asked: HybridSplitOptions) -> None:
 
     Example: embassay hume hybrid study --check 0.3
     """
-    from embassay.cli.terminal import show_blocks
     from embassay.protocols.hume.llms.protocol import (
         convert_to_divided_record,
         divide_study_tasks,
         write_hybrid_answers,
     )
     from embassay.protocols.hume.record import write_divided_tasks
-    from embassay.protocols.hume.study import read_study
     from embassay.report.hume.conclusions import divided_items_view
 
     if asked.by == "agreement":
@@ -498,9 +488,6 @@ def hybrid(study: Study, asked: HybridSplitOptions) -> None:
     rows = convert_to_divided_record(splits)
     write_divided_tasks(study, rows)
     if asked.json:
-        from dataclasses import asdict
-        from json import dumps
-
         typer.echo(dumps([asdict(split) for split in splits], ensure_ascii=False))
         return
     show_blocks(divided_items_view(rows), asked.wide)
@@ -509,13 +496,9 @@ def hybrid(study: Study, asked: HybridSplitOptions) -> None:
 
 
 def _show_task_owners(study: Path, asked: HybridSplitOptions) -> None:
-    from dataclasses import asdict
 
-    from embassay.cli.terminal import show_blocks
     from embassay.protocols.hume.llms.protocol import decide_owners
-    from embassay.protocols.hume.study import read_study
     from embassay.report.hume.conclusions import task_owners_view
-    from embassay.runs.folder import to_json, write_atomic
 
     tasks = decide_owners(read_study(study), asked.llm)
     lines = [to_json(asdict(task)) for task in tasks]
@@ -550,7 +533,6 @@ def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOption
     Example: embassay hume simulate study
     """
     from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulate_annotators
-    from embassay.protocols.hume.study import read_study, write_annotations
 
     annotators, noise = scripts.annotators, scripts.noise
     folder = read_study(study)
@@ -558,8 +540,6 @@ def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOption
     rows = simulate_annotators(folder, annotators, noise=noise, seed=scripts.seed)
     file = write_annotations(study, KIND, rows)
     if shown.json:
-        from json import dumps
-
         facts = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}
         typer.echo(dumps(facts, ensure_ascii=False))
         return
@@ -585,8 +565,6 @@ def import_(study: Study, files: Files, asked: ImportOptions, shown: PrintOption
     form = None if asked.form == "auto" else asked.form
     done = import_files(study, files, form=form, annotator=asked.annotators, replace=asked.replace)
     if shown.json:
-        from embassay.runs.folder import to_json
-
         typer.echo(to_json(done.as_dict()))
         return
     _report_imported_answers(done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, asdict, dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,9 +20,17 @@ from embassay.cli.options import (
     add_record_options,
     stopping_at_memory,
 )
+from embassay.cli.session import print_results_json
+from embassay.cli.terminal import show_blocks, show_table
 from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, redeclare_option
 from embassay.protocols.live import RetrieverOption
-from embassay.protocols.rag.golden.options import GoldenRequest, HumanCheckSampling
+from embassay.protocols.rag.golden.options import (
+    GoldenRequest,
+    HumanCheckSampling,
+    make_golden_request,
+    resolve_settings,
+)
+from embassay.runs.folder import to_json
 from embassay.stats import Estimate
 
 if TYPE_CHECKING:
@@ -71,7 +79,6 @@ def golden(
     Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
     from embassay.cli.session import DisplayOptions, show_run_plan
-    from embassay.protocols.rag.golden.options import make_golden_request, resolve_settings
     from embassay.protocols.rag.golden.protocol import GoldenAttempt
 
     settings = resolve_settings(
@@ -165,21 +172,14 @@ def _show_golden_set(path: Path, display: DisplayOptions, report: bool) -> None:
     if display.json:
         _print_golden_json(path, golden, written)
         return
-    from embassay.cli.terminal import show_blocks
     from embassay.report.rag.golden import golden_view
 
     show_blocks(golden_view(golden, path), display.wide)
 
 
 def _print_golden_json(path: Path, golden: GoldenRecord, written: Path | None) -> None:
-    import json
-
-    from embassay.runs.folder import RunFolder
-
-    rows = [row.as_dict() for row in RunFolder(path).read_results()]
     per_query = [row for query in golden.queries for row in _list_query_records(query)]
-    output = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
-    typer.echo(json.dumps(output, ensure_ascii=False))
+    print_results_json(path, written, per_query=per_query)
 
 
 def _list_query_records(query: Any) -> Iterator[dict[str, Any]]:
@@ -254,10 +254,6 @@ def score(
 
     check = score_edited_check_file(run, file, seed=sampling.seed)
     if shown.json:
-        from dataclasses import asdict
-
-        from embassay.runs.folder import to_json
-
         typer.echo(to_json(asdict(check)))
         return
     _show_human_check(check, shown.wide)
@@ -284,7 +280,6 @@ def _warn_of_engine_claims(run: Path) -> None:
 
 
 def _show_human_check(check: HumanCheck, wide: bool) -> None:
-    from embassay.cli.terminal import show_table
 
     typer.echo(_describe_check_verdict(check))
     if _is_check_file_untouched(check):
@@ -308,7 +303,6 @@ def _show_corrected_grades(check: HumanCheck, wide: bool) -> None:
     """What the person would say of all lists, and where the judge is off."""
     if not check.corrected:
         return
-    from embassay.cli.terminal import show_blocks
     from embassay.report.rag.decision import judged_quantity_blocks
 
     typer.echo()
@@ -408,11 +402,8 @@ def judges(asked: JudgeComparisonOptions, shown: PrintOptions) -> None:
     panel = panels.compare_judge_panel(read, people, seed=asked.seed)
     written = None if asked.out is None else panels.write_judge_panel(asked.out, panel, asked.panel)
     if shown.json:
-        from embassay.runs.folder import to_json
-
         typer.echo(to_json(panel.as_dict()))
         return
-    from embassay.cli.terminal import show_table
 
     typer.echo(panels.panel_verdict(panel))
     for titles, rows in panels.list_terminal_panel_tables(panel):

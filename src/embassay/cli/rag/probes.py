@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from embassay.cli.options import (
     App,
@@ -16,12 +16,10 @@ from embassay.cli.options import (
     make_default_folder,
     stopping_at_memory,
 )
+from embassay.cli.session import DisplayOptions, run_and_show, run_protocol_session, show_run, show_run_plan
 from embassay.protocols.kernel.request import OUTPUT, option
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsRequest
-from embassay.protocols.rag.probes.tail import RecallTailRequest
-
-if TYPE_CHECKING:
-    from embassay.cli.session import DisplayOptions
+from embassay.protocols.rag.probes.tail import RecallTailRequest, measure_recall_tails
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,6 @@ def versions(request: VersionsRequest, running: WorkerOptions) -> None:
 
     Example: embassay rag probe versions -s minilm -d my-data
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.rag.probes.versions import VersionsProbe
 
     run_protocol_session(VersionsProbe(), request, running, "versions")
@@ -98,7 +95,6 @@ def tail(request: RecallTailRequest, shown: TailProbeOptions) -> None:
     """
     from embassay.cli.terminal import print_rendered, show_table
     from embassay.protocols.kernel.tables import write_tables
-    from embassay.protocols.rag.probes.tail import measure_recall_tails
     from embassay.runs.folder import to_json, write_atomic
 
     tails = measure_recall_tails(request)
@@ -121,7 +117,6 @@ def tail(request: RecallTailRequest, shown: TailProbeOptions) -> None:
 
 
 def _run_named_probe(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
-    from embassay.cli.session import DisplayOptions
 
     display, out = DisplayOptions(running.json, running.wide), running.out or make_default_folder(name)
     if running.dry_run:
@@ -139,7 +134,6 @@ def run_probe(
     **arguments: Any,
 ) -> None:
     """Carry out a request."""
-    from embassay.cli.session import run_and_show, show_run
     from embassay.protocols.rag.probes.protocol import NameOrNoiseProbe
     from embassay.report.rag.probes import probe_view
 
@@ -150,7 +144,6 @@ def run_probe(
 
 def plan_probe(request: NamesRequest | NoiseRequest, out: Path, display: DisplayOptions) -> None:
     """Show what a request would take."""
-    from embassay.cli.session import show_run_plan
     from embassay.protocols.rag.probes.protocol import NameOrNoiseProbe
 
     show_run_plan(partial(NameOrNoiseProbe().forecast_request_cost, request, out=out), display)

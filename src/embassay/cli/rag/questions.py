@@ -4,17 +4,14 @@ and a model that answers from the passages of runs, while another one grades the
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from embassay.cli.options import RunOptions, add_record_options
+from embassay.cli.session import DisplayOptions, RunOnDisk, check_failed_cells, run_protocol_session, show_run
 from embassay.errors import DataError
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.questions.options import QuestionsRequest
-
-if TYPE_CHECKING:
-    from embassay.cli.session import DisplayOptions, RunOnDisk
 
 
 @add_record_options()
@@ -25,7 +22,6 @@ def questions(request: QuestionsRequest, running: RunOptions) -> None:
 
     Example: embassay rag questions --corpus docs --llm ollama:gemma3:27b
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.rag.questions.protocol import QuestionAttempt
 
     run_protocol_session(
@@ -35,7 +31,6 @@ def questions(request: QuestionsRequest, running: RunOptions) -> None:
 
 def _check_question_run(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed, DataError if there is no question."""
-    from embassay.cli.session import check_failed_cells
 
     check_failed_cells(run, out)
     if not (out / "export" / "queries.jsonl").read_text("utf-8").strip():
@@ -48,7 +43,6 @@ def _check_question_run(run: RunOnDisk, out: Path) -> None:
 
 def _show_questions(path: Path, display: DisplayOptions, report: bool) -> None:
     """The results as JSON, or the tables and where the set is."""
-    from embassay.cli.session import show_run
     from embassay.report.rag.questions import questions_view
 
     show_run(path, display, report, view=questions_view)
@@ -63,7 +57,6 @@ def answer(request: AnswerRequest, running: RunOptions) -> None:
 
     Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
     """
-    from embassay.cli.session import run_protocol_session
     from embassay.protocols.rag.answers.protocol import AnswerAttempt
 
     run_protocol_session(AnswerAttempt(), request, running, "answers", report=False, show=_show_answers)

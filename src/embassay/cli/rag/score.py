@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import MatrixOptions, PrintOptions, RunOptions, add_record_options
+from embassay.cli.progress import make_progress_listener
+from embassay.cli.terminal import format_command_line, show_blocks, show_table
+from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
-from embassay.protocols.rag.sessions import SessionsRequest
+from embassay.protocols.rag.sessions import (
+    SessionsRequest,
+    prepare_recorded_queries,
+    read_sessions,
+    score_sessions,
+    write_sessions,
+)
+from embassay.runs.folder import to_json
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.tables import ColumnTable
@@ -93,7 +101,6 @@ def score(
 
 def _check_session_options(asked: Mapping[str, Any], until_decided: bool) -> None:
     """UsageError for what sessions have no use for."""
-    from embassay.errors import UsageError
 
     clashes = {
         "--run": asked.get("runs"), "--until-decided": until_decided, "--queries": asked.get("queries"),
@@ -109,11 +116,7 @@ def _check_session_options(asked: Mapping[str, Any], until_decided: bool) -> Non
 
 def _score_sessions(request: SessionsRequest, printing: ScorePrintOptions) -> None:
     """Score sessions of many searches, and show or write them."""
-    from embassay.cli.progress import make_progress_listener
-    from embassay.cli.terminal import show_blocks, show_table
     from embassay.document.blocks import CautionNotes
-    from embassay.protocols.rag.sessions import score_sessions, write_sessions
-    from embassay.runs.folder import to_json
 
     if printing.dry_run:
         for line in preview_session_replay(request):
@@ -126,7 +129,7 @@ def _score_sessions(request: SessionsRequest, printing: ScorePrintOptions) -> No
         if heard is not None:
             heard.announce_run_end()
     if printing.out is not None:
-        write_sessions(scored, request, printing.out, _format_command_line())
+        write_sessions(scored, request, printing.out, format_command_line())
     if printing.json:
         typer.echo(to_json({"results": [row.as_dict() for row in scored.rows], "notes": list(scored.notes)}))
         return
@@ -143,10 +146,8 @@ def _score_sessions(request: SessionsRequest, printing: ScorePrintOptions) -> No
 def preview_session_replay(request: SessionsRequest) -> Iterator[str]:
     """What each retriever answers to the first recorded query, and how many there are to ask."""
     from embassay.data.judged_runs import CorpusTexts
-    from embassay.errors import UsageError
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.scoring.inputs import parse_named_path
-    from embassay.protocols.rag.sessions import prepare_recorded_queries, read_sessions
 
     if not request.retrievers:
         raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
@@ -158,7 +159,6 @@ def preview_session_replay(request: SessionsRequest) -> Iterator[str]:
 
 def preview_retriever_asking(request: ScoreRequest) -> Iterator[str]:
     """What each retriever answers to the first question, how that is read, and how many questions there are to ask."""
-    from embassay.errors import UsageError
     from embassay.protocols.live.runs import AskedQuestions, try_retrievers
     from embassay.protocols.rag.scoring.inputs import read_judged_questions, read_known_texts
     from embassay.protocols.rag.scoring.protocol import retrieval_depth
@@ -183,7 +183,7 @@ def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float
 
             show_rank_matrix(out, wide=printing.wide)
         return
-    scored = score_request(request, out, _format_command_line(), max_usd=printing.max_cost)
+    scored = score_request(request, out, format_command_line(), max_usd=printing.max_cost)
     _print_score_json(
         scored, None if out is None else _write_report_page(out), per_query=per_query is not False
     )
@@ -191,7 +191,6 @@ def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float
 
 def _check_has_runs_to_decide(asked: Mapping[str, Any]) -> None:
     """UsageError where there are no run files to decide between."""
-    from embassay.errors import UsageError
 
     if asked.get("retrievers"):
         raise UsageError(
@@ -204,7 +203,6 @@ def _check_has_runs_to_decide(asked: Mapping[str, Any]) -> None:
 
 def _choose_deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     """The measure that decides. UsageError for several: each would be another question."""
-    from embassay.errors import UsageError
 
     if len(measures) > 1 or len(cutoffs) > 1:
         raise UsageError("Use only one measure to decide.", mend="Name one: -m Precision4+@10.")
@@ -214,7 +212,6 @@ def _choose_deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) ->
 
 
 def _reject_until_decided_options(options: dict[str, object]) -> None:
-    from embassay.errors import UsageError
 
     for name, value in options.items():
         if value is not None:
@@ -232,10 +229,8 @@ def run_decision(
     max_usd: float | None = None,
 ) -> None:
     """Say what is decided, or what to grade next."""
-    from embassay.cli.terminal import show_blocks
     from embassay.protocols.rag.decision.protocol import run_decision
     from embassay.report.rag.decision import decision_view
-    from embassay.runs.folder import to_json
 
     decision = run_decision(request, out, max_usd=max_usd)
     if json:
@@ -261,12 +256,11 @@ def run_scoring(
     max_usd: float | None = None,
 ) -> None:
     """Carry out a request and print it as text, with a `report` of its own where there is a folder, or without."""
-    from embassay.cli.progress import make_progress_listener
     from embassay.protocols.rag.scoring.protocol import score_request
 
     heard = make_progress_listener() if request.retrievers else None
     try:
-        scored = score_request(request, out, _format_command_line(), listener=heard, max_usd=max_usd)
+        scored = score_request(request, out, format_command_line(), listener=heard, max_usd=max_usd)
     finally:
         if heard is not None:
             heard.announce_run_end()
@@ -281,14 +275,9 @@ def _write_report_page(out: Path) -> Path:
     return write_report(out)
 
 
-def _format_command_line() -> str:
-    return shlex.join(["embassay", *sys.argv[1:]])
-
-
 def _show_scoring(
     scored: FinishedScoring, *, per_query: bool, wide: bool, price: float | None = None
 ) -> None:
-    from embassay.cli.terminal import show_blocks, show_table
     from embassay.report.rag.decision import undecided_runs_blocks
     from embassay.report.rag.tables import score_view, write_per_query_lines
 
@@ -338,7 +327,6 @@ def _print_score_json(scored: FinishedScoring, report: Path | None, *, per_query
     import json
 
     from embassay.protocols.rag.scoring.tables import result_rows
-    from embassay.runs.folder import to_json
 
     record = scored.record.as_dict()
     if scored.corrections is not None:

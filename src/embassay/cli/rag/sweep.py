@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import MatrixOptions, RunOptions, add_record_options, make_default_folder
+from embassay.cli.session import print_results_json
+from embassay.cli.terminal import show_blocks, show_table
 from embassay.protocols.kernel.request import (
     SPEED,
     RunRequest,
@@ -158,7 +160,6 @@ def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
 
         typer.echo(json.dumps(forecast.as_dict(), ensure_ascii=False))
         return
-    from embassay.cli.terminal import show_table
 
     show_table(*forecast_table(forecast.work), wide=display.wide, numbers=True)
     typer.echo("")
@@ -180,7 +181,6 @@ def _show_sweep(
         _print_sweep_json(path, written)
         return
     if measured:
-        from embassay.cli.terminal import show_blocks
         from embassay.report.rag.frontier import sweep_view
 
         findings = read_findings(path / FILE)
@@ -188,12 +188,9 @@ def _show_sweep(
 
 
 def _print_sweep_json(path: Path, written: Path | None) -> None:
-    import json
 
     from embassay.protocols.rag.sweep.protocol import read_sweep
-    from embassay.runs.folder import RunFolder
 
-    rows = [row.as_dict() for row in RunFolder(path).read_results()]
     sweep = read_sweep(path)
     per_query = [
         {
@@ -205,5 +202,4 @@ def _print_sweep_json(path: Path, written: Path | None) -> None:
         for measure, values in quality.quality.items()
         for key, value in zip(sweep.queries[quality.dataset], values.tolist(), strict=True)
     ]  # fmt: skip
-    output = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
-    typer.echo(json.dumps(output, ensure_ascii=False))
+    print_results_json(path, written, per_query=per_query)

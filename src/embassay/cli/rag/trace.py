@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, add_record_options
+from embassay.cli.terminal import format_command_line, show_blocks
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option, redeclare_option
 from embassay.protocols.rag.trace.options import TraceRequest
 
@@ -47,7 +46,6 @@ def trace(request: TraceRequest, printing: TracePrinting) -> None:
     --stage fused=fused.trec --stage reranked=final.trec
     """
     from embassay.cli.progress import make_progress_listener
-    from embassay.cli.terminal import show_blocks
     from embassay.protocols.kernel.session import SilentListener
     from embassay.protocols.rag.trace.pipeline import run_trace
     from embassay.protocols.rag.trace.protocol import describe_trace_plan, trace_into_folder
@@ -66,7 +64,7 @@ def trace(request: TraceRequest, printing: TracePrinting) -> None:
         if out is None:
             traced = run_trace(request, ledger=Ledger(max_usd=printing.max_cost), listener=heard)
         else:
-            command = shlex.join(["embassay", *sys.argv[1:]])
+            command = format_command_line()
             traced = trace_into_folder(request, out, command, listener=heard, max_usd=printing.max_cost)
     finally:
         heard.announce_run_end()

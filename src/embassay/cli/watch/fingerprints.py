@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import PrintOptions, add_record_options
+from embassay.cli.terminal import format_command_line, show_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option
 from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
+from embassay.runs.folder import to_json, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,7 +54,6 @@ def record(request: RecordRequest, target: FingerprintTarget, asking: AskingCost
     from embassay.protocols.watch.answers import find_partial_folder
     from embassay.protocols.watch.plan import plan_recording
     from embassay.protocols.watch.recording import record_fingerprint_to_file
-    from embassay.runs.folder import to_json
 
     if asking.dry_run:
         _show_asking_plan(lambda: plan_recording(request), asking)
@@ -112,7 +111,6 @@ def check(
     from embassay.protocols.watch.plan import plan_check, read_recorded_pace
     from embassay.protocols.watch.verdicts import format_as_junit, format_as_markdown, is_check_failed
     from embassay.report.watch.checks import watch_check_view
-    from embassay.runs.folder import to_json, write_atomic
 
     fingerprint = read_fingerprint(file)
     history = request.history or find_history_file(file)
@@ -148,7 +146,6 @@ def compare(request: CompareRequest, asking: AskingCostOptions) -> None:
     from embassay.protocols.watch.compare import compare_systems
     from embassay.protocols.watch.plan import plan_comparison
     from embassay.report.watch.checks import conformance_view
-    from embassay.runs.folder import to_json
 
     if asking.dry_run:
         _show_asking_plan(lambda: plan_comparison(request), asking)
@@ -169,7 +166,7 @@ def _show_asking_progress(asking: AskingCostOptions, kept: str = "") -> Iterator
 
     heard = make_progress_listener(asking.json)
     try:
-        command = shlex.join(["embassay", *sys.argv[1:]])
+        command = format_command_line()
         with stop_on_signal(kept, command) if kept else nullcontext():
             yield heard
     finally:
@@ -184,7 +181,6 @@ def _open_ledger(asking: AskingCostOptions) -> Any:
 
 def _show_asking_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingCostOptions) -> None:
     from embassay.report.watch.checks import watch_plan_view
-    from embassay.runs.folder import to_json
     from embassay.systems.remote import open_without_keys
 
     with open_without_keys():
@@ -196,6 +192,5 @@ def _show_asking_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingC
 
 
 def _print_blocks(blocks: Iterable[Block], asking: AskingCostOptions) -> None:
-    from embassay.cli.terminal import show_blocks
 
     show_blocks(blocks, asking.wide)

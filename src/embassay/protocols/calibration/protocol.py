@@ -35,8 +35,6 @@ from embassay.protocols.calibration.slices import (
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    Items,
-    Lost,
     Statistic,
     bootstrap_estimates,
     make_undefined_score,
@@ -47,7 +45,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.session import CellSession, SilentListener
 from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, number_column, text, whole_column
-from embassay.protocols.tasks.task import make_task_outcome, measure_pair_similarity
+from embassay.protocols.tasks.task import compare_gold_pairs, make_task_outcome
 from embassay.randomness import make_generator
 from embassay.records import LoadedDataset, Result, Score, TaskOutcome
 from embassay.registry import Registry
@@ -89,12 +87,8 @@ def evaluate_calibration(
     system: Similarity, data: AnnotatedPairs, context: CalibrationContext
 ) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
-    items, same = Items(), mask_same_pairs(data, context.options.same_from)
-    similar = measure_pair_similarity(system, data.first, data.second)
-    lost = Lost(system, data.ids, "pairs")
-    lost.note_undefined_similarities(similar, data.first, data.second)
-    items.add(data.ids, similar, "similarity")
-    items.add(data.ids, same, "same")
+    same = mask_same_pairs(data, context.options.same_from)
+    similar, lost, items = compare_gold_pairs(system, data.pairs, same, "same")
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
     kept = np.flatnonzero(~lost.lost_mask)

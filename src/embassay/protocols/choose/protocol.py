@@ -54,7 +54,14 @@ from embassay.protocols.questions import drafts
 from embassay.protocols.questions.drafts import DRAFTS, QuestionDraft, QuestionWriter, read_drafts
 from embassay.records import Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import CellRecord, RunCell, digest_json, to_json, write_atomic
+from embassay.runs.folder import (
+    CellRecord,
+    RunCell,
+    digest_json,
+    format_json_lines,
+    write_atomic,
+    write_json_lines,
+)
 from embassay.runs.forecast import CellForecast, RunForecast
 from embassay.runs.matrix import QuestionMatrix, build_question_matrix, write_matrices
 from embassay.systems.remote import Ledger
@@ -140,7 +147,7 @@ class ChoiceProtocol(RetrieverProtocol):
             yield draw_passages_for_writer(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
 
     def _format_kept_questions(self) -> str:
-        return "".join(to_json(row) + "\n" for job in self.commissions for row in job.rows(self.drafts))
+        return format_json_lines(row for job in self.commissions for row in job.rows(self.drafts))
 
     def _plan_cells(self, plan: Plan) -> Iterator[RunCell]:
         """None before all that a model is to write is there: what cells are asked is part of what they are."""
@@ -206,7 +213,7 @@ class ChoiceProtocol(RetrieverProtocol):
                 result = self._conclude_dataset(plan, dataset.name, answers)
                 rows = self._list_questions_to_grade(plan, dataset.source, answers, result)
                 if rows:
-                    write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
+                    write_json_lines(self.folder.path / TO_GRADE, rows)
                 named = {(row["asked by"], row["id"]) for row in rows}
                 lists = self._collect_grading_rankings(dataset.name, named, result)
                 write_grading_study(self.folder.path, rows, lists, plan.request.seed)
@@ -285,10 +292,10 @@ class ChoiceProtocol(RetrieverProtocol):
             for family, query, doc in read_parquet(path, columns).iter_rows():
                 if (family, query) in questions:
                     by_question.setdefault(query, []).append({"id": doc})
-            lines = (
-                to_json({"query_id": query, "documents": docs}) + "\n" for query, docs in by_question.items()
+            write_json_lines(
+                self.folder.path / CONTENDERS / f"{path.name.split('.')[0]}.jsonl",
+                ({"query_id": query, "documents": docs} for query, docs in by_question.items()),
             )
-            write_atomic(self.folder.path / CONTENDERS / f"{path.name.split('.')[0]}.jsonl", "".join(lines))
             for query, docs in by_question.items():
                 lists.setdefault(query, []).append([doc["id"] for doc in docs])
         return lists

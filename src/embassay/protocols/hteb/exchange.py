@@ -35,7 +35,7 @@ from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_language_at_place
 from embassay.records import LoadedDataset
-from embassay.runs.folder import digest_json, to_json, write_atomic
+from embassay.runs.folder import digest_json, write_atomic, write_json
 
 CONTEXT = 8192
 """The longest conversation in tokens, where a model does not say: the reference's default."""
@@ -274,9 +274,9 @@ class _RunWriter:
         frame.write_parquet(buffer, compression="zstd")
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / data, buffer.getvalue())
-        write_atomic(folder / meta, to_json(metadata, indent=2) + "\n")
+        write_json(folder / meta, metadata, indent=2)
         told = {"paraphraser": source.paraphraser, "prompt": source.prompt, **source.about}
-        write_atomic(folder / file, to_json(told, indent=2) + "\n")
+        write_json(folder / file, told, indent=2)
         return WrittenFile(folder / data, metadata["generation_statistics"])
 
     def _find_final_text(self, place: str, text: str) -> str:

@@ -74,7 +74,11 @@ from embassay.protocols.wordings.protocol import (
     plan_dataset,
 )
 from embassay.protocols.wordings.records import Paraphrase, SourceText
-from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSystem, RunTask
+from embassay.protocols.wordings.scores import (
+    RunLayout,
+    RunTask,
+    list_systems_and_datasets,
+)
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_task
 from embassay.records import LoadedDataset, Result
@@ -281,14 +285,7 @@ def make_layout(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: 
         for source in sources
     ]
     return RunLayout(
-        tuple(RunSystem(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
-        tuple(
-            RunDataset(
-                dataset.name, dataset.lang, tuple(part.task for part in dataset.tasks),
-                tuple(dict.fromkeys(lang for langs in dataset.languages.values() for lang in langs)),
-            )
-            for dataset in plan.datasets
-        ),
+        *list_systems_and_datasets(plan),
         tuple(RunTask(name, find_task_measure(name), find_task(name, plan.registry).vectors) for name in plan.tasks),
         tuple(transformation.as_run_source() for transformation in chosen),
         plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb"

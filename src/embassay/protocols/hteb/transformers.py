@@ -32,7 +32,7 @@ from embassay.protocols.wordings.refusals import REFUSAL, find_new_mark
 from embassay.protocols.wordings.sets import ParaphraseSet, StoredSource
 from embassay.runs.folder import digest_json
 from embassay.runs.store import AnswerCache, CachedChat, ChatQuestion
-from embassay.systems.chat import fit_context
+from embassay.systems.chat import CHAT_MODELS, fit_context, open_chat
 from embassay.systems.chat.answers import find_first_fence, strip_tagged_blocks
 from embassay.systems.remote.ledger import Ledger, estimate_tokens
 
@@ -497,7 +497,6 @@ def open_transformers(
     No names mean all: of a set those that it has. UsageError for an unknown name, or for a transformation that a set
     does not have; DataError for a set that cannot be read; ModelError when a key or package is missing.
     """
-    from embassay.systems.chat import CHAT_MODELS, open_chat
 
     spec = CHAT_MODELS.style.parse(text)
     if spec.name == "recorded":

@@ -39,7 +39,7 @@ from embassay.protocols.wordings.pairs import (
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.tables import make_sequence_fields
 from embassay.randomness import make_generator
-from embassay.runs.folder import slugify_name, to_json, write_atomic
+from embassay.runs.folder import slugify_name, to_json, write_atomic, write_json
 from embassay.stats import percentile_interval, resample_means, wilson
 from embassay.stats.resampling import count_drawn_rows, draw_resamples
 
@@ -126,7 +126,7 @@ def draw_study(
         "raters": size.raters,
     }
     # Last, so that a folder with it is whole.
-    write_atomic(target / "study.json", to_json(facts, indent=1) + "\n")
+    write_json(target / "study.json", facts)
     return items
 
 

@@ -38,7 +38,7 @@ from embassay.protocols.hume.study import (
 )
 from embassay.protocols.hume.tables import item_disagreement
 from embassay.randomness import draw_random_bytes
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import write_json_lines
 
 GOLD: tuple[GoldKind, ...] = get_args(GoldKind)
 """Gold as it was; with decisions in it; and also with what two or more people all say against it."""
@@ -436,7 +436,7 @@ def _write_answers(out: Path, rows: Sequence[AnnotationRow], items: set[str]) ->
 
 
 def _write_json_lines(path: Path, rows: Iterator[dict[str, Any]]) -> Path:
-    write_atomic(path, "".join(to_json(row) + "\n" for row in rows))
+    write_json_lines(path, rows)
     return path
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
-from embassay.protocols.hume.store import AnswerStore, has_store, open_store
+from embassay.protocols.hume.store import AnswerStore, has_store, open_store, stored_annotations
 from embassay.protocols.hume.study import (
     ANNOTATIONS,
     Annotation,
@@ -56,7 +56,6 @@ def collect_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tupl
 
 def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
-    from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
     if not has_store(folder):
         return ()
@@ -317,7 +316,6 @@ def _simulate_marks(
 
 def check_nobody_answered(folder: StudyFolder) -> None:
     """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
-    from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
     answers = list(collect_annotations(folder))
     if has_store(folder):

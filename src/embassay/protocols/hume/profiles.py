@@ -24,7 +24,7 @@ from embassay.protocols.hume.store import has_store, open_store
 from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_jsonl_rows
 from embassay.protocols.hume.tables import OF_PAIR
 from embassay.protocols.kernel.tables import ColumnTable, interval_fields, text, whole_column
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import write_json_lines
 from embassay.stats import Estimate
 from embassay.stats.intervals import t_quantile
 
@@ -148,7 +148,7 @@ def write_profiles(path: Path, profiles: Profiles) -> Path:
         for annotator in sorted(profiles)
         for question, answer in sorted(profiles[annotator].items())
     )
-    write_atomic(path / FILE, "".join(to_json(row) + "\n" for row in rows))
+    write_json_lines(path / FILE, rows)
     return path / FILE
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import database as clock
-from embassay.protocols.hume.database import Database, Row, SqliteFile, Transaction
+from embassay.protocols.hume.database import Database, Row, SqliteFile, Transaction, open_postgres_database
 from embassay.protocols.hume.study import (
     ANSWERS,
     Annotation,
@@ -281,11 +281,14 @@ class AnswerStore:
 
     def profiles(self) -> dict[str, dict[str, str]]:
         """What annotators said of themselves, by annotator and question."""
-        rows = self.database.read(lambda do: do.all("SELECT annotator, question, answer FROM profiles"))
+        return self._read_texts_by_annotator("question, answer FROM profiles")
+
+    def _read_texts_by_annotator(self, texts: str) -> dict[str, dict[str, str]]:
+        rows = self.database.read(lambda do: do.all(f"SELECT annotator, {texts}"))
         by_name: dict[str, dict[str, str]] = {}
         # No database promises an order of rows.
-        for annotator, question, answer in sorted(rows):
-            by_name.setdefault(annotator, {})[question] = answer
+        for annotator, key, text in sorted(rows):
+            by_name.setdefault(annotator, {})[key] = text
         return by_name
 
     def save(self, annotator: str, task: str, draft: AnswerDraft) -> SavedAnswer | RefusedAnswer:
@@ -347,11 +350,7 @@ class AnswerStore:
 
     def finished(self) -> dict[str, dict[str, str]]:
         """When each task was finished, by annotator and task."""
-        rows = self.database.read(lambda do: do.all("SELECT annotator, task, finished_at FROM finished"))
-        times: dict[str, dict[str, str]] = {}
-        for annotator, task, at in sorted(rows):
-            times.setdefault(annotator, {})[task] = at
-        return times
+        return self._read_texts_by_annotator("task, finished_at FROM finished")
 
     def _bind_to_study(self, study: StudyFile, read_only: bool) -> None:
         facts = {
@@ -570,7 +569,6 @@ def _holds_answers(folder: StudyFolder) -> bool:
 
 
 def _open_server_database(address: str, folder: StudyFolder) -> Database:
-    from embassay.protocols.hume.database import open_postgres_database
 
     return open_postgres_database(address, schema_name(folder))
 

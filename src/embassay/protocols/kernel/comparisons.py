@@ -140,16 +140,23 @@ def clip_difference(low: float, high: float, a: SystemHeadline, b: SystemHeadlin
     return max(low, a.bounds[0] - b.bounds[1]), min(high, a.bounds[1] - b.bounds[0])
 
 
+def stack_replicates(parts: Sequence[HeadlineComponent]) -> NDArray[np.float64]:
+    """The replicates of all, (parts, resamples); those of a part without are its value."""
+    resamples = max(len(part.replicates) for part in parts)
+    return np.stack(
+        [
+            part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
+            for part in parts
+        ]
+    )
+
+
 def average_components(parts: Sequence[HeadlineComponent], *, harmonic: bool = False) -> HeadlineComponent:
     """Mean over datasets or tasks; `n` is their sum and replicates are paired by position.
 
     A part without an interval (of one item) is held fixed in the resamples.
     """
-    resamples = max(len(part.replicates) for part in parts)
-    columns = [
-        part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
-        for part in parts
-    ]
+    columns = stack_replicates(parts)
     values = np.array([part.value for part in parts], dtype=np.float64)
     n = sum(part.n for part in parts)
     if not harmonic:
@@ -159,7 +166,7 @@ def average_components(parts: Sequence[HeadlineComponent], *, harmonic: bool = F
         value = float(len(values) / (1 / values).sum())
         # The derivative of the harmonic mean by each part says how far the part's error carries.
         slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
-        draws = len(columns) / (1 / np.array(columns)).sum(axis=0)
+        draws = len(columns) / (1 / columns).sum(axis=0)
     return HeadlineComponent(value, n, draws, strata=weight_strata(parts, slopes))
 
 

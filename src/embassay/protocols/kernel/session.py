@@ -22,7 +22,7 @@ from embassay.protocols.kernel.plan import Plan, PlannedSystem, add_suite_names_
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
 from embassay.runs.execution import LazyCellEngine, ProcessWorkers, Workers
-from embassay.runs.folder import CellRecord, RunCell, RunFolder, to_json, write_atomic
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, to_json, write_json
 from embassay.runs.spending import RunSpendingJournal
 from embassay.systems.encoders.onnx_model import find_openvino
 from embassay.systems.remote import Ledger
@@ -342,7 +342,7 @@ class CellSession(RunAttempt):
         if conclusion.warnings:
             self.extra["warnings"] = [*self.extra.get("warnings", ()), *conclusion.warnings]
         self.folder.write_results(rows)
-        write_atomic(self.folder.path / "comparisons.json", to_json(conclusion.comparisons, indent=1) + "\n")
+        write_json(self.folder.path / "comparisons.json", conclusion.comparisons)
         write_standings(self.folder.path, conclusion.standings)
         tables = add_suite_names_to_tables(conclusion.tables, self.plan.suites)
         write_tables(self.folder.path, tables, find_possible_leaders(conclusion.comparisons))

@@ -514,6 +514,22 @@ def format_csv(rows: Iterable[Sequence[Value]]) -> str:
     return "".join(",".join(_format_exact(value) for value in row) + "\n" for row in rows)
 
 
+def escape_markdown_cell(text: str) -> str:
+    """A text that a table of a Markdown comment shows as it is, on one line."""
+    return (
+        strip_control_characters(text)
+        .replace("|", "\\|")
+        .replace("`", "'")
+        .replace("<", "&lt;")
+        .replace("\n", " ")
+    )
+
+
+def strip_control_characters(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(sign if sign.isprintable() or sign in "\t\n" else " " for sign in text)
+
+
 _MARKS = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "−": "$-$", "–": "--", "—": "---", "…": r"\ldots{}",

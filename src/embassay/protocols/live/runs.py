@@ -270,7 +270,6 @@ class _RetrieverAnswers:
         return json.loads(self._kept.read_text("utf-8")) if self._kept.exists() else {}
 
     def _write_kept_facts(self, values: Mapping[str, Any]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(self._kept, to_json(values) + "\n")
 
     def ask_unanswered_questions(self) -> dict[str, str]:

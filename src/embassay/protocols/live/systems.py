@@ -37,7 +37,7 @@ from embassay.protocols.live.runs import (
 )
 from embassay.records import TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.folder import RunCell, RunFolder, slugify_name, to_json, write_atomic
+from embassay.runs.folder import RunCell, RunFolder, slugify_name, to_json, write_atomic, write_json_lines
 from embassay.runs.forecast import CellForecast, RehearsalSimilarity, RunForecast
 from embassay.systems.remote import Ledger, redact_keys, wait_in_remote_loop
 from embassay.systems.retrievers import PassagesToServe, Retriever
@@ -128,13 +128,12 @@ class RetrieverListSystem:
         kept = read_kept_answers(self._folder, self.name, digest_passages(corpus))
         self.failures |= kept.failed
         self.notes |= dict.fromkeys(kept.notes)
-        indices = np.full((len(queries), k), -1, dtype=np.int64)
-        scores = np.full((len(queries), k), -np.inf)
+        ranked = RankedCandidates.make_empty(len(queries), k)
         for row, query in enumerate(queries):
             hits = kept.lists.get(query, ())[:k]
-            indices[row, : len(hits)] = [place for place, _ in hits]
-            scores[row, : len(hits)] = [score for _, score in hits]
-        return RankedCandidates(indices, scores)
+            ranked.indices[row, : len(hits)] = [place for place, _ in hits]
+            ranked.scores[row, : len(hits)] = [score for _, score in hits]
+        return ranked
 
     def search_shards(
         self,
@@ -353,10 +352,7 @@ def write_served_passages(folder: Path, served: PassagesToServe) -> Path:
     """Write the passages that are to be served, unless they stand there: a line for each, with `id` and `text`."""
     path = folder / SERVED / f"{served.name}.jsonl"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(
-            path, "".join(to_json({"id": key, "text": text}) + "\n" for key, text in served.texts.items())
-        )
+        write_json_lines(path, ({"id": key, "text": text} for key, text in served.texts.items()))
     return path
 
 
@@ -461,6 +457,5 @@ def _write_answer_summary(
     notes: Sequence[str],
     error: str,
 ) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     plain = {"lists": dict(lists), "failed": dict(failed), "notes": list(notes), "error": error}
     write_atomic(path, to_json(plain) + "\n")

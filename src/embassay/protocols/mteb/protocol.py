@@ -56,7 +56,15 @@ from embassay.protocols.mteb.survey import (
 )
 from embassay.randomness import make_generator
 from embassay.records import ResampledStratum, Result
-from embassay.runs.folder import RunFolder, digest_json, hardware_facts, list_versions, to_json, write_atomic
+from embassay.runs.folder import (
+    RunFolder,
+    digest_json,
+    hardware_facts,
+    list_versions,
+    to_json,
+    write_json,
+    write_json_lines,
+)
 from embassay.stats.intervals import t_quantile
 from embassay.stats.resampling import DEFAULT_SEED
 
@@ -441,7 +449,7 @@ def import_results(
         rows, means, scores = _write_result_rows(folder, survey, measures, reading, progress)
         standings = make_standings(means, scores, survey)
         write_standings(out, standings)
-        write_atomic(out / "comparisons.json", to_json(make_comparisons(standings), indent=1) + "\n")
+        write_json(out / "comparisons.json", make_comparisons(standings))
         _write_faults(out / FAULTS, reading.faults)
         folder.write_manifest(make_manifest(source, out, survey, reading, sorted(measures), command))
     systems, tasks = len(survey.systems()), len(survey.tasks)
@@ -492,7 +500,7 @@ def _note_reading_fault(reading: SurveyProgress, where: str, what: str) -> None:
 def _write_faults(path: Path, faults: Sequence[Fault]) -> None:
     path.unlink(missing_ok=True)
     if faults:
-        write_atomic(path, "".join(to_json(vars(fault)) + "\n" for fault in faults))
+        write_json_lines(path, map(vars, faults))
 
 
 def _check_out(folder: RunFolder) -> None:

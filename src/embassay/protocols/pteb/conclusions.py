@@ -44,14 +44,13 @@ from embassay.protocols.wordings.records import make_quality_rows
 from embassay.protocols.wordings.scores import (
     ORIGINAL,
     OVERALL,
-    RunDataset,
     RunLayout,
     RunLevels,
     RunSource,
-    RunSystem,
     RunTask,
     TaskScope,
     list_scopes,
+    list_systems_and_datasets,
     make_level_rows,
     make_mixed_drop_rows,
     make_original_row,
@@ -516,14 +515,7 @@ def make_run_layout(
     """The systems, datasets, tasks and sources of a plan, with the seeds of the runs so far."""
     request = plan.request
     return RunLayout(
-        tuple(RunSystem(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
-        tuple(
-            RunDataset(
-                dataset.name, dataset.lang, tuple(part.task for part in dataset.tasks),
-                tuple(dict.fromkeys(lang for langs in dataset.languages.values() for lang in langs)),
-            )
-            for dataset in plan.datasets
-        ),
+        *list_systems_and_datasets(plan),
         tuple(RunTask(name, task_named(name).headline, task_named(name).vectors) for name in plan.tasks),
         tuple(
             RunSource(

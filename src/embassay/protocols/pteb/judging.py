@@ -37,6 +37,7 @@ from embassay.protocols.kernel.comparisons import (
     SystemHeadline,
     average_components,
     compare_headlines,
+    stack_replicates,
     weight_strata,
 )
 from embassay.protocols.kernel.outcome import Run
@@ -395,13 +396,8 @@ def _pool_components(parts: Sequence[HeadlineComponent]) -> HeadlineComponent:
     """The mean over the items of all parts; a part of one item is held fixed in the resamples."""
     n = np.array([part.n for part in parts], dtype=np.float64)
     values = np.array([part.value for part in parts], dtype=np.float64)
-    resamples = max(len(part.replicates) for part in parts)
-    columns = [
-        part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
-        for part in parts
-    ]
     shares = n / n.sum()
-    replicates = shares @ np.array(columns).reshape(len(n), -1)
+    replicates = shares @ stack_replicates(parts).reshape(len(n), -1)
     return HeadlineComponent(
         float(values @ shares), int(n.sum()), replicates, strata=weight_strata(parts, shares)
     )

@@ -39,8 +39,8 @@ from embassay.randomness import make_generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry
 from embassay.runs.folder import digest_json
-from embassay.runs.store import CachedChat, ChatQuestion
-from embassay.systems.chat import fit_context
+from embassay.runs.store import AnswerCache, CachedChat, ChatQuestion
+from embassay.systems.chat import CHAT_MODELS, fit_context, open_chat
 from embassay.systems.chat.answers import strip_tagged_blocks
 from embassay.systems.remote.ledger import Ledger
 
@@ -146,7 +146,6 @@ def open_paraphraser(
     UsageError for unknown names (with near ones) and parameters, and for another than the default prompt where none
     is used; DataError for a set that cannot be read; ModelError when a key or package is missing.
     """
-    from embassay.systems.chat import CHAT_MODELS
 
     spec = PARAPHRASERS.style.parse(text)
     prompt = prompt or open_prompt()
@@ -170,15 +169,12 @@ def _open_model_paraphraser(
     cache: Path | None,
     longest: int,
 ) -> Paraphraser:
-    from embassay.runs.store import AnswerCache, CachedChat
-    from embassay.systems.chat import open_chat
 
     chat = configure_chat(open_chat(text, ledger=ledger), prompt, longest)
     return LLMParaphraser(CachedChat(chat, AnswerCache.open(cache)), prompt, generation)
 
 
 def _make_unknown_paraphraser_error(name: str, text: str) -> UsageError:
-    from embassay.systems.chat import CHAT_MODELS
     from embassay.systems.models import suggest_chat_name
 
     names = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]

@@ -23,7 +23,7 @@ from embassay.errors import DataError
 from embassay.protocols.calibration.options import ANSWERED, LOSS, SILENT, SILENT_BELOW
 from embassay.randomness import make_generator
 from embassay.records import Score
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import write_json
 from embassay.stats.silence import (
     SilenceAims,
     SilenceThreshold,
@@ -74,7 +74,7 @@ class RunSilence:
         """As JSON, for the program that is to keep silent."""
         record = {"format": FORMAT, "version": VERSION, "run": self.run, "dataset": dataset}
         signals = [asdict(entry) for entry in self.signals]
-        write_atomic(path, to_json({**record, "reason": self.reason, "signals": signals}, indent=1) + "\n")
+        write_json(path, {**record, "reason": self.reason, "signals": signals})
 
 
 def _score_signal_silence(entry: SignalSilence) -> Iterator[Score]:

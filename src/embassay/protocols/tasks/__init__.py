@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, make_undefined_score
+from embassay.protocols.kernel.evaluation import loader
 from embassay.protocols.tasks.task import ParaphrasedData, PtebContext, PtebOptions, Task, Wording
-from embassay.records import LoadedDataset, TaskOutcome
+from embassay.records import TaskOutcome
 from embassay.registry import Registry
-
-if TYPE_CHECKING:
-    from embassay.data import Dataset
 
 __all__ = ["TASKS", "TASK_NAMES", "ParaphrasedData", "Task", "Wording"]
 
@@ -58,14 +56,11 @@ def _make_task_factory(name: str, title: str, shape: str) -> Callable[[], Task]:
             nothing = make_undefined_score(module.HEADLINE, 0, "nothing is left to evaluate")
             return TaskOutcome((nothing,), {}, Items().columns)
 
-        def load_task_data(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[Any]:
-            return dataset.load(shape, limit=limit, seed=seed)
-
         def list_unworded_places(options: PtebOptions) -> tuple[str, ...]:
             return ("train:",) if options.classification_texts == "test" and name == "classification" else ()
 
         return Task(
-            name, title, (shape,), module.HEADLINE, evaluate_task, load_task_data, module.list_texts,
+            name, title, (shape,), module.HEADLINE, evaluate_task, loader(shape), module.list_texts,
             module.replace_texts,
             vectors=name in _VECTORS, unworded=list_unworded_places
         )  # fmt: skip

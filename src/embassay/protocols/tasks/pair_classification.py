@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures.summary import average_precision_on_resamples
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost
+from embassay.protocols.kernel.estimates import Estimate
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     PtebContext,
+    compare_gold_pairs,
     list_pair_texts,
     make_task_outcome,
-    measure_pair_similarity,
     replace_pair_texts,
     resample_statistic,
 )
@@ -30,12 +30,7 @@ list_texts, replace_texts = list_pair_texts, replace_pair_texts
 
 def evaluate_system(system: Similarity, data: LabelledPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
-    items = Items()
-    similar = measure_pair_similarity(system, data.first, data.second)
-    lost = Lost(system, data.ids, "pairs")
-    lost.note_undefined_similarities(similar, data.first, data.second)
-    items.add(data.ids, similar, "similarity")
-    items.add(data.ids, data.labels, "gold")
+    similar, lost, items = compare_gold_pairs(system, data, data.labels)
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
     n = len(data) - len(lost.rows)

@@ -6,14 +6,13 @@ Both texts of a pair are paraphrased. The scale of the scores makes no differenc
 from __future__ import annotations
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Items, Lost
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     PtebContext,
+    compare_gold_pairs,
     estimate_correlation,
     list_pair_texts,
     make_task_outcome,
-    measure_pair_similarity,
     replace_pair_texts,
 )
 from embassay.records import ScoredPairs, TaskOutcome
@@ -25,12 +24,7 @@ list_texts, replace_texts = list_pair_texts, replace_pair_texts
 
 def evaluate_system(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
-    items = Items()
-    similar = measure_pair_similarity(system, data.first, data.second)
-    lost = Lost(system, data.ids, "pairs")
-    lost.note_undefined_similarities(similar, data.first, data.second)
-    items.add(data.ids, similar, "similarity")
-    items.add(data.ids, data.scores, "gold")
+    similar, lost, items = compare_gold_pairs(system, data, data.scores)
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
     groups = context.number_item_groups(data.ids)

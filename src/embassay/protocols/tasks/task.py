@@ -15,7 +15,14 @@ from embassay.contracts import Role, Similarity
 from embassay.errors import UsageError
 from embassay.measures.summary import spearman_on_resamples
 from embassay.protocols.kernel import inputs as context
-from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, make_undefined_score, sum_skipped
+from embassay.protocols.kernel.estimates import (
+    MOST_LOST,
+    Estimate,
+    Items,
+    Lost,
+    make_undefined_score,
+    sum_skipped,
+)
 from embassay.protocols.kernel.forecast import (
     count_dimensions,
     distance_bytes,
@@ -28,10 +35,12 @@ from embassay.protocols.kernel.forecast import (
 from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, check_options, option
 from embassay.records import (
     HeadlineComponent,
+    LabelledPairs,
     LabelledTexts,
     LoadedDataset,
     RetrievalSet,
     Score,
+    ScoredPairs,
     SkippedItems,
     TaskOutcome,
 )
@@ -315,6 +324,21 @@ def measure_pair_similarity(
     place = {text: row for row, text in enumerate(dict.fromkeys((*first, *second)))}
     left, right = (np.array([place[text] for text in side], dtype=np.int64) for side in (first, second))
     return _round_similarity(system.compare_indexed_pairs(list(place), left, right))
+
+
+def compare_gold_pairs(
+    system: Similarity,
+    data: LabelledPairs | ScoredPairs,
+    gold: NDArray[Any],
+    name: str = "gold",
+) -> tuple[NDArray[np.float64], Lost, Items]:
+    """The similarity of each pair, (n,), the pairs that were lost, and the items: `similarity` and what people say."""
+    similar = measure_pair_similarity(system, data.first, data.second)
+    lost, items = Lost(system, data.ids, "pairs"), Items()
+    lost.note_undefined_similarities(similar, data.first, data.second)
+    items.add(data.ids, similar, "similarity")
+    items.add(data.ids, gold, name)
+    return similar, lost, items
 
 
 def measure_nearest_anchor(

@@ -17,7 +17,7 @@ from embassay.errors import DataError
 from embassay.limits import parse_record_json, read_bounded_file
 from embassay.protocols.watch.distances import FLOOR, find_lost_answers
 from embassay.protocols.watch.texts import VERSION as TEXTS
-from embassay.runs.folder import build_versioned_dataclass, digest_json, to_json, write_atomic
+from embassay.runs.folder import build_versioned_dataclass, digest_json, write_json
 
 FORMAT, VERSION = "embassay-watch", 1
 Kind = Literal["vectors", "scores", "reranker", "judge"]
@@ -202,7 +202,7 @@ class Fingerprint:
 
     def save(self, path: Path) -> None:
         """As JSON, in one step; the same bytes for the same answers."""
-        write_atomic(path, to_json(self.as_dict(), indent=1) + "\n")
+        write_json(path, self.as_dict())
 
 
 MEND = "Give a file that `embassay watch record` wrote, or record again."

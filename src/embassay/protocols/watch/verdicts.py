@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from embassay.protocols.kernel.tables import escape_markdown_cell, strip_control_characters
 from embassay.protocols.watch.history import WatchCheck
 from embassay.protocols.watch.options import FailOn
 from embassay.stats import Estimate
@@ -84,14 +85,14 @@ WORDS = {True: "kept", False: "CHANGED", None: "NOT TESTED"}
 def format_as_markdown(check: WatchCheck) -> str:
     """A heading that says how it went, and a table."""
     lines = [
-        f"### Embassay watch: {_escape_table_cell(check.system)} is {check.verdict}",
+        f"### Embassay watch: {escape_markdown_cell(check.system)} is {check.verdict}",
         "",
         "| What | Found, 95% | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [
-        f"| {_escape_table_cell(told.name)} | {told.value} | {told.n:,} | {WORDS[told.kept]} "
-        f"| {_escape_table_cell(told.why)} |"
+        f"| {escape_markdown_cell(told.name)} | {told.value} | {told.n:,} | {WORDS[told.kept]} "
+        f"| {escape_markdown_cell(told.why)} |"
         for told in list_findings(check)
     ]
     lines += [
@@ -111,30 +112,15 @@ def format_as_junit(check: WatchCheck) -> str:
     )  # fmt: skip
     for finding in told:
         case = ElementTree.SubElement(
-            suite, "testcase", classname="embassay.watch", name=_strip_control_characters(finding.name)
+            suite, "testcase", classname="embassay.watch", name=strip_control_characters(finding.name)
         )
         if not finding.kept:
             kind = "error" if finding.kept is None else "failure"
             fault = ElementTree.SubElement(
-                case, kind, message=_strip_control_characters(finding.why), type="watch"
+                case, kind, message=strip_control_characters(finding.why), type="watch"
             )
-            fault.text = _strip_control_characters(
+            fault.text = strip_control_characters(
                 f"{finding.name}: {finding.value} (n = {finding.n}); {finding.why}"
             )
     ElementTree.indent(suite)
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
-
-
-def _escape_table_cell(text: str) -> str:
-    return (
-        _strip_control_characters(text)
-        .replace("|", "\\|")
-        .replace("`", "'")
-        .replace("<", "&lt;")
-        .replace("\n", " ")
-    )
-
-
-def _strip_control_characters(text: str) -> str:
-    """Without the control characters that XML cannot hold."""
-    return "".join(sign if sign.isprintable() or sign in "\t\n" else " " for sign in text)

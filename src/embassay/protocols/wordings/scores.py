@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import SystemHeadline, average_components
+from embassay.protocols.kernel.comparisons import SystemHeadline, average_components, stack_replicates
 from embassay.protocols.kernel.estimates import TOO_FEW, clip_drop_interval
 from embassay.protocols.tasks.task import find_headline_bounds
 from embassay.randomness import make_generator
@@ -58,6 +59,21 @@ class RunDataset:
     lang: str
     tasks: tuple[str, ...]
     languages: tuple[str, ...] = ()
+
+
+def list_systems_and_datasets(plan: Any) -> tuple[tuple[RunSystem, ...], tuple[RunDataset, ...]]:
+    """Those of a plan, as the layout of its run has them."""
+    return (
+        tuple(RunSystem(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
+        tuple(_describe_run_dataset(dataset) for dataset in plan.datasets),
+    )
+
+
+def _describe_run_dataset(dataset: Any) -> RunDataset:
+    languages = dict.fromkeys(lang for langs in dataset.languages.values() for lang in langs)
+    return RunDataset(
+        dataset.name, dataset.lang, tuple(part.task for part in dataset.tasks), tuple(languages)
+    )
 
 
 @dataclass(frozen=True)
@@ -225,7 +241,7 @@ class RunCells:
             return SourceRuns(source, reason="no run")
         scores, originals = zip(*pairs, strict=True)
         # Together, so that runs and originals have one width where some have no replicates.
-        draws = _collect_component_replicates([*scores, *originals])
+        draws = stack_replicates([*scores, *originals])
         return SourceRuns(
             source, _collect_component_values(scores), _collect_component_values(originals),
             draws[: len(pairs)], draws[len(pairs) :],
@@ -254,16 +270,6 @@ def _describe_method(record: CellRecord | None, lang: str = "") -> str:
 
 def _collect_component_values(parts: Sequence[HeadlineComponent]) -> Floats:
     return np.array([part.value for part in parts], dtype=np.float64)
-
-
-def _collect_component_replicates(parts: Sequence[HeadlineComponent]) -> Floats:
-    """The replicates of all, (parts, resamples); those of a part without are its value."""
-    resamples = max(len(part.replicates) for part in parts)
-    rows = [
-        part.replicates if len(part.replicates) else np.full(resamples, part.value, dtype=np.float64)
-        for part in parts
-    ]
-    return np.stack(rows)
 
 
 CONFIDENCE = 0.95

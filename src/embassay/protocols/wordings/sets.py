@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
+from embassay.data.rows import Row, read_number, read_text, read_texts
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded_file
 from embassay.parquet import read_parquet
@@ -27,10 +28,6 @@ from embassay.protocols.kernel.tables import format_csv_row
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, SourceText
 from embassay.records import Paraphrases
 from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
-
-if TYPE_CHECKING:
-    from embassay.data.rows import Row
-
 
 COLUMNS = tuple(field.name for field in fields(Paraphrase))
 
@@ -567,7 +564,6 @@ def _export_long(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts
 
 
 def _read_wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
-    from embassay.data.rows import read_text, read_texts
 
     runs: Runs = defaultdict(list)
     for row in rows:
@@ -626,7 +622,6 @@ def _read_cell(row: Row, column: str) -> str:
 
 
 def _read_number(row: Row, column: str, default: float | None) -> float:
-    from embassay.data.rows import read_number
 
     value = read_number(row, column)
     if value is None and default is None:

@@ -327,6 +327,8 @@ def _make_system_card(runs: Sequence[ReportRun], row: BoardRow) -> SystemCard | 
     beside = tuple(_compare_with_people(has, name))
     if not (standings or good or bad or beside or any(_is_system_measured(run, name) for run in has)):
         return None
+    facts = dict.fromkeys(fact for run in has for fact in _system_facts(run, row.system))
+    commands = dict.fromkeys(filter(None, (build_rerun_command(run.record, row.system) for run, _ in boards)))
     return SystemCard(
         row=row,
         about=_describe_system(row.system),
@@ -337,8 +339,8 @@ def _make_system_card(runs: Sequence[ReportRun], row: BoardRow) -> SystemCard | 
         people=beside,
         price=make_price_figures(has, row),
         unknown=tuple(dict.fromkeys(list_system_unknowns(runs, has, row))),
-        facts=tuple(dict.fromkeys(fact for run in has for fact in _system_facts(run, row.system))),
-        commands=tuple(dict.fromkeys(filter(None, (build_rerun_command(run.record, row.system) for run, _ in boards)))),
+        facts=tuple(facts),
+        commands=tuple(commands),
         ranked=bool(boards) and bool(boards[0][1].rank) and boards[0][0] is runs[0],
         has_items=any(run.record.kind in ("sage", "pteb") for run in has) and row.system.ranked
     )  # fmt: skip

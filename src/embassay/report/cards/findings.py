@@ -438,7 +438,7 @@ def _say_tested_languages(runs: Sequence[ReportRun]) -> Iterator[str]:
     langs = {
         dataset.get("lang", "")
         for run in runs
-        for dataset in run.record.manifest.get("datasets", ())
+        for dataset in run.record.dataset_entries
         if dataset.get("lang")
     }
     if langs and len(langs) < 4 and "mul" not in langs:

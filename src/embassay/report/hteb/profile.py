@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -320,17 +320,18 @@ def _write_exact_interval(row: Result) -> str:
 
 
 def _change_entry(row: Result | None) -> TableCell:
-    if row is None or row.value is None:
-        return TableCell("n/a", why=row.reason if row is not None else "not part of the run")
-    interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
-    return TableCell(POINTS.change(row.value), interval, _write_exact_interval(row))
+    return _make_entry(row, POINTS.change)
 
 
 def _score_entry(row: Result | None) -> TableCell:
+    return _make_entry(row, POINTS.text)
+
+
+def _make_entry(row: Result | None, form: Callable[[float], str]) -> TableCell:
     if row is None or row.value is None:
         return TableCell("n/a", why=row.reason if row is not None else "not part of the run")
     interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
-    return TableCell(POINTS.text(row.value), interval, _write_exact_interval(row))
+    return TableCell(form(row.value), interval, _write_exact_interval(row))
 
 
 def _profile_table(profiles: Sequence[TransformationProfile]) -> Table:

@@ -196,7 +196,7 @@ def _format_plus_minus(sd: Result | None) -> str:
 
 def list_control_labels(record: RunRecord) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
-    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    sources = record.wording_sources
     labels = {
         source.get("label", "")
         for source in sources
@@ -208,7 +208,7 @@ def list_control_labels(record: RunRecord) -> set[str]:
 
 def find_only_control(record: RunRecord) -> str:
     """The control that all wordings of the run come from: `permuted` or `copied`; empty where something paraphrased."""
-    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    sources = record.wording_sources
     kinds = {source.get("paraphraser", "").partition(":")[0] for source in sources}
     return kinds.pop() if len(kinds) == 1 and kinds <= set(CONTROLS) else ""
 

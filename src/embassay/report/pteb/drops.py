@@ -107,6 +107,8 @@ def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
     texts, reason = sample_wordings(record)
     quality = paraphrase_quality_lines(record)
     files = file_tables(record.path)
+    sources = {row.source for row in quality}
+    drops = tuple(table for table in files if table.id.startswith("drop-by-"))
     return PtebPage(
         facts=_describe_pteb_run(record, board),
         verdict=pteb_verdict(record, board),
@@ -123,11 +125,11 @@ def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
         distance=plot_against_distance(losses),
         headings=HEADINGS,
         quality=quality,
-        several_sources=len({row.source for row in quality}) > 1,
+        several_sources=len(sources) > 1,
         outcomes=paraphrase_outcome_lines(record),
         wordings=texts,
         wordings_reason=reason,
-        drops=tuple(table for table in files if table.id.startswith("drop-by-")),
+        drops=drops,
         tables=tuple(table for table in files if table.id in ALONE),
     )
 
@@ -139,7 +141,7 @@ def _describe_pteb_run(record: RunRecord, board: SystemBoard) -> tuple[str, ...]
         for _, _, _, variant, _, _ in record.rows
         if variant.startswith(PARAPHRASE)
     }
-    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    sources = record.wording_sources
     by = (
         f" by {sources[0]['name']}" if len(sources) == 1 else f" by {len(sources)} sources" if sources else ""
     )
@@ -321,7 +323,7 @@ Column = dict[str, float]
 
 def list_pteb_item_groups(record: RunRecord) -> tuple[ItemGroup, ...]:
     """The items of every task and dataset that a ranked system has values for."""
-    langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
+    langs = record.dataset_languages
     groups = (
         _read_drop_group(record, task.name, task.title, dataset, langs.get(dataset, ""))
         for task in TASKS
@@ -422,7 +424,7 @@ def _find_item_text(source: ItemSource, field: str, item: str) -> str:
 
 def _read_wordings_by_run(record: RunRecord, dataset: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """The title of every run of every source, with the wording of each text."""
-    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    sources = record.wording_sources
     for source in sources:
         title = f"{source['name']}, " if len(sources) > 1 else ""
         for seed in source.get("seeds", {}).get(dataset, ()):

@@ -30,7 +30,7 @@ def pteb_notes(record: RunRecord) -> Iterator[Found]:
 def _count_paraphrase_outcomes(record: RunRecord) -> Counter[str]:
     """How many paraphrases came to what, of all sources but controls."""
     aside = list_control_labels(record)
-    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    sources = record.wording_sources
     return count_text_outcomes(source for source in sources if source.get("label", "") not in aside)
 
 

@@ -94,7 +94,7 @@ def _make_loss_table(
 def change_by_source_table(losses: ParaphraseLosses) -> Table | None:
     """The change at the leading level by source (paraphraser, prompt); None for one source."""
     record, board = losses.record, losses.board
-    sources = record.manifest.get("paraphrases", {}).get("sources", ())
+    sources = record.wording_sources
     if len(sources) < 2:
         return None
     tables = []
@@ -252,7 +252,7 @@ def paraphrase_quality_lines(record: RunRecord) -> tuple[ParaphraseQuality, ...]
 def paraphrase_outcome_lines(record: RunRecord) -> tuple[tuple[str, str], ...]:
     """Of each source, how many texts came to what, over all datasets and runs."""
     lines = []
-    for source in record.manifest.get("paraphrases", {}).get("sources", ()):
+    for source in record.wording_sources:
         counts: dict[str, int] = {}
         for runs in source.get("outcomes", {}).values():
             for outcomes in runs.values():

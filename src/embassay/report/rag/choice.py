@@ -168,7 +168,7 @@ def _state_label_chance(choice: Mapping[str, Any]) -> Claim:
 
 def _name_systems(record: RunRecord) -> dict[str, SystemNamePart]:
     """System -> its name as a sentence shows it."""
-    label = shorten_names_to_labels([system.name for system in record.systems])
+    label = record.system_labels
     return {system.name: SystemNamePart(label[system.name], system.index) for system in record.systems}
 
 
@@ -191,7 +191,7 @@ def _write_choice_lede(
         f"Expected loss: {regret} (random pick: {lot})."
     )  # fmt: skip
     if alike:
-        names = shorten_names_to_labels([system.name for system in record.systems])
+        names = record.system_labels
         would = ", ".join(names[claim.subject] for claim in alike)
         yield (
             f"Just as good, with a chance of at least {AS_GOOD:.0%} of being within {told['tolerance']:g} of "
@@ -411,7 +411,7 @@ def _sort_systems_by_regret(record: RunRecord, dataset: str) -> list[RecordSyste
 
 
 def _systems_table(record: RunRecord, dataset: str) -> Table:
-    label = shorten_names_to_labels([system.name for system in record.systems])
+    label = record.system_labels
     tolerance = record.arguments["options"]["tolerance"]
     heads: list[str | Column] = [
         "System", *make_number_columns("P(best)", f"P(within {tolerance:g})", "Regret", "Against the first, 95%",
@@ -473,7 +473,7 @@ def _difference_to_pick_entry(row: Result | None) -> TableCell:
 
 def _signals_table(record: RunRecord, dataset: str) -> Table:
     """A line per system, a column per family of questions."""
-    label = shorten_names_to_labels([system.name for system in record.systems])
+    label = record.system_labels
     asked = {f"model: {kind}": f"a model's: {kind}" for kind in OF_MODELS}
     named = {**SIGNALS, **asked}
     families = [name for name in named if _has_question_family(record, dataset, name)]

@@ -361,7 +361,7 @@ def _say_order_certainty(golden: GoldenRecord, claims: Sequence[Claim]) -> str:
 
 
 def _golden_facts(golden: GoldenRecord, record: RunRecord) -> PageFactsLine:
-    datasets = [dataset["name"] for dataset in record.manifest.get("datasets", ())]
+    datasets = [dataset["name"] for dataset in record.dataset_entries]
     return PageFactsLine.of(
         "golden", "RAG, golden set", *datasets, numbers.format_noun_count(len(golden.queries), "question"),
         f"judged by {shorten_judge_name(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",

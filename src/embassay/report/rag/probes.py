@@ -83,7 +83,7 @@ class ProbeRecord:
     @cached_property
     def labels(self) -> dict[str, str]:
         """System -> what it is called where there is little room."""
-        return shorten_names_to_labels([system.name for system in self.record.systems])
+        return self.record.system_labels
 
     def name_dataset(self, dataset: str, lang: str) -> str:
         """What a dataset is called: by its language where that tells it apart."""
@@ -145,7 +145,7 @@ def change_correlation_table(
 def recall_loss_tables(record: RunRecord) -> Iterator[Table]:
     """For each collection that a name probe signed: the recall of every system, and its change under each ablation."""
     task = signatures.TASK
-    called = shorten_names_to_labels([system.name for system in record.systems])
+    called = record.system_labels
     for place, dataset in enumerate(record.datasets(task)):
         lines = []
         for name in CONDITIONS:

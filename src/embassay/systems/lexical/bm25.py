@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, Tokenizer
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, ShardSearch, Tokenizer
 from embassay.errors import UsageError
 from embassay.machine import count_cores
 from embassay.search import exact as blockwise
@@ -462,7 +462,7 @@ class MutualScores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BM25:
+class BM25(ShardSearch):
     """BM25+ over token ids; higher is more similar. The numbers are those of rank_bm25.
 
     score(q, d) = sum over the tokens of q, with repetition, of
@@ -587,10 +587,6 @@ class BM25:
 
         return compute_condensed_distances(compute_distance_block, len(texts), threads=count_cores())
 
-    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
-        """The k corpus texts with the highest raw score for each query."""
-        return next(self.search_shards(queries, [corpus], k))
-
     def search_shards(
         self,
         queries: Sequence[str],
@@ -599,7 +595,7 @@ class BM25:
         *,
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
-        """`search` in each shard, in order, with the statistics of all shards together."""
+        """The k texts of the highest raw score in each shard, in order, with the statistics of all shards together."""
         reading = FrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
         return search_shards(reading, self._weighting, shards, k, spread)
 

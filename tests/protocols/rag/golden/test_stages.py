@@ -7,6 +7,7 @@ import pytest
 from embassay.errors import DataError
 from embassay.protocols.rag.golden import stages
 from embassay.protocols.rag.golden.stages import STAGES, QueryFolder
+from embassay.runs.folder import format_json_lines
 
 
 class Copies:
@@ -119,7 +120,7 @@ def test_lines_hold_any_text(tmp_path):
     """Separators that Python takes for line ends are text."""
     rows = [{"text": "a\u2028b\x85c\r"}, {"text": "ü"}]
     path = tmp_path / "rows.jsonl"
-    path.write_text(stages.as_jsonl(rows), encoding="utf-8", newline="")
+    path.write_text(format_json_lines(rows), encoding="utf-8", newline="")
     assert stages.read_json_line_rows(path) == rows
 
 

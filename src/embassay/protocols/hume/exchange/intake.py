@@ -346,9 +346,8 @@ def import_files(
     kinds = [(path, form or guess_format(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
     answers = [answer for file in taken for answer in file.answers]
-    left_out = sum((Counter(file.left_out) for file in taken), Counter[str]())
     if not answers:
-        why = "; ".join(f"{count} {what}" for what, count in left_out.items())
+        why = "; ".join(f"{count} {what}" for what, count in _count_left_out(taken).items())
         raise DataError(
             "There is no answer to import", path=files[0], found=why, mend="Give files with answers."
         )
@@ -361,10 +360,7 @@ def import_files(
         before = _annotator_ids(folder)
         written, replaced = _save_answers_and_decisions(folder, rows, decided, before, replace=replace)
         if said:
-            held = read_filed_profiles(folder)
-            for name, profile in said.items():
-                held.setdefault(name, {}).update(profile)
-            written = [*written, write_profiles(study, held)]
+            written = [*written, _add_to_filed_profiles(folder, said)]
     counted = _count_by_annotator_and_task(folder, rows)
     return ImportedAnswers(
         files=tuple((path.name, kind) for path, kind in kinds),
@@ -374,7 +370,7 @@ def import_files(
         impossible=sum(row.value is None for row in (*rows, *decided)),
         replaced=replaced,
         # Counted again: what annotators said of themselves may have been left out meanwhile.
-        left_out=dict(sum((Counter(file.left_out) for file in taken), Counter[str]())),
+        left_out=dict(_count_left_out(taken)),
         remarks=(
             *dict.fromkeys(remark for file in taken for remark in file.remarks),
             *_unused_names(names, answers),
@@ -382,6 +378,19 @@ def import_files(
         new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),
         open={key: len(folder.select_task_items(key[1])) - n for key, n in counted.items()},
     )
+
+
+def _count_left_out(taken: Iterable[FileIntake]) -> Counter[str]:
+    """How many answers of all files were left out, by the reason."""
+    return sum((Counter(file.left_out) for file in taken), Counter[str]())
+
+
+def _add_to_filed_profiles(folder: StudyFolder, said: Mapping[str, Mapping[str, str]]) -> Path:
+    """Keep what annotators said of themselves beside what is there; where that is."""
+    held = read_filed_profiles(folder)
+    for name, profile in said.items():
+        held.setdefault(name, {}).update(profile)
+    return write_profiles(folder.path, held)
 
 
 def _save_answers_and_decisions(

@@ -44,7 +44,7 @@ from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import Family, StudyFolder, StudyTask, read_study
 from embassay.protocols.kernel.outcome import current_time, describe_spending
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
-from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.runs.folder import RunFolder, to_json, write_atomic, write_json
 from embassay.runs.forecast import CellForecast, RunForecast, remote_seconds
 from embassay.runs.spending import RunSpendingJournal
 from embassay.runs.store import AnswerCache, CachedChat
@@ -497,7 +497,7 @@ def _write_settings(work: AnnotationWork, annotator: LlmAnnotator, file: AnswerF
         "not_taken": list(left_out),
         "statuses": dict(sorted(Counter(row.status for row in file.rows.values()).items())),
     }
-    write_atomic(_settings_file(file.path), to_json(settings, indent=1) + "\n")
+    write_json(_settings_file(file.path), settings)
 
 
 def _read_answered_models(path: Path) -> list[str]:

@@ -51,7 +51,7 @@ from embassay.protocols.hume.tables import most_disputed
 from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
-from embassay.runs.folder import CellRecord, RunFolder, to_json, write_atomic
+from embassay.runs.folder import CellRecord, RunFolder, write_json
 from embassay.stats import Estimate
 
 PROTOCOL, OVERALL = "hume", "overall"
@@ -173,7 +173,7 @@ def write_finished_run(
     """Write all but the record of a run that is done in one go; once more writes it anew."""
     write_tables(folder.path, tables)
     folder.write_results(rows)
-    write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}, indent=1) + "\n")
+    write_json(folder.path / "comparisons.json", {"scopes": {}})
     done = make_file_manifest(folder, "hume", command, request.as_dict(), systems=systems, datasets=datasets)
     folder.write_manifest({**done, **extra})
 

@@ -272,12 +272,17 @@ def _make_sts_item(pairs: ScoredPairs, place: int, score: float) -> SampledItem:
     )
 
 
+def _shuffle_places(places: Sequence[int], ids: Sequence[str], seed: int, purpose: str) -> list[int]:
+    """The places of rows in an order that is drawn by their ids."""
+    return [places[at] for at in seeded_order([ids[place] for place in places], seed, purpose)]
+
+
 def _make_sts_practice(
     pairs: ScoredPairs, rest: Sequence[int], scores: Sequence[float], scale: Scale,
     request: TaskSampleRequest, seed: int
 ) -> tuple[PracticeItem, ...]:  # fmt: skip
     """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
-    order = [rest[place] for place in seeded_order([pairs.ids[place] for place in rest], seed, "practice")]
+    order = _shuffle_places(rest, pairs.ids, seed, "practice")
     short = order_short_first(
         order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)]
     )
@@ -289,9 +294,7 @@ def _make_sts_practice(
         level = nearest_step(scale.low + (scale.high - scale.low) * number / steps, scale)
         free = [place for place in short if place not in taken]
         taken.append(min(free, key=lambda place: abs(scores[place] - level)))
-    mixed = [
-        taken[place] for place in seeded_order([pairs.ids[place] for place in taken], seed, "practice order")
-    ]
+    mixed = _shuffle_places(taken, pairs.ids, seed, "practice order")
     return tuple(make_rating_practice(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed)
 
 
@@ -360,7 +363,7 @@ def _make_classification_practice(
     seen = {normalise_text_for_comparison(text) for text in shown}
     rows = range(len(source)) if places is None else places
     free = [place for place in rows if normalise_text_for_comparison(source.texts[place]) not in seen]
-    order = [free[place] for place in seeded_order([source.ids[place] for place in free], seed, "practice")]
+    order = _shuffle_places(free, source.ids, seed, "practice")
     first: dict[str, int] = {}
     for place in order_short_first(order, source.texts):
         first.setdefault(source.labels[place], place)
@@ -443,7 +446,7 @@ def _make_clustering_practice(
     """One exercise with texts of two clusters that are not in the study, which would tell how broad its topics are; our
     own where there are no two."""
     members: dict[str, list[int]] = {}
-    order = [spare[place] for place in seeded_order([texts.ids[place] for place in spare], seed, "practice")]
+    order = _shuffle_places(spare, texts.ids, seed, "practice")
     for place in order_short_first(order, texts.texts):
         members.setdefault(texts.labels[place], []).append(place)
     full = sorted(label for label, held in members.items() if len(held) >= EACH)
@@ -453,9 +456,7 @@ def _make_clustering_practice(
         return tuple(own_practice("clustering"))
     pair = [full[place] for place in seeded_order(full, seed, "practice clusters")[:2]]
     shown = [place for label in pair for place in members[label][:EACH]]
-    mixed = [
-        shown[place] for place in seeded_order([texts.ids[place] for place in shown], seed, "practice order")
-    ]
+    mixed = _shuffle_places(shown, texts.ids, seed, "practice order")
     return (
         make_groups_practice(
             [texts.texts[place] for place in mixed], [texts.labels[place] for place in mixed]

@@ -33,7 +33,7 @@ from embassay.protocols.wordings.pairs import (
     write_rating_table,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
-from embassay.runs.folder import slugify_name, to_json, write_atomic
+from embassay.runs.folder import slugify_name, to_json, write_atomic, write_json
 
 FORMAT, SCHEMA = "embassay-validation", 1
 RATERS = "for-raters"
@@ -139,7 +139,7 @@ def draw_study(
     write_atomic(target / "rules.md", _format_rules_page(rules, _hash_text(rules_text)))
     write_atomic(target / "key.jsonl", key)
     # Last, so that a folder with it is whole.
-    write_atomic(target / "study.json", to_json(facts, indent=1) + "\n")
+    write_json(target / "study.json", facts)
     return Study(target, facts, rules, items)
 
 

@@ -266,9 +266,7 @@ def _write_answer_lines(
         for kind, prompts in kinds.items()
         for prompt, outcome in zip(prompts, outcomes[kind], strict=True)
     ]  # fmt: skip
-    path = answers_path(job.folder, job.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, "\n".join(lines) + "\n")
+    write_atomic(answers_path(job.folder, job.name), "\n".join(lines) + "\n")
 
 
 @dataclass(frozen=True, kw_only=True)

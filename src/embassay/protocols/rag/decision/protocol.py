@@ -49,7 +49,7 @@ from embassay.protocols.rag.decision.population import (
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
 from embassay.protocols.rag.scoring.inputs import make_run_names_distinct, map_grades, parse_named_path
 from embassay.protocols.rag.scoring.options import DecisionRequest
-from embassay.runs.folder import to_json, write_atomic
+from embassay.runs.folder import to_json, write_atomic, write_json
 from embassay.runs.spending import RunSpendingJournal
 from embassay.stats import Estimate
 from embassay.stats.few_labels import NEARER, MoreLabelsOutlook, forecast_labels
@@ -520,7 +520,7 @@ def write_study_standing(
             row |= {"query": study.texts.queries[query], "text": study.texts.documents[doc]}
         rows.append(json.dumps(row, ensure_ascii=False) + "\n")
     write_atomic(out / ASK, "".join(rows))
-    write_atomic(out / DECISION, to_json(decision.as_dict(), indent=1) + "\n")
+    write_json(out / DECISION, decision.as_dict())
 
 
 def append_labels(path: Path, labels: Iterable[tuple[Key, int]]) -> None:

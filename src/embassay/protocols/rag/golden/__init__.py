@@ -6,16 +6,6 @@ imported, Python lets its name stand for the package, whatever stood there befor
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import Any
+from embassay.registry import make_package_callable
 
-
-class _GoldenModule(ModuleType):
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        from embassay.protocols.rag.golden.protocol import golden
-
-        return golden(*arguments, **named)
-
-
-sys.modules[__name__].__class__ = _GoldenModule
+make_package_callable(__name__, "golden")

@@ -19,13 +19,12 @@ from embassay.protocols.rag.golden.stages import (
     RunQuery,
     StageInput,
     StageProduct,
-    as_jsonl,
     make_stage_input,
     read_json_line_rows,
 )
 from embassay.protocols.rag.judges import Question
 from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.folder import to_json
+from embassay.runs.folder import format_json_lines, to_json
 from embassay.runs.memory import check_memory_fits
 from embassay.search import exact_search, merge
 from embassay.search.bm25 import BM25Index
@@ -197,8 +196,8 @@ class RetrievalStage:
             for row in by_words:
                 row["bm25_query"] = rewrite["bm25_query"]
             files = {
-                asked.folder.dense_hits_path(depth): as_jsonl({**head, **row} for row in by_vectors),
-                asked.folder.sparse_hits_path(depth): as_jsonl({**head, **row} for row in by_words),
+                asked.folder.dense_hits_path(depth): format_json_lines({**head, **row} for row in by_vectors),
+                asked.folder.sparse_hits_path(depth): format_json_lines({**head, **row} for row in by_words),
             }
             done(asked, StageProduct(files, {"dense": len(by_vectors), "sparse": len(by_words)}))
         return {}
@@ -329,7 +328,8 @@ class FusionStage:
             done(
                 asked,
                 StageProduct(
-                    {asked.folder.fused_list_path: as_jsonl(rows)}, {"candidates": len(rows), **counts}
+                    {asked.folder.fused_list_path: format_json_lines(rows)},
+                    {"candidates": len(rows), **counts},
                 ),
             )
         return failed

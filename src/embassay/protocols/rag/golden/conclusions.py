@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, median, pstdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from embassay.protocols.kernel.claims import Claim, claim_count, claim_value
 from embassay.protocols.kernel.tables import (
@@ -25,16 +25,20 @@ from embassay.protocols.rag.golden.candidates import read_rewrite
 from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.grades import count_query_labels, summarise_label_counts
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.stages import STAGES, QueryState, States, read_json_line_rows
+from embassay.protocols.rag.golden.stages import STAGES, QueryState, RunQuery, States, read_json_line_rows
 from embassay.protocols.rag.golden.summary import GoldenRecord
 from embassay.protocols.rag.golden.trust import note_passages_addressing_judge
 from embassay.protocols.rag.judges import describe_judge
 from embassay.protocols.rag.ranking import JudgeOrderAnswer, RankedCandidate
+from embassay.protocols.rag.ranking.reliability import (
+    QueryAnswers,
+    count_contradictions_and_circles,
+    estimate_judge_noise,
+    list_judge_notes,
+    place_gains,
+)
 from embassay.records import Result
 from embassay.stats import Estimate
-
-if TYPE_CHECKING:
-    from embassay.protocols.rag.ranking.reliability import QueryAnswers
 
 Row = Mapping[str, Any]
 
@@ -74,7 +78,6 @@ class QueryProgress:
 
     def as_query_answers(self) -> QueryAnswers:
         """Candidates and answers as the reports of rankings take them."""
-        from embassay.protocols.rag.ranking.reliability import QueryAnswers
 
         rows = sorted(self.ordered_passages, key=lambda row: int(row["rank_rrf"]))
         place = {row["doc_id"]: position for position, row in enumerate(rows)}
@@ -116,7 +119,6 @@ def _gather_one_query_progress(state: QueryState, options: GoldenOptions) -> Que
 
 def read_query_rewrite_text(state: QueryState) -> str:
     """The rewriting of a query."""
-    from embassay.protocols.rag.golden.stages import RunQuery
 
     return str(read_rewrite(RunQuery(state.id, state.text, state.folder))["text_rewrite"])
 
@@ -270,7 +272,6 @@ def _count_answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) ->
 
 def summarise_ranking(engine: str, queries: Sequence[QueryProgress], seed: int) -> summary.RankingFacts:
     """How the pools were ordered, and what the answers say of the judge."""
-    from embassay.protocols.rag.ranking.reliability import list_judge_notes
 
     done = [query for query in queries if query.is_done]
     calls = sum(len(query.calls) for query in done)
@@ -291,10 +292,6 @@ def summarise_ranking(engine: str, queries: Sequence[QueryProgress], seed: int) 
 
 
 def _estimate_contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
-    from embassay.protocols.rag.ranking.reliability import (
-        count_contradictions_and_circles,
-        estimate_judge_noise,
-    )
 
     pairs = count_contradictions_and_circles(judged, seed=seed)
     noise = estimate_judge_noise(judged[:_NOISE_QUERIES], seed=seed)
@@ -303,7 +300,6 @@ def _estimate_contradictions(judged: Sequence[Any], seed: int) -> summary.Contra
 
 
 def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ...]:
-    from embassay.protocols.rag.ranking.reliability import place_gains
 
     places = place_gains(judged, seed=seed)
     gains: Iterable[Estimate] = places.gains if places else ()

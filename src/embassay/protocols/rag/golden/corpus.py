@@ -36,6 +36,7 @@ from embassay.runs.memory import MemoryFootprint, check_memory_fits
 from embassay.systems import SYSTEMS
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
+from embassay.text.chunking import Breadcrumb, Chunking, chunk
 
 _REWRITES = ("rewrite", "text_rewrite", "query_rewrite")
 _LONGEST = 1_000
@@ -338,7 +339,6 @@ def _keep_document_whole(document: CorpusDocument) -> _CorpusPassage:
 def _cut_chunks(
     documents: Sequence[CorpusDocument], options: GoldenOptions, tokenizer: Tokenizer
 ) -> Iterator[_CorpusPassage]:
-    from embassay.text.chunking import Chunking, chunk
     from embassay.text.tokenizers import token_ends
 
     assert options.chunk is not None
@@ -353,7 +353,6 @@ def _cut_chunks(
 
 def _make_breadcrumb(document: CorpusDocument) -> Any:
     """Paper > section > subsection > title, authors, date, from the columns of that name."""
-    from embassay.text.chunking import Breadcrumb
 
     def join_fields(*names: str) -> str:
         values = (document.metadata.get(name) for name in names)

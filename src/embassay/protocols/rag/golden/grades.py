@@ -38,7 +38,6 @@ from embassay.protocols.rag.golden.stages import (
     RunQuery,
     StageInput,
     StageProduct,
-    as_jsonl,
     make_stage_input,
     read_json_line_rows,
 )
@@ -47,7 +46,7 @@ from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question
 from embassay.protocols.rag.ranking import RankedCandidate
 from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
 from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.folder import digest_json, to_json, write_atomic
+from embassay.runs.folder import digest_json, format_json_lines, to_json, write_atomic, write_json
 from embassay.systems.remote.calls import wait_in_remote_loop
 
 Key = tuple[str, str]
@@ -290,7 +289,7 @@ class GradeStage:
             done(
                 asked,
                 StageProduct(
-                    {asked.folder.scores: as_jsonl(scored)},
+                    {asked.folder.scores: format_json_lines(scored)},
                     {
                         "graded": len(graded),
                         "ungraded": len(scored) - len(graded),
@@ -488,7 +487,7 @@ class PruningStage:
         for asked in waiting:
             pruned = prune_to_best_grades(read_json_line_rows(asked.folder.scores), minimum)
             rows = make_pruned_rows(pruned, current_time("milliseconds"))
-            files = {asked.folder.pruned_list_path(minimum): as_jsonl(rows)}
+            files = {asked.folder.pruned_list_path(minimum): format_json_lines(rows)}
             done(asked, StageProduct(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
         return {}
 
@@ -668,8 +667,8 @@ class OrderStage:
         top, folder = self.refinement_settings.top, asked.folder
         ordered = make_ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
         files = {
-            folder.ranked(top): as_jsonl(ordered[:top]),
-            folder.order: as_jsonl({name: row[name] for name in _SHORT} for row in ordered),
+            folder.ranked(top): format_json_lines(ordered[:top]),
+            folder.order: format_json_lines({name: row[name] for name in _SHORT} for row in ordered),
             folder.calls: format_call_log(self.refinement_settings, refined),
             folder.checkpoint_path: format_ranker_checkpoint(refined, top),
             folder.preview_path: format_ranking_preview(refined, top),
@@ -709,7 +708,7 @@ def _read_or_add_wave(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
         # A question stands in one wave only: its answers were asked for beside that wave's others.
         waves = [left for wave in waves if (left := {k: sha for k, sha in wave.items() if k not in new})]
         waves.append(new)
-        write_atomic(path, to_json({"waves": waves}, indent=1) + "\n")
+        write_json(path, {"waves": waves})
     return waves
 
 

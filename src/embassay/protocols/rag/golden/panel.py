@@ -33,7 +33,7 @@ from embassay.protocols.rag.golden.checks import count_grade_transitions, grade_
 from embassay.protocols.rag.golden.grades import Key
 from embassay.protocols.rag.scoring.inputs import map_grades, parse_named_path
 from embassay.randomness import make_generator
-from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.runs.folder import RunFolder, write_atomic, write_json
 from embassay.stats import Estimate
 from embassay.stats.consensus import MISSING, Consensus, dawid_skene, median_votes
 from embassay.stats.resampling import count_drawn_rows, draw_all_resamples, percentile_interval
@@ -314,7 +314,7 @@ def _format_figure(figure: Estimate | None) -> str:
 def write_judge_panel(out: Path, panel: JudgePanel, by: By) -> Path:
     """Write `panel.json`, the tables, and the grades of the panel `by` as `qrels.tsv`, which is returned."""
     out.mkdir(parents=True, exist_ok=True)
-    write_atomic(out / FILE, to_json(panel.as_dict(), indent=1) + "\n")
+    write_json(out / FILE, panel.as_dict())
     write_tables(out, panel_tables(panel))
     lines = [f"{query}\t{doc}\t{grade}" for (query, doc), grade in sorted(panel.grades[by].items())]
     path = out / "qrels.tsv"

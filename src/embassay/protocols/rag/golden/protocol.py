@@ -64,7 +64,14 @@ from embassay.protocols.rag.judges.chat import build_grading_messages, build_ord
 from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
 from embassay.protocols.rag.scoring.inputs import parse_named_path
 from embassay.runs.execution import Workers
-from embassay.runs.folder import CellRecord, RunCell, RunFolder, digest_json, to_json, write_atomic
+from embassay.runs.folder import (
+    CellRecord,
+    RunCell,
+    RunFolder,
+    digest_json,
+    write_json,
+    write_json_lines,
+)
 from embassay.runs.forecast import CellForecast, RunForecast, find_remote_encoder, remote_seconds
 from embassay.runs.memory import PeakMemory
 from embassay.systems.remote import Ledger
@@ -303,7 +310,7 @@ def add_run_to_pools(name: str, path: Path, work: GoldenWork) -> tuple[str, dict
             row for row in (read_json_line_rows(path_of) if path_of.exists() else []) if row["run"] != name
         ]
         rows = [{"run": name, "doc_id": doc, "rank": rank} for rank, doc in enumerate(present, 1)]
-        write_atomic(path_of, stages.as_jsonl([*before, *rows]))
+        write_json_lines(path_of, [*before, *rows])
     if not counts["passages"]:
         raise DataError(
             "the run has no passage from this golden set", path=path,
@@ -588,7 +595,7 @@ class GoldenSession(RunAttempt):
             "folders": {asked.id: asked.folder.name for asked in self.work.queries},
             "texts": {asked.id: asked.text for asked in self.work.queries},
         }
-        write_atomic(self.folder.path / "questions_manifest.json", to_json(questions, indent=1) + "\n")
+        write_json(self.folder.path / "questions_manifest.json", questions)
         self.write_manifest("running")
 
     def do(self, listener: SilentListener) -> None:

@@ -380,11 +380,6 @@ def read_json_line_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def as_jsonl(rows: Iterable[Plain]) -> str:
-    """Rows as JSON Lines."""
-    return "".join(to_json(row) + "\n" for row in rows)
-
-
 def hash_sha256(content: bytes) -> str:
     """64 hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.protocols.kernel.quantities import JudgeAssistedMean, JudgeBias
-from embassay.runs.folder import read_json_record, to_json, write_atomic
+from embassay.runs.folder import read_json_record, write_json
 from embassay.stats import Estimate
 
 SCHEMA = 1
@@ -253,7 +253,7 @@ class GoldenRecord:
 
 def write_golden_record(path: Path, golden: GoldenRecord) -> None:
     """Write `golden.json` in one step."""
-    write_atomic(path, to_json(golden.as_dict(), indent=1) + "\n")
+    write_json(path, golden.as_dict())
 
 
 def read_golden_record(path: Path) -> GoldenRecord:

@@ -33,7 +33,7 @@ from embassay.protocols.rag.rewriters import Rewriter
 from embassay.randomness import draw_random_bytes
 from embassay.records import LoadedDataset, RetrievalSet, SkippedItems
 from embassay.runs.execution import CallFailure, run_jobs
-from embassay.runs.folder import digest_json, to_json, write_atomic
+from embassay.runs.folder import digest_json, write_json
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_in_remote_loop
 
@@ -364,5 +364,5 @@ class RewritingStore:
         finally:
             # Sorted, for answers come in any order and the file should not depend on it.
             ordered = {text: rewritings[text] for text in sorted(rewritings)}
-            write_atomic(self.path, to_json(ordered, indent=1) + "\n")
+            write_json(self.path, ordered)
         return failed

@@ -5,16 +5,6 @@ A call of this package, which `embassay.rag.questions` is, is `protocol.question
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import Any
+from embassay.registry import make_package_callable
 
-
-class _QuestionsModule(ModuleType):
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        from embassay.protocols.rag.questions.protocol import questions
-
-        return questions(*arguments, **named)
-
-
-sys.modules[__name__].__class__ = _QuestionsModule
+make_package_callable(__name__, "questions")

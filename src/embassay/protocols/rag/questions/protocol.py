@@ -45,7 +45,7 @@ from embassay.protocols.questions.drafts import (
 from embassay.protocols.rag.questions.options import QuestionsRequest
 from embassay.records import Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import CellRecord, RunCell, digest_json, to_json, write_atomic
+from embassay.runs.folder import CellRecord, RunCell, digest_json, write_atomic, write_json_lines
 from embassay.runs.forecast import CellForecast, RunForecast
 from embassay.search.bm25 import BM25Index
 from embassay.stats import wilson
@@ -372,11 +372,11 @@ def export_question_set(folder: Path, plan: QuestionsPlan, found: QuestionSet) -
     )  # fmt: skip
     qrels = "".join(f"{q.id}\t{doc}\t1\n" for q in found.asked for doc in q.answers)
     for name, rows in (("corpus", corpus), ("queries", queries), ("spans", spans)):
-        write_atomic(folder / f"{name}.jsonl", "".join(to_json(row) + "\n" for row in rows))
+        write_json_lines(folder / f"{name}.jsonl", rows)
     write_atomic(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
     if plan.request.no_answer:
         unanswered = _list_unanswered_rows(plan, found)
-        write_atomic(folder / "no_answer.jsonl", "".join(to_json(row) + "\n" for row in unanswered))
+        write_json_lines(folder / "no_answer.jsonl", unanswered)
 
 
 def _list_unanswered_rows(plan: QuestionsPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import RunOrQrelsEntries
-from embassay.errors import DataError
+from embassay.errors import DataError, UsageError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
 from embassay.protocols.kernel.quantities import STEPS, estimate_judge_bias, forecast_more_items_for_pair
@@ -302,8 +302,6 @@ class JudgeCorrector:
     def _make_passage_population(self, measure: str) -> ItemPopulation | None:
         """The passages among the first of the runs, on the judge's queries; None for a measure that has none."""
         import polars as pl
-
-        from embassay.errors import UsageError
 
         judged = list(self.queries)
         runs = {
@@ -633,8 +631,4 @@ def _compare_by_corrections(
         )
         for pair, p in zip(pairs, adjusted, strict=True)
     )
-    low_rank = [
-        1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
-    ]
-    high_rank = [len(ranked) - sum(pair.better == run for pair in tested) for run in ranked]
-    return MeasureComparison(measure, tuple(ranked), tuple(low_rank), tuple(high_rank), tested)
+    return MeasureComparison.rank_by_tests(measure, ranked, tested)

@@ -747,6 +747,5 @@ def write_trec(path: Path, name: str, run: Retrieved) -> Path:
                     f"A TREC run cannot hold the ids {query!r} and {key!r}.", mend="Use ids without spaces."
                 )
             rows.append(f"{query} Q0 {key} {rank} {last} {name}\n")
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, "".join(rows))
     return path

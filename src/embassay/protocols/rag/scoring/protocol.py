@@ -100,7 +100,7 @@ from embassay.protocols.rag.scoring.tables import (
     tag_table,
 )
 from embassay.protocols.rag.scoring.uneven import spare_runs_less_judged, unjudged_shares
-from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.runs.folder import RunFolder, write_atomic, write_json
 from embassay.runs.matrix import write_matrices
 from embassay.stats.resampling import Groups
 from embassay.systems.retrievers.function import FunctionRetriever
@@ -441,7 +441,7 @@ def _write_folder(
             folder.items_path(TASK, score.judgements.name, run.name), rows, scored.map_queries_to_groups()
         )
     folder.write_results(result_rows(score))
-    write_atomic(folder.path / "comparisons.json", to_json(comparison_scopes(score), indent=1) + "\n")
+    write_json(folder.path / "comparisons.json", comparison_scopes(score))
     more = [table for table in (scored.by_tag, scored.to_grade) if table is not None]
     write_tables(folder.path, [*score_tables(score), *more])
     write_atomic(
@@ -452,7 +452,7 @@ def _write_folder(
     tags = read_tags(request.queries) if request.tags else {}
     write_matrices(folder.path, [make_scored_runs_matrix(inputs, judgements, tags, request.separator)])
     if scored.corrections is not None:
-        write_atomic(folder.path / CORRECTED, to_json(scored.corrections.as_dict(), indent=1) + "\n")
+        write_json(folder.path / CORRECTED, scored.corrections.as_dict())
     folder.write_manifest(_make_manifest(folder, request, inputs, score, command))
 
 

@@ -19,7 +19,7 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
 from embassay.measures.judgements import FacetTable, Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
-from embassay.runs.folder import read_json_record, to_json, write_atomic
+from embassay.runs.folder import read_json_record, write_json
 from embassay.spec import CALL, Spec
 from embassay.stats import Estimate
 
@@ -132,6 +132,16 @@ class MeasureComparison:
     pairs: tuple[RunPair, ...] = ()
     reason: str = ""
     unjudged: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def rank_by_tests(cls, measure: str, runs: Sequence[str], pairs: Sequence[RunPair]) -> MeasureComparison:
+        """With the ranks that the tests of all pairs of `runs` (best first) allow."""
+        low = [
+            1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in pairs)
+            for run in runs
+        ]
+        high = [len(runs) - sum(pair.better == run for pair in pairs) for run in runs]
+        return cls(measure, tuple(runs), tuple(low), tuple(high), tuple(pairs))
 
 
 @dataclass(frozen=True)
@@ -279,7 +289,7 @@ class ScoringRecord:
 
 def write_scoring_record(path: Path, score: ScoringRecord) -> None:
     """Write `score.json` in one step."""
-    write_atomic(path, to_json(score.as_dict(), indent=1) + "\n")
+    write_json(path, score.as_dict())
 
 
 def read_scoring_record(path: Path) -> ScoringRecord:

@@ -87,11 +87,7 @@ def compare_all_run_pairs(
             asked.name, tuple(ranked), reason=_explain_untestable_pair(list(gaps.values()))
         )
     tested = _test_run_pairs(asked.name, ranked, gaps, tests, lower)
-    low = [
-        1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
-    ]
-    high = [len(ranked) - sum(pair.better == run for pair in tested) for run in ranked]
-    return MeasureComparison(asked.name, tuple(ranked), tuple(low), tuple(high), tested)
+    return MeasureComparison.rank_by_tests(asked.name, ranked, tested)
 
 
 def randomization_tests(

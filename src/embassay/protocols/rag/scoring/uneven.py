@@ -136,14 +136,8 @@ def _spare_less_judged_in_comparison(
         _withdraw_verdict(pair, lacking, is_winner_surely_ahead, is_helped=is_helped)
         for pair in comparison.pairs
     )
-    low = [
-        1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in pairs)
-        for run in comparison.runs
-    ]
-    high = [len(comparison.runs) - sum(pair.better == run for pair in pairs) for run in comparison.runs]
-    return replace(
-        comparison, pairs=pairs, rank_low=tuple(low), rank_high=tuple(high), unjudged=dict(lacking)
-    )
+    ranked = MeasureComparison.rank_by_tests(comparison.measure, comparison.runs, pairs)
+    return replace(ranked, reason=comparison.reason, unjudged=dict(lacking))
 
 
 def _withdraw_verdict(

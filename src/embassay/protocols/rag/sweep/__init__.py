@@ -5,16 +5,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import Any
+from embassay.registry import make_package_callable
 
-
-class _SweepModule(ModuleType):
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        from embassay.protocols.rag.sweep.protocol import sweep_stacks
-
-        return sweep_stacks(*arguments, **named)
-
-
-sys.modules[__name__].__class__ = _SweepModule
+make_package_callable(__name__, "sweep_stacks")

@@ -25,6 +25,7 @@ from embassay.registry import Registry
 from embassay.search.fusion import parse_fusion
 from embassay.search.indexes import INDEXES
 from embassay.systems import SYSTEMS
+from embassay.systems.chat import CHAT_MODELS
 from embassay.systems.cosine import PARAMETERS
 from embassay.systems.rerankers import RERANKERS
 from embassay.text import TOKENIZERS
@@ -302,8 +303,6 @@ def _make_generator_settings(entry: GeneratorInFile | None) -> GeneratorSettings
         return None
     generator = GeneratorSettings(**entry.model_dump())
     if generator.model:
-        from embassay.systems.chat import CHAT_MODELS
-
         CHAT_MODELS.check_parameter_values(CHAT_MODELS.parse_spec(generator.model))
     if bool(generator.model) == (generator.assumed_answer_ms is not None) or (generator.ttft_ms is None) != (
         generator.tokens_per_second is None
@@ -319,8 +318,6 @@ def _check_chunk_language_model(text: str) -> None:
     """UsageError for a language model that there is not."""
     splitting = parse_splitting(text)
     if splitting is not None and splitting.model:
-        from embassay.systems.chat import CHAT_MODELS
-
         model, _ = CHAT_MODELS.split(CHAT_MODELS.parse_spec(splitting.model), ContextOptions)
         CHAT_MODELS.check_parameter_values(model)
 

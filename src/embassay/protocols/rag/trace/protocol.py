@@ -15,7 +15,7 @@ from embassay.protocols.rag.trace.losses import PipelineTrace, measure_share_in_
 from embassay.protocols.rag.trace.options import TraceRequest
 from embassay.protocols.rag.trace.pipeline import read_traced_collection, run_trace
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, build_dataclass, to_json, write_atomic
+from embassay.runs.folder import RunFolder, build_dataclass, to_json, write_atomic, write_json
 from embassay.systems.rerankers import RERANKERS
 
 PROTOCOL, TASK, PIPELINE = "rag", "trace", "pipeline"
@@ -39,7 +39,7 @@ def trace_into_folder(
         with open_ledger(out, max_usd) as ledger:
             trace = run_trace(request, ledger=ledger, listener=listener, kept=out / ORDERS)
         rows = list(list_trace_results(trace, request))
-        write_atomic(out / FILE, to_json(trace.as_dict(), indent=1) + "\n")
+        write_json(out / FILE, trace.as_dict())
         folder.write_results(rows)
         write_atomic(out / "comparisons.json", to_json({"scopes": {}}) + "\n")
         write_tables(out, [losses_table(trace)])

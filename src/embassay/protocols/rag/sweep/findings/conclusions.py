@@ -297,6 +297,9 @@ def _make_stack_summary(
     rerank = next((time.p50 for time in times if time.stage == "rerank"), 0.0)
     total = next(time.p50 for stage in (WHOLE, TOTAL) for time in times if time.stage == stage)
     parts = sorted({part for row in rows for part in row.usd})
+    usd = {part: float(np.mean([row.usd.get(part, 0.0) for row in rows])) for part in parts}
+    tokens, spread = (float(np.mean([row.tokens[place] for row in rows])) for place in (0, 1))
+    recall = {str(k): float(np.mean([row.recall[k] for row in rows])) for k in _recall_cutoffs(rows)}
     return StackSummary(
         id=ground.ids[i],
         axes=asdict(ground.configurations[i]),
@@ -310,16 +313,20 @@ def _make_stack_summary(
         together=_summarise_time_under_load(rows),
         concurrency=rows[0].times.concurrency,
         quality=quality,
-        usd={part: float(np.mean([row.usd.get(part, 0.0) for row in rows])) for part in parts},
-        tokens=float(np.mean([row.tokens[0] for row in rows])),
-        tokens_sd=float(np.mean([row.tokens[1] for row in rows])),
+        usd=usd,
+        tokens=tokens,
+        tokens_sd=spread,
         memory=sum_index_memory(rows),
-        recall={str(k): float(np.mean([row.recall[k] for row in rows])) for k in _recall_cutoffs(rows)},
+        recall=recall,
         average=average,
-        per_rerank_second=measure_efficiency(average, rerank) if average is not None and rerank > 0 else None,
-        per_second=measure_efficiency(average, total) if average is not None and total > 0 else None,
+        per_rerank_second=_measure_known_efficiency(average, rerank),
+        per_second=_measure_known_efficiency(average, total),
         ef=_widest_search(rows)
     )  # fmt: skip
+
+
+def _measure_known_efficiency(average: float | None, milliseconds: float) -> float | None:
+    return measure_efficiency(average, milliseconds) if average is not None and milliseconds > 0 else None
 
 
 def _stage_times(rows: Sequence[MeasuredStack]) -> list[StageTime]:

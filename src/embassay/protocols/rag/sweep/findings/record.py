@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
-from embassay.runs.folder import read_json_record, to_json, write_atomic
+from embassay.runs.folder import read_json_record, write_json
 from embassay.stats import Estimate
 
 SCHEMA = 1
@@ -436,7 +436,7 @@ class Findings:
 
 def write_findings(path: Path, findings: Findings) -> None:
     """Write `sweep.json` in one step."""
-    write_atomic(path, to_json(findings.as_dict(), indent=1) + "\n")
+    write_json(path, findings.as_dict())
 
 
 def read_findings(path: Path) -> Findings:
