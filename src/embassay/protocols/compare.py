@@ -710,7 +710,7 @@ __all__ = [
     "ItemDifferenceTests",
     "Place",
     "RankedField",
-    "RunPairing",
+    "ReplicatePairing",
     "RunValues",
     "SystemContrast",
     "SystemPairComparison",

@@ -109,7 +109,8 @@ def freedom_of_all_differences(strata: Sequence[Sequence[ResampledStratum]]) -> 
     degrees, and of fifteen pairs one erred in 9% of the worlds. The mean over pairs says how large that stratum is.
 
     >>> rng = np.random.default_rng(0)
-    >>> three = [[ResampledStratum(3, rng.normal(0, 0.2, 200)), ResampledStratum(40, rng.normal(0, 0.5, 200))] for _ in range(3)]
+    >>> draw = lambda units, sd: ResampledStratum(units, rng.normal(0, sd, 200))
+    >>> three = [[draw(3, 0.2), draw(40, 0.5)] for _ in range(3)]
     >>> round(freedom_of_difference(*three[:2]).df), round(freedom_of_all_differences(three).df)
     (7, 19)
     """
