@@ -49,7 +49,7 @@ def collection() -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]
 
 def parsed(text: str) -> Any:
     if sys.version_info >= (3, 14):
-        pytest.count_skipped("ir_measures 0.4.3 cannot read numbers there")
+        pytest.skip("ir_measures 0.4.3 cannot read numbers there")
     return ir_measures.parse_measure(text)
 
 
